@@ -107,7 +107,7 @@ class RunRecord {
     const reason = data.skip ?? data.todo;
     if (reason !== undefined && reason !== false) {
       this.#skipped.push(
-        `${this.#pathOf(data)}${typeof reason === "string" && reason !== "" ? `: ${reason}` : ""}`,
+        `${this.#pathOf(data.name, data.nesting)}${typeof reason === "string" && reason !== "" ? `: ${reason}` : ""}`,
       );
     } else if (!this.#isFileItself(data.name)) {
       this.#passed += 1;
@@ -123,7 +123,7 @@ class RunRecord {
       data.line === undefined || this.#isFileItself(data.name)
         ? this.#run.title
         : `${relative(projectRoot, data.file ?? this.#file)}:${data.line}`;
-    this.#failures.push({ place, name: this.#pathOf(data), report: this.#describe(error) });
+    this.#failures.push({ place, name: this.#pathOf(data.name, data.nesting), report: this.#describe(error) });
   }
 
   /** What the tests printed is shown with its first failure, and otherwise not at all. */
@@ -141,7 +141,7 @@ class RunRecord {
     return name === this.#file;
   }
 
-  #pathOf({ name, nesting }: { readonly name: string; readonly nesting: number }): string {
+  #pathOf(name: string, nesting: number): string {
     return this.#isFileItself(name)
       ? "the file itself"
       : [...this.#names.slice(0, nesting), name].join(" > ");

@@ -40,11 +40,11 @@ const webhooksApart = 7;
 
 export function shiftsOf(
   { copies, spanMs }: HistoryBlock,
-  each: { readonly events: number; readonly deliveries: number },
+  events: number, deliveries: number,
 ): readonly Shift[] {
   return Array.from({ length: copies }, (_, index) => {
     const copy = index + 1;
-    return { copy, events: copy * each.events, deliveries: copy * each.deliveries, ms: copy * spanMs };
+    return { copy, events: copy * events, deliveries: copy * deliveries, ms: copy * spanMs };
   });
 }
 

@@ -48,7 +48,7 @@ async function copyAll(run: Run, block: HistoryBlock): Promise<void> {
        AND NOT EXISTS (SELECT FROM pg_constraint c WHERE c.conname = i.indexname)`,
   );
   for (const { name } of indices) await run(`DROP INDEX ${name}`);
-  for (const shift of shiftsOf(block, each)) {
+  for (const shift of shiftsOf(block, each.events, each.deliveries)) {
     await run(
       `DROP TABLE IF EXISTS moved; CREATE TEMP TABLE moved AS ${movedSql(block, shift)}; ANALYZE moved`,
     );

@@ -27,7 +27,7 @@ export function copyInSqlite(file: string, block: HistoryBlock): void {
   const last = db
     .prepare("SELECT event_last AS event, delivery_last AS delivery FROM tally")
     .get() as unknown as LastRows;
-  for (const shift of shiftsOf(block, { events: last.event, deliveries: last.delivery })) {
+  for (const shift of shiftsOf(block, last.event, last.delivery)) {
     db.exec(`DELETE FROM moved; INSERT INTO moved ${movedSql(block, shift)}`);
     for (const table of copiedTables(block, dialectOf(shift, last), shift, last)) {
       const columns = db.prepare("SELECT name FROM pragma_table_info(?)").all(table.name);

@@ -106,7 +106,7 @@ async function paced(input: PacedInput): Promise<readonly PacedEvent[]> {
     const waitMs = startedAt + (index * 1000) / input.perSecond - machineMs();
     if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
     const eventType = input.types[index % input.types.length] as string;
-    running.push(publishOne(engine, { tenantId: null, eventType }));
+    running.push(publishOne(engine, null, eventType));
   }
   return Promise.all(running);
 }
@@ -118,14 +118,14 @@ async function planned(events: readonly PlannedEvent[]): Promise<readonly PacedE
   for (const event of events) {
     const waitMs = startedAt + event.atMs - machineMs();
     if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
-    running.push(publishOne(engine, event));
+    running.push(publishOne(engine, event.tenantId, event.eventType));
   }
   return Promise.all(running);
 }
 
 async function publishOne(
   engine: Product["engine"],
-  { tenantId, eventType }: { readonly tenantId: string | null; readonly eventType: string },
+  tenantId: string | null, eventType: string,
 ): Promise<PacedEvent> {
   const publishedAt = machineMs();
   const { id } = await engine.publisher.publish({ tenantId }, { eventType, data: eventData });

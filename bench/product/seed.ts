@@ -37,11 +37,11 @@ export function webhooksOverTls(
 /** A data folder on disk that holds these webhooks. Made once for each set of webhooks, then copied. */
 export function seedWebhooks(
   context: Context,
-  seed: { readonly name: string; readonly webhooks: readonly WebhookSeed[] },
+  name: string, webhooks: readonly WebhookSeed[],
 ): Promise<string> {
-  return context.folders.filled(seed.name, JSON.stringify(seed.webhooks), (dataDir) =>
+  return context.folders.filled(name, JSON.stringify(webhooks), (dataDir) =>
       withPublisher({ dataDir }, async (product) => {
-        await product.createWebhooks(seed.webhooks);
+        await product.createWebhooks(webhooks);
       }));
 }
 

@@ -147,7 +147,7 @@ async function drainOnce(context: Context, input: DrainInput): Promise<Figure> {
   const { sink, folders } = context;
   const total = input.warmUp + input.count;
   const webhooks = webhooksFor(sink.origin, { count: webhookCount, schemes: input.schemes });
-  const dataDir = await seedWebhooks(context, { name: "drain", webhooks });
+  const dataDir = await seedWebhooks(context, "drain", webhooks);
   const types = Array.from({ length: webhookCount }, (_, index) => eventTypeOf(index));
   await seedDue({ dataDir }, { events: total, types });
   const product = await new ProductProcess().open({

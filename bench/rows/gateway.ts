@@ -102,7 +102,7 @@ async function receivedOnce(
 ): Promise<number> {
   const product = new ProductProcess();
   const sender = new SenderProcess();
-  const dataDir = await seedWebhooks(context, { name: "gateway", webhooks: [] });
+  const dataDir = await seedWebhooks(context, "gateway", []);
   try {
     const served = await product.serve({ dataDir });
     const paths = await makeSources(served, destinations(context), mode);
@@ -125,7 +125,7 @@ async function receivedOnce(
 
 async function publishedOnce(context: Context, counts: Counts): Promise<number> {
   const webhooks = webhooksFor(context.sink.origin, { count: sourceCount });
-  const dataDir = await seedWebhooks(context, { name: "gateway-published", webhooks });
+  const dataDir = await seedWebhooks(context, "gateway-published", webhooks);
   const product = new ProductProcess();
   const publisher = new PublisherProcess();
   try {
@@ -162,7 +162,7 @@ const quietSources = 20;
 async function otherSender(context: Context, how: "alone" | "beside one that hangs"): Promise<number> {
   const product = new ProductProcess();
   const [sender, stuck] = [new SenderProcess(), new SenderProcess()];
-  const dataDir = await seedWebhooks(context, { name: "gateway", webhooks: [] });
+  const dataDir = await seedWebhooks(context, "gateway", []);
   try {
     const served = await product.serve({ dataDir });
     // Several, because no webhook gets more than five requests at once.

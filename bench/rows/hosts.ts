@@ -59,7 +59,7 @@ async function visit(context: Context, { webhooks, origins, roundMs }: Hosts): P
     eventType: eventTypeOf(index),
     schemes: ["v1"],
   }));
-  const dataDir = await seedWebhooks(context, { name: "hosts", webhooks: seeds });
+  const dataDir = await seedWebhooks(context, "hosts", seeds);
   const types = seeds.map(({ eventType }) => eventType);
   const pace = { perSecond: (webhooks * 1_000) / roundMs, durationMs: roundMs, types };
   const product = await new ProductProcess().open({ home: { dataDir }, delivers: true });

@@ -15,7 +15,7 @@ export const httpOneToOne: Row = {
   name: "http-1to1",
   async run(context) {
     const counts = context.quick ? { warmUp: 1_500, count: 5_000 } : { warmUp: 3_000, count: 30_000 };
-    const figure = await besideRaw(context, { name: "http-1to1", measure: () => httpOnce(context, counts) });
+    const figure = await besideRaw(context, { name: "http-1to1", measure: () => httpOnce(context, counts.warmUp, counts.count) });
     const { value, baseline, ratio } = figure;
     return [
       judged(
@@ -28,21 +28,21 @@ export const httpOneToOne: Row = {
 
 async function httpOnce(
   context: Context,
-  counts: { readonly warmUp: number; readonly count: number },
+  warmUp: number, count: number,
 ): Promise<Figure> {
   const webhooks = webhooksFor(context.sink.origin, { count: webhookCount });
   const types = Array.from({ length: webhookCount }, (_, index) => eventTypeOf(index));
-  const dataDir = await seedWebhooks(context, { name: "http-1to1", webhooks });
+  const dataDir = await seedWebhooks(context, "http-1to1", webhooks);
   const product = new ProductProcess();
   const publisher = new PublisherProcess();
   try {
     const { url, adminKey } = await product.serve({ dataDir });
     const stretch = await measureStretch(context, product, {
-      ...counts,
-      go: () => publisher.publish({ url, adminKey, types, events: counts.warmUp + counts.count }),
+      warmUp, count,
+      go: () => publisher.publish({ url, adminKey, types, events: warmUp + count }),
     });
     const { cpuMs } = await publisher.usage();
-    const publisherUs = (cpuMs * 1000) / (counts.warmUp + counts.count);
+    const publisherUs = (cpuMs * 1000) / (warmUp + count);
     context.note(
       `http-1to1: the publisher takes ${publisherUs.toFixed(1)} µs of processor time an event beside it`,
     );

@@ -18,7 +18,7 @@ export const idle: Row = {
   async run(context) {
     const count = context.quick ? webhookCountQuick : webhookCount;
     const webhooks = webhooksFor(context.sink.origin, { count });
-    const dataDir = await seedWebhooks(context, { name: "idle", webhooks });
+    const dataDir = await seedWebhooks(context, "idle", webhooks);
     const product = await new ProductProcess().open({ home: { dataDir }, delivers: true });
     try {
       await product.start();

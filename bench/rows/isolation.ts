@@ -63,7 +63,7 @@ async function othersOnce(context: Context, bad: "answers" | "hangs"): Promise<O
     ...webhooksFor(sink.origin, { count: badWebhook }),
     { url: badUrl, eventType: badType, schemes: ["v1"] as const },
   ];
-  const dataDir = await seedWebhooks(context, { name: "isolation", webhooks });
+  const dataDir = await seedWebhooks(context, "isolation", webhooks);
   const product = await new ProductProcess().open({ home: { dataDir }, delivers: true });
   try {
     await product.start();

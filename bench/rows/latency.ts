@@ -65,7 +65,7 @@ async function rawOnce(context: Context, durationMs: number): Promise<RawDelay> 
 async function productOnce(context: Context, durationMs: number): Promise<DelayP95> {
   const { sink } = context;
   const webhooks = webhooksFor(sink.origin, { count: webhookCount });
-  const dataDir = await seedWebhooks(context, { name: "latency", webhooks });
+  const dataDir = await seedWebhooks(context, "latency", webhooks);
   const types = Array.from({ length: webhookCount }, (_, index) => eventTypeOf(index));
   const product = await new ProductProcess().open({ home: { dataDir }, delivers: true });
   try {

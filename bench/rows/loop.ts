@@ -40,7 +40,7 @@ function lineOf(context: Context, name: string, { ms: stopMs, processorMs }: Loo
 
 async function requests(context: Context): Promise<Line[]> {
   const webhooks = webhooksFor(context.sink.origin, { count: context.quick ? 200 : 1_000, eventType });
-  const dataDir = await seedWebhooks(context, { name: "loop", webhooks });
+  const dataDir = await seedWebhooks(context, "loop", webhooks);
   const product = new ProductProcess();
   try {
     const client = clientOf(await product.serve({ dataDir }));

@@ -59,7 +59,7 @@ async function publishOnce(
 ): Promise<Published> {
   const durationMs = context.quick ? 2_000 : 15_000;
   const types = webhooks.map((_, index) => eventTypeOf(index));
-  const dataDir = await seedWebhooks(context, { name, webhooks });
+  const dataDir = await seedWebhooks(context, name, webhooks);
   const product = new ProductProcess();
   const publisher = new PublisherProcess();
   try {

@@ -49,11 +49,9 @@ async function measured(context: Context, mode: Mode): Promise<readonly Line[]> 
   const deployment = await Deployment.start(context, servers, mode.mode === "distributed");
   try {
     const lines: Line[] = [];
-    await deployment.stretch(context, warmUp);
+    await deployment.stretch(context, warmUp.perSecond, warmUp.durationMs);
     for (const perSecond of rates) {
-      const stretch = await deployment.stretch(context, {
-        perSecond, durationMs: context.quick ? durationMsQuick : durationMs,
-      });
+      const stretch = await deployment.stretch(context, perSecond, context.quick ? durationMsQuick : durationMs);
       context.note(noteOn(stretch, `quiet: ${mode.mode}, ${perSecond}/s`));
       lines.push(...linesOf(stretch, { ...mode, perSecond }));
     }
@@ -105,11 +103,6 @@ interface QuietStretch {
   readonly events: number;
 }
 
-interface Pace {
-  readonly perSecond: number;
-  readonly durationMs: number;
-}
-
 /** The product as people run it, with an application that publishes. */
 class Deployment {
   readonly #processes: readonly ProductProcess[];
@@ -131,7 +124,7 @@ class Deployment {
     servers: OwnServers | null, isApart: boolean,
   ): Promise<Deployment> {
     const webhooks = webhooksFor(context.sink.origin, { count: webhookCount });
-    const home = servers?.home ?? { dataDir: await seedWebhooks(context, { name: "quiet", webhooks }) };
+    const home = servers?.home ?? { dataDir: await seedWebhooks(context, "quiet", webhooks) };
     if (servers !== null)
       await withPublisher(home, async (product) => {
         await product.createWebhooks(webhooks);
@@ -145,12 +138,12 @@ class Deployment {
     return new Deployment(processes, { ...served, types: webhookTypes }, servers, home);
   }
 
-  async stretch({ sink, folders }: Context, pace: Pace): Promise<QuietStretch> {
+  async stretch({ sink, folders }: Context, perSecond: number, durationMs: number): Promise<QuietStretch> {
     await sink.reset();
     await sink.record();
     const sync = measureSyncMs(folders.root);
     const before = await this.#cpuMs();
-    const events = await this.#publisher.paced({ ...this.#publishing, ...pace });
+    const events = await this.#publisher.paced({ ...this.#publishing, perSecond, durationMs });
     await sleep(settleMs);
     const after = await this.#cpuMs();
     sync.push(...measureSyncMs(folders.root));
@@ -194,11 +187,9 @@ async function noteStatements(
 ): Promise<void> {
   const { statements } = servers;
   // Processes of the server report what they did with some delay: what they report first is of this pace, too.
-  await deployment.stretch(context, reportingPace);
+  await deployment.stretch(context, reportingPace.perSecond, reportingPace.durationMs);
   await statements.start();
-  const { events } = await deployment.stretch(context, {
-    perSecond: goalRate, durationMs: context.quick ? durationMsQuick : durationMs,
-  });
+  const { events } = await deployment.stretch(context, goalRate, context.quick ? durationMsQuick : durationMs);
   context.note(
     describeWork(await statements.stop(), events, `quiet: ${name}, ${goalRate}/s`),
   );

@@ -83,7 +83,7 @@ interface FloodOnce {
 
 async function floodOnce(context: Context, input: FloodOnce): Promise<Figure> {
   const { warmUp, count, flood } = input;
-  const dataDir = await seedWebhooks(context, input);
+  const dataDir = await seedWebhooks(context, input.name, input.webhooks);
   const product = await new ProductProcess().open({ home: { dataDir }, delivers: true });
   try {
     await product.start();

@@ -77,7 +77,7 @@ export async function drainOverTls(context: Context, input: DrainOverTls): Promi
   const { sink, folders } = context;
   const total = input.warmUp + input.count;
   const webhooks = webhooksOverTls(sink, input.webhooks, input.path);
-  const dataDir = await seedWebhooks(context, { name: input.name, webhooks });
+  const dataDir = await seedWebhooks(context, input.name, webhooks);
   const types = Array.from({ length: input.webhooks }, (_, index) => eventTypeOf(index));
   await seedDue({ dataDir }, { events: total, types });
   const product = new ProductProcess();

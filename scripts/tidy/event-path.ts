@@ -11,11 +11,6 @@ const page = "ARCHITECTURE.md";
 const stepsMax = 25;
 const row = /^\| \d+ \| \[`(?<path>[^`]+)`\]\([^)]+\) \| `(?<name>[#\w]+)` \|/gm;
 
-interface Step {
-  readonly path: string;
-  readonly name: string;
-}
-
 export function eventPath(): CheckResult {
   const text = readFileSync(join(projectRoot, page), "utf8");
   const steps = [...text.matchAll(row)].map(({ groups = {} }) => ({
@@ -27,7 +22,7 @@ export function eventPath(): CheckResult {
     problems.push(`${page}: the path of an event has ${steps.length} steps, not 1 to ${stepsMax}`);
   const called = new Set<string>();
   for (const [index, step] of steps.entries()) {
-    const body = bodyOf(step);
+    const body = bodyOf(step.path, step.name);
     if (body === null) problems.push(`${page}: there is no ${step.name} in ${step.path}`);
     else if (index > 0 && !called.has(step.name))
       problems.push(`${page}: nothing before ${step.name} (${step.path}) leads to it`);
@@ -36,7 +31,7 @@ export function eventPath(): CheckResult {
   return { problems, note: `${steps.length} steps` };
 }
 
-function bodyOf({ path, name }: Step): ts.Node | null {
+function bodyOf(path: string, name: string): ts.Node | null {
   const file = sourceFiles().find((each) => each.path === path);
   let found: ts.Node | null = null;
   if (file === undefined) return found;

@@ -52,7 +52,7 @@ export function authenticate(
       : null;
   const found = token === null ? null : (sessions?.find(token) ?? null);
   if (found !== null) {
-    if (!isOwnCall(request)) throw foreignCall();
+    if (!isOwnCall(request.method, request.headers)) throw foreignCall();
     return found;
   }
   return { principal: holderOfKey(headers.authorization, apiKeys), session: null };

@@ -39,7 +39,7 @@ export async function runOnce(
   if (!("kind" in begun)) return settle(await produce(), begun, request, dependencies);
   if (begun.kind === "running") throw keyOutstandingError();
   if (begun.kind === "mismatch") throw keyReusedError();
-  return replay(begun, request, dependencies);
+  return replay(begun.status, begun.body, request, dependencies);
 }
 
 /**
@@ -67,12 +67,12 @@ async function settle(
 }
 
 function replay(
-  stored: { readonly status: number; readonly body: string },
+  status: number, body: string,
   request: IdempotentRequest,
   { secretBox }: IdempotencyDependencies,
 ): Rendered {
-  const { headers, text } = unpack(stored.body, { secretBox, context: contextOf(request) });
-  return { status: stored.status, headers: { ...headers, "idempotency-replayed": "true" }, text };
+  const { headers, text } = unpack(body, { secretBox, context: contextOf(request) });
+  return { status, headers: { ...headers, "idempotency-replayed": "true" }, text };
 }
 
 function contextOf(request: IdempotentRequest): string {

@@ -43,7 +43,7 @@ export function readMasterKeys(
   settings: Pick<Settings, "masterKey" | "masterKeyPrevious">,
   folder: DataFolder, random: Random,
 ): MasterKeys {
-  const master = masterKeyOf(settings, { folder, random });
+  const master = masterKeyOf(settings, folder, random);
   const previous = settings.masterKeyPrevious.map((text) =>
     parsed(text, "POSTHORN_MASTER_KEY_PREVIOUS"),
   );
@@ -82,7 +82,7 @@ export async function replaceLostDigestKey(holder: DigestKeyHolder, master: Mast
 
 function masterKeyOf(
   { masterKey }: Pick<Settings, "masterKey">,
-  { folder, random }: { readonly folder: DataFolder; readonly random: Random },
+  folder: DataFolder, random: Random,
 ): { readonly bytes: Uint8Array; readonly warnings: readonly string[] } {
   if (masterKey !== null)
     return { bytes: parsed(masterKey, "POSTHORN_MASTER_KEY"), warnings: [] };

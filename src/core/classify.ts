@@ -18,7 +18,7 @@ const accepted: Verdict = {
 export function classify(observation: AttemptObservation, rules: Pick<Profile, "classification">): Verdict {
   const table = rules.classification;
   if (observation.kind === "failure") {
-    return failureVerdict(table.failures[observation.category], observation);
+    return failureVerdict(table.failures[observation.category], observation.category, observation.requestSent);
   }
   const rule = statusRule(table, observation.status);
   // EDS-9.3-2: a truncated response is not final, whatever its status line says.
@@ -88,13 +88,13 @@ function incompleteVerdict(rule: StatusRule, status: number): Verdict {
 
 function failureVerdict(
   rule: StatusRule,
-  failure: { readonly category: TransportFailureCategory; readonly requestSent: boolean },
+  category: TransportFailureCategory, requestSent: boolean,
 ): Verdict {
   return {
     outcome: rule.outcome,
-    receiverStateUnknown: failure.requestSent,
-    category: rule.category ?? failure.category,
-    reason: rule.outcome === "terminal" ? `permanent_${failure.category}` : (rule.reason ?? failure.category),
+    receiverStateUnknown: requestSent,
+    category: rule.category ?? category,
+    reason: rule.outcome === "terminal" ? `permanent_${category}` : (rule.reason ?? category),
     attention: rule.attention,
   };
 }

@@ -33,13 +33,13 @@ export interface NextDelayQuery {
  */
 export function nextDelayMs(query: NextDelayQuery): number {
   const floorMs = query.category === undefined ? 0 : (query.floorsMs[query.category] ?? 0);
-  const delayMs = jitteredDelayMs(query.schedule, query);
+  const delayMs = jitteredDelayMs(query.schedule, query.attemptCount, query.random);
   return Math.max(delayMs, floorMs, query.retryAfterMs ?? 0);
 }
 
 function jitteredDelayMs(
   schedule: RetrySchedule,
-  { attemptCount, random }: { readonly attemptCount: number; readonly random: number },
+  attemptCount: number, random: number,
 ): number {
   const retryIndex = Math.max(0, attemptCount - 1);
   const { from, to } = schedule.jitter;
@@ -99,7 +99,7 @@ function finishedWith(
 export function longestTotalMs(schedule: RetrySchedule): number {
   let totalMs = 0;
   for (let attemptCount = 1; attemptCount < attemptsMax(schedule); attemptCount += 1) {
-    totalMs += jitteredDelayMs(schedule, { attemptCount, random: 1 });
+    totalMs += jitteredDelayMs(schedule, attemptCount, 1);
   }
   return totalMs;
 }

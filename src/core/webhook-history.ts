@@ -94,7 +94,7 @@ function shownValue(name: string, value: unknown, webhook: Webhook): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([header, text]) => [
       header,
-      maskedField({ name: header, value: String(text) }),
+      maskedField(header, String(text)),
     ]),
   );
 }

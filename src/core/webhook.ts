@@ -153,8 +153,8 @@ export const webhookDefaults = {
  * The time of a change, never earlier than the previous change, which may have been dated by a clock that was ahead.
  * Other processes treat an earlier time as older and would ignore the change.
  */
-export function changedAt(before: { readonly updatedAt: number }, now: number): number {
-  return Math.max(now, before.updatedAt);
+export function changedAt(updatedAt: number, now: number): number {
+  return Math.max(now, updatedAt);
 }
 
 /** A stored webhook, completed with fields that were added after it was written. */

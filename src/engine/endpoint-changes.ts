@@ -50,7 +50,7 @@ export class EndpointChanges {
   apply(change: WebhookChange): Endpoint {
     const { directory, states, dispatcher } = this.#options;
     const before = directory.get(change.webhook.id)?.webhook;
-    const endpoint = directory.apply(change);
+    const endpoint = directory.apply(change.webhook, change.secrets);
     if (before !== undefined) {
       if (before.url !== change.webhook.url) states.moved(endpoint);
       if (beginsAnew(before, change.webhook) === "reenabled") states.reenabled(endpoint);

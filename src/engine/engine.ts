@@ -115,7 +115,7 @@ export class Engine implements EngineAccess {
       touch: () => this.#commits.touch(),
     });
     this.#statistics = createStatistics(options, () => this.#commits.touch());
-    this.#problems = createProblemWatch(options, { ...this.#common(), relay: this.relay });
+    this.#problems = createProblemWatch(options.store, { ...this.#common(), relay: this.relay });
     this.#commits = this.#makeCommitGroup();
     this.#flights = new Flights(clock);
     this.#shortages = new Shortages({ ...this.#common(), dispatcher: () => this.#dispatcher });
@@ -342,11 +342,11 @@ export class Engine implements EngineAccess {
   }
 
   applyTenantKeys(change: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }): void {
-    this.#directory.applyTenantKeys(change);
+    this.#directory.applyTenantKeys(change.tenantId, change.keys);
   }
 
   applyTenantLimit(change: TenantLimitChange): void {
-    this.#directory.applyTenantLimit(change);
+    this.#directory.applyTenantLimit(change.tenantId, change.rateLimit);
     this.#dispatcher.considerTenantQueue(this.#directory.tenantQueue(change.tenantId));
   }
 

@@ -174,7 +174,7 @@ test("what the gateway received goes after seven days, bodies after one, and kep
   const gateway: UpkeepOptions["gateway"] = {
     forgetRequests: async ({ before, bodiesBefore }) =>
       steps(`requests ${days(before)} ${days(bodiesBefore)}`),
-    answers: { purge: async ({ now }) => steps(`answers ${days(now)}`) },
+    answers: { purge: async (now) => steps(`answers ${days(now)}`) },
   };
   await round(0, () => 0, { gateway });
   assert.deepEqual(asked, [...Array(3).fill("requests 7 1"), ...Array(3).fill("answers 0")]);

@@ -210,7 +210,7 @@ export class Upkeep {
         limit,
       });
     });
-    await this.#repeat("kept answers", (limit) => gateway.answers.purge({ now: clock.now(), limit }));
+    await this.#repeat("kept answers", (limit) => gateway.answers.purge(clock.now(), limit));
   }
 
   async #forgetNotifications(): Promise<void> {

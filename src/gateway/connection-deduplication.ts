@@ -116,7 +116,7 @@ export class ConnectionDeduplication {
         const now = clock.now();
         const expiresAt = now + (connection.deduplicate?.windowMs ?? 0);
         if (taken(connection)) await answers.finish({ ...claim, now, expiresAt, result: key });
-        else await answers.release(claim);
+        else await answers.release(claim.key, claim.token);
       }
     } catch (error) {
       // The message itself is safe; the claim expires.

@@ -57,7 +57,7 @@ export class Connections implements ConnectionService {
 
   get(scope: Scope, id: string): Connection {
     const connection = this.#options.directory.connection(id);
-    if (connection === undefined || !isVisible(scope, connection)) throw new NotFoundError("the connection");
+    if (connection === undefined || !isVisible(scope, connection.tenantId)) throw new NotFoundError("the connection");
     return connection;
   }
 
@@ -92,10 +92,10 @@ export class Connections implements ConnectionService {
     const source = directory.source(sourceId);
     const webhook = access.webhook(webhookId)?.webhook;
     const problems = new ProblemList();
-    if (source === undefined || !isVisible(scope, source))
+    if (source === undefined || !isVisible(scope, source.tenantId))
       problems.add({ field: "source_id", message: "does not exist" });
     const isForeign = webhook !== undefined && webhook.tenantId !== (source ?? webhook).tenantId;
-    if (webhook === undefined || !isVisible(scope, webhook) || isForeign)
+    if (webhook === undefined || !isVisible(scope, webhook.tenantId) || isForeign)
       problems.add({ field: "webhook_id", message: "does not exist, or belongs to another tenant" });
     problems.throwIfAny("the connection");
     const own = directory.connectionsOf(sourceId);
@@ -144,7 +144,7 @@ export class Connections implements ConnectionService {
         deduplicate,
         pausedAt,
         releasingSince: paused ? null : releasing,
-        updatedAt: changedAt(before, now),
+        updatedAt: changedAt(before.updatedAt, now),
       };
       await store.saveConnection(connection, scope.audit?.take(connection));
       directory.setConnection(connection);

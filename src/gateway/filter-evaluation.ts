@@ -77,7 +77,7 @@ export class FilterEvaluations implements FilterService {
       return examined(filter, this.#messageOf(request, bodyOf(request)));
     }
     const source = this.#options.directory.source(sourceId ?? "");
-    if (source === undefined || !isVisible(scope, source)) throw new NotFoundError("the source");
+    if (source === undefined || !isVisible(scope, source.tenantId)) throw new NotFoundError("the source");
     return this.#examineLast(filter, source, last);
   }
 
@@ -141,7 +141,7 @@ export class FilterEvaluations implements FilterService {
     const { store, history } = this.#options;
     const { id, tenantId, eventId, bodyBytes } = request;
     if (bodyBytes === 0) return new Uint8Array();
-    const event = eventId === null ? null : await history.getEvent({ tenantId, id: eventId });
+    const event = eventId === null ? null : await history.getEvent(tenantId, eventId);
     // A bookmark keeps a body that the event no longer has.
     return event?.body ?? (await store.request(id))?.body ?? null;
   }

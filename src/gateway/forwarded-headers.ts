@@ -10,11 +10,7 @@ export function isForwardable(name: string): boolean {
 }
 
 /** Reads headers that may be forwarded: those listed in `Connection` belong to the hop (RFC 9110, 7.6.1). */
-export function endToEndReader({
-  get,
-}: {
-  readonly get: (name: string) => string | null;
-}): (name: string) => string | null {
+export function endToEndReader(get: (name: string) => string | null): (name: string) => string | null {
   const connection = get("connection");
   if (connection === null) return get;
   const perHop = new Set(connection.split(",").map((name) => name.trim().toLowerCase()));
@@ -35,7 +31,7 @@ interface Handing {
 /** Names of the headers that a source forwards; `names` are added to the default ones. */
 export function handedOn(
   names: readonly string[],
-  { passSignatures }: { readonly passSignatures: boolean },
+  passSignatures: boolean,
 ): readonly string[] {
   const wanted = new Map<string, string>();
   for (const name of ["Content-Encoding", ...names, ...(passSignatures ? endToEnd : [])])

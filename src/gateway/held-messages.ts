@@ -237,7 +237,7 @@ export class HeldMessages {
       if (messages.length > 0) await this.#send(messages, connection);
       return messages.length;
     } finally {
-      await store.answers.release(claim);
+      await store.answers.release(claim.key, claim.token);
     }
   }
 
@@ -247,7 +247,7 @@ export class HeldMessages {
     const webhook = access.webhook(webhookId)?.webhook;
     if (webhook?.status !== "active") throw new PosthornError("conflict", "the webhook is not active");
     const events = await Promise.all(
-      messages.map(({ eventId }) => history.getEvent({ tenantId, id: eventId })),
+      messages.map(({ eventId }) => history.getEvent(tenantId, eventId)),
     );
     const now = clock.now();
     // Submitted in order and without waiting: one commit takes them in this order.

@@ -99,7 +99,7 @@ export class GatewayInbound implements Inbound {
     const answer = refusal("rate_limited", "Too many messages without a valid proof from this address.", {
       retryAfterSeconds,
     });
-    const ended = rejected(answer, { cause: "too_many_failures", detail: null });
+    const ended = rejected(answer, "too_many_failures", null);
     this.#note(incoming, ended, 0);
     return answer;
   }
@@ -190,7 +190,7 @@ export class GatewayInbound implements Inbound {
     const { source, request, message } = incoming;
     const verifier = this.#options.box.verifier(source);
     const { fault } = request;
-    if (fault !== undefined) return rejected(faulted(fault), fault);
+    if (fault !== undefined) return rejected(faulted(fault), fault.cause, fault.detail);
     const probed = source.active && !incoming.address.isUnsafe ? answerToProbe(incoming, verifier) : null;
     if (probed !== null) return probed;
     const refused = this.#refusalOf(incoming, verifier, isTooLarge);
@@ -199,14 +199,11 @@ export class GatewayInbound implements Inbound {
     const hops = nextHops(message.headers.get(hopHeader), this.#options.deploymentId);
     if (hops.kind === "loop") {
       const detail = "The message has passed this gateway before, or has passed too many gateways.";
-      return rejected(hopProblem(508, detail), { cause: "loop", detail });
+      return rejected(hopProblem(508, detail), "loop", detail);
     }
     const field = readKeyField(request.rawHeaders);
     if (field.kind === "malformed")
-      return rejected(refusal("idempotency_key_malformed", field.detail), {
-        cause: "idempotency_key_malformed",
-        detail: field.detail,
-      });
+      return rejected(refusal("idempotency_key_malformed", field.detail), "idempotency_key_malformed", field.detail);
     const nowSeconds = Math.floor(incoming.receivedAt / 1_000);
     const received = await verifier.receive(message, { nowSeconds });
     const clientAddress = request.clientAddress ?? "";
@@ -222,7 +219,7 @@ export class GatewayInbound implements Inbound {
     if (waitMs > 0) {
       const more = { retryAfterSeconds: waitMs / 1_000 };
       const answer = refusal("rate_limited", "This source has reached its rate limit.", more);
-      return { ...rejected(answer, { cause: "rate_limited", detail: null }), isProven: true };
+      return { ...rejected(answer, "rate_limited", null), isProven: true };
     }
     const authentic = authenticOf(incoming, received, verifier, field, hops.value);
     const { eventType, originalType, scheme } = authentic;
@@ -242,14 +239,14 @@ export class GatewayInbound implements Inbound {
   ): Ended | null {
     if (address.isUnsafe) {
       const detail = "The path after the source address could escape the path of a receiver.";
-      return rejected(unknownAddress, { cause: "unsafe_path", detail });
+      return rejected(unknownAddress, "unsafe_path", detail);
     }
     if (!source.active) {
       const isGone = source.whenInactive === "gone";
       const answer = isGone
         ? refusal("endpoint_retired", "This source is retired; stop sending to it.")
         : refusal("overloaded", "This source is disabled for now.", { retryAfterSeconds: 60 });
-      return rejected(answer, { cause: "source_inactive", detail: null });
+      return rejected(answer, "source_inactive", null);
     }
     const probes = probesOf(source, verifier);
     const methods = [
@@ -265,16 +262,16 @@ export class GatewayInbound implements Inbound {
     if (!methods.includes(request.method) && !isHandshake) {
       const headers = { allow: methods.join(", ") };
       const answer = refusal("method_not_allowed", "Send messages with POST.", { headers });
-      return rejected(answer, { cause: "method_not_allowed", detail: null });
+      return rejected(answer, "method_not_allowed", null);
     }
     const bytesMax = source.bodyBytesMax ?? Number.POSITIVE_INFINITY;
     if (isTooLarge || request.body.byteLength > bytesMax) {
       const answer = refusal("payload_too_large", "The body exceeds the limit of this source.");
-      return rejected(answer, { cause: "payload_too_large", detail: null });
+      return rejected(answer, "payload_too_large", null);
     }
     if (request.method !== "GET" && !isHandshake && request.body.byteLength === 0) {
       const detail = "A message must have a body of at least one byte.";
-      return rejected(refusal("invalid_message", detail), { cause: "empty_body", detail });
+      return rejected(refusal("invalid_message", detail), "empty_body", detail);
     }
     return null;
   }
@@ -290,7 +287,7 @@ export class GatewayInbound implements Inbound {
     const text = "The message carries no valid proof of its sender.";
     const isToken = cause === "bad_token" && message.headers.get("authorization") !== null;
     const headers: Record<string, string> = isToken ? { "www-authenticate": "Bearer" } : {};
-    return rejected(refusal("unauthenticated", text, { headers }), { cause, detail });
+    return rejected(refusal("unauthenticated", text, { headers }), cause, detail);
   }
 
   #rateWaitMs({ id, rateLimit }: Source): number {
@@ -406,13 +403,13 @@ const unprovenFields = { count: 32, nameLength: 64, valueLength: 256, length: 3_
 /** Masked headers. For a request without proof, only as many as help to identify its sender. */
 function shownHeaders(headers: Iterable<readonly [string, string]>, isProven: boolean): readonly string[] {
   const all = [...headers];
-  if (isProven) return all.flatMap(([name, value]) => [name, maskedField({ name, value })]);
+  if (isProven) return all.flatMap(([name, value]) => [name, maskedField(name, value)]);
   const shown: string[] = [];
   let length = 0;
   for (const [name, value] of all.slice(0, unprovenFields.count)) {
     const field = [
       cut(name, unprovenFields.nameLength),
-      cut(maskedField({ name, value }), unprovenFields.valueLength),
+      cut(maskedField(name, value), unprovenFields.valueLength),
     ];
     length += field.join("").length;
     if (length > unprovenFields.length) break;
@@ -449,7 +446,7 @@ function faulted({ status, detail, retryAfterSeconds }: InboundFault): InboundAn
 
 function rejected(
   answer: InboundAnswer,
-  { cause, detail }: { readonly cause: string; readonly detail: string | null },
+  cause: string, detail: string | null,
 ): Ended {
   return { answer, outcome: "rejected", forwards: [], eventId: null, cause, detail };
 }
@@ -461,7 +458,7 @@ async function asksConsent({ message, source }: Incoming): Promise<Ended> {
     return { answer, outcome: "challenge", forwards: [], eventId: null, detail, mayBeConsented };
   } catch (error) {
     if (!(error instanceof ReceiverError)) throw error;
-    return rejected(refusal(error.code, error.message), { cause: "no_handshake", detail: error.message });
+    return rejected(refusal(error.code, error.message), "no_handshake", error.message);
   }
 }
 

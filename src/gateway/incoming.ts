@@ -64,7 +64,7 @@ export function authenticOf(
   const reading = new MessageReading(body);
   const originalType = originalTypeOf(incoming, received, reading);
   const { messageId } = received.verification;
-  const get = endToEndReader(message.headers);
+  const get = endToEndReader(message.headers.get);
   const names = handedOnBy(source, verifier);
   const { name: sourceName } = source;
   const rest = withoutParameters(address.rest, verifier.secretParameters);
@@ -104,7 +104,7 @@ const handedOnNames = new WeakMap<Source, readonly string[]>();
 function handedOnBy(source: Source, { forwardHeaders }: SourceVerifier): readonly string[] {
   let names = handedOnNames.get(source);
   if (names === undefined)
-    handedOnNames.set(source, (names = handedOn([...forwardHeaders, ...source.forwardHeaders], source)));
+    handedOnNames.set(source, (names = handedOn([...forwardHeaders, ...source.forwardHeaders], source.passSignatures)));
   return names;
 }
 

@@ -120,7 +120,7 @@ export class PassThrough {
 
   async #free(claim: AnswerClaim): Promise<void> {
     try {
-      await this.#options.store.answers.release(claim);
+      await this.#options.store.answers.release(claim.key, claim.token);
     } catch (error) {
       this.#options.telemetry.log.warn(
         { err: loggedError(error) },

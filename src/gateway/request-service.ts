@@ -87,7 +87,7 @@ export class Requests implements RequestService {
   async #find(scope: Scope, id: string): Promise<ReceivedRequest> {
     await this.#options.log.flush();
     const request = await this.#options.store.request(id);
-    if (request === null || !isVisible(scope, request)) throw new NotFoundError("the request");
+    if (request === null || !isVisible(scope, request.tenantId)) throw new NotFoundError("the request");
     return request;
   }
 
@@ -250,7 +250,7 @@ export class Requests implements RequestService {
 
   async #eventOf({ eventId, tenantId }: ReceivedRequest): Promise<StoredEvent | null> {
     if (eventId === null) return null;
-    return this.#options.history.getEvent({ tenantId, id: eventId });
+    return this.#options.history.getEvent(tenantId, eventId);
   }
 }
 

@@ -94,7 +94,7 @@ export function readSource(given: SourceInput, base: Settable, how: Reading): Re
     customResponse: responseOf(customResponse, base),
     handshake: handshakeOf(handshake, base),
     statusOverrides: (statusOverrides as StatusOverrides | undefined) ?? base.statusOverrides,
-    updatedAt: changedAt(base, now),
+    updatedAt: changedAt(base.updatedAt, now),
   };
   return { source, verification: verification === undefined ? null : JSON.stringify(verification) };
 }

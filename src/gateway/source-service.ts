@@ -173,7 +173,7 @@ export class Sources implements SourceService {
       const expiresAt = now + overlapSeconds * 1_000;
       const [newest] = before.tokens;
       const old = newest === undefined || overlapSeconds === 0 ? [] : [{ ...newest, expiresAt }];
-      return { ...before, tokens: [this.#newToken(id), ...old], updatedAt: changedAt(before, now) };
+      return { ...before, tokens: [this.#newToken(id), ...old], updatedAt: changedAt(before.updatedAt, now) };
     });
     return this.#withPath(this.#require(scope, id));
   }
@@ -193,7 +193,7 @@ export class Sources implements SourceService {
           `the service description has the version ${description.version} now; read GET /service-description again`,
         );
       const now = clock.now();
-      return { ...before, acknowledgement: { by, at: now, version }, updatedAt: changedAt(before, now) };
+      return { ...before, acknowledgement: { by, at: now, version }, updatedAt: changedAt(before.updatedAt, now) };
     });
   }
 
@@ -208,7 +208,7 @@ export class Sources implements SourceService {
 
   #require(scope: Scope, id: string): Source {
     const source = this.#options.directory.source(id);
-    if (source === undefined || !isVisible(scope, source)) throw new NotFoundError("the source");
+    if (source === undefined || !isVisible(scope, source.tenantId)) throw new NotFoundError("the source");
     return source;
   }
 

@@ -57,7 +57,7 @@ export function createDeduplication<Transaction>(
     return {
       run: (identity, work) =>
         withRollback(inTransaction, async ({ transaction, store: inside }) => {
-          const claims = new Claims(inside, setup, identity);
+          const claims = new Claims(inside, setup, identity.keys, identity.fingerprint);
           const refusal = await claims.take();
           if (refusal !== null) return refusal;
           const answer = await work(transaction);
@@ -72,7 +72,7 @@ export function createDeduplication<Transaction>(
   if (store === undefined) throw new ReceiverError("misconfigured", "deduplication has no store");
   return {
     run: async (identity, work) => {
-      const claims = new Claims(store, setup, identity);
+      const claims = new Claims(store, setup, identity.keys, identity.fingerprint);
       const refusal = await claims.take().catch(unavailable);
       if (refusal !== null) return refusal;
       const answer = await workOrRelease(claims, work);
@@ -108,12 +108,12 @@ class Claims {
   constructor(
     store: DeduplicationStore,
     setup: Pick<DeduplicationSetup<unknown>, "retentionMs" | "claimMs" | "now" | "onError">,
-    identity: { readonly keys: readonly string[]; readonly fingerprint: string },
+    keys: readonly string[], fingerprint: string,
   ) {
     this.#store = store;
     this.#setup = setup;
-    this.#keys = identity.keys;
-    this.#fingerprint = identity.fingerprint;
+    this.#keys = keys;
+    this.#fingerprint = fingerprint;
   }
 
   /** Null if all keys were claimed. Otherwise the reason, and no key is held. */

@@ -142,7 +142,7 @@ class Endpoint<Transaction> implements Receiver {
 
   async #authorize(facts: MessageFacts, { signal }: Budget): Promise<void> {
     const isAllowed = await this.#options.authorize?.(
-      verifiedMessage(facts, { signal, transaction: undefined }),
+      verifiedMessage(facts, signal, undefined),
     );
     if (isAllowed === false) throw new ReceiverError("forbidden", "This producer may not send this here.");
   }
@@ -179,7 +179,7 @@ class Endpoint<Transaction> implements Receiver {
     }
     if (handler === undefined) throw new ReceiverError("misconfigured", "there is no handler");
     const { signal } = budget;
-    return runHandler(handler, verifiedMessage(facts, { signal, transaction }), statuses.processed);
+    return runHandler(handler, verifiedMessage(facts, signal, transaction), statuses.processed);
   }
 
   #toAnswer(result: DeduplicatedAnswer, facts: MessageFacts): ReceiverAnswer {

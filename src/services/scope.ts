@@ -6,8 +6,8 @@ import type { Scope } from "./services.ts";
 import { defaultTenantId, type TenantDirectory } from "./tenants/tenant-directory.ts";
 
 /** Resources of another tenant do not exist for a caller. */
-export function isVisible(scope: Scope, owner: { readonly tenantId: string | null }): boolean {
-  return scope.tenantId === null || scope.tenantId === owner.tenantId;
+export function isVisible(scope: Scope, tenantId: string | null): boolean {
+  return scope.tenantId === null || scope.tenantId === tenantId;
 }
 
 /** Whether a session may access resources of this webhook. Does not check the tenant. */
@@ -55,7 +55,7 @@ export function requireWebhook(
   scope: Scope, id: string,
 ): LiveWebhook {
   const live = access.webhook(id);
-  const isSeen = live !== undefined && isVisible(scope, live.webhook);
+  const isSeen = live !== undefined && isVisible(scope, live.webhook.tenantId);
   if (!isSeen || !seesWebhook(scope, id)) throw new NotFoundError("the webhook");
   return live;
 }

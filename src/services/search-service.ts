@@ -51,14 +51,14 @@ export class Search {
     const webhook = access.webhook(id)?.webhook;
     const [source, connection] = [gateway.source(id), gateway.connection(id)];
     const [event, delivery, operation] = await Promise.all([
-      history.getEvent(owned),
-      history.getDelivery(owned),
+      history.getEvent(owned.tenantId, owned.id),
+      history.getDelivery(owned.tenantId, owned.id),
       operations.get(scope, id).catch(nullIfMissing),
     ]);
     const found = { id, matched: "id" } as const;
     return [
       webhook !== undefined &&
-        isVisible(scope, webhook) && {
+        isVisible(scope, webhook.tenantId) && {
           ...found,
           type: "webhook" as const,
           tenantId: webhook.tenantId,
@@ -83,9 +83,9 @@ export class Search {
         title: operation.kind,
       },
       source !== undefined &&
-        isVisible(scope, source) && { ...this.#sourceHit(source), matched: "id" as const },
+        isVisible(scope, source.tenantId) && { ...this.#sourceHit(source), matched: "id" as const },
       connection !== undefined &&
-        isVisible(scope, connection) && { ...this.#connectionHit(connection), matched: "id" as const },
+        isVisible(scope, connection.tenantId) && { ...this.#connectionHit(connection), matched: "id" as const },
     ].filter((hit) => hit !== false);
   }
 
@@ -114,7 +114,7 @@ export class Search {
     const hits: SearchHit[] = [];
     for (const { beginnings, ...hit } of this.#named()) {
       if (hits.length === hitsMax) break;
-      const matched = isVisible(scope, hit) ? matchOf(beginnings, start) : null;
+      const matched = isVisible(scope, hit.tenantId) ? matchOf(beginnings, start) : null;
       if (matched !== null) hits.push({ ...hit, matched });
     }
     return hits;

@@ -260,7 +260,7 @@ suite("alerts", () => {
     await look(world);
     assert.equal(await stateOf(world, "busy-hook"), "firing");
     world.skipTime(10 * minute);
-    const preview = await alerts.preview(admin, rule);
+    const preview = await alerts.preview(admin, rule.tenantId, rule.input);
     assert.equal(preview.fired, 1);
     assert.ok(
       preview.points.length > 500 && preview.points.some(({ isFiring, value }) => isFiring && value === 3),

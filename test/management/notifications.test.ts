@@ -88,7 +88,7 @@ suite("owners of failing webhooks", () => {
     const { id, since } = await failing(world);
     const live = world.engine.webhook(id);
     assert.ok(live);
-    const disabledAt = disablementAt(live.webhook, live) ?? 0;
+    const disabledAt = disablementAt(live.webhook, live.health, live.policy) ?? 0;
     const skipTo = (at: number) => world.skipTime(at - world.now());
     await scene.look();
     assert.deepEqual(scene.subjects(), []);

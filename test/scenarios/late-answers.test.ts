@@ -38,7 +38,7 @@ async function deadLetterCount(): Promise<number> {
 async function reaches(id: string, state: DeliveryState, attempts: number): Promise<StoredDelivery> {
   const { history } = scene.world.store;
   const stored = await eventually(`the delivery is ${state}, with ${attempts} attempts`, {
-    ask: () => history.getDelivery({ tenantId: null, id }),
+    ask: () => history.getDelivery(null, id),
     holds: (delivery) => delivery?.progress.state === state && delivery.progress.attemptCount === attempts,
   });
   assert.ok(stored !== null);

@@ -95,7 +95,7 @@ export class Ledger {
   /** Upkeep ended deliveries without naming them: looks up what still waits as far as is known. */
   async reconcile(store: Store): Promise<void> {
     for (const delivery of [...this.waiting]) {
-      const stored = await store.history.getDelivery({ tenantId: null, id: delivery.id });
+      const stored = await store.history.getDelivery(null, delivery.id);
       if (stored !== null) this.#end(delivery, stored.progress);
     }
   }

@@ -47,7 +47,7 @@ function lostDigestKey(place: string): KeyFileError {
 
 function openDigestKey(holder: DigestKeyHolder, ring: KeyRing, stored: Uint8Array): Uint8Array {
   try {
-    return ring.open({ ciphertext: stored, context });
+    return ring.open(stored, context);
   } catch (cause) {
     if (!(cause instanceof SecretUnreadableError)) throw cause;
     throw new KeyFileError(

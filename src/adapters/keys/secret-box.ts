@@ -31,7 +31,7 @@ export const masterKeyBytes = 32;
 export interface KeyRing {
   seal(plaintext: Uint8Array, context: string): Uint8Array;
   /** Throws `SecretUnreadableError`. */
-  open(input: { readonly ciphertext: Uint8Array; readonly context: string }): Uint8Array;
+  open(ciphertext: Uint8Array, context: string): Uint8Array;
   /** Whether the current key sealed it. Anything else should be sealed again before an old key is dropped. */
   isCurrent(ciphertext: Uint8Array): boolean;
 }
@@ -54,7 +54,7 @@ export function createKeyRing(input: {
   return {
     seal: (plaintext, context) =>
       sealWith(current, plaintext, context, input.random.bytes(nonceBytes)),
-    open({ ciphertext, context }) {
+    open(ciphertext, context) {
       const key = known.get(keyIdOf(ciphertext));
       if (key === undefined)
         throw new SecretUnreadableError("the ciphertext was made with an unknown master key");
@@ -73,7 +73,7 @@ export function createSecretBox(input: {
   const digestKey = Buffer.from(input.digestKey);
   return {
     seal: (plaintext, context) => ring.seal(Buffer.from(plaintext, "utf8"), context),
-    open: (sealed) => Buffer.from(ring.open(sealed)).toString("utf8"),
+    open: (sealed) => Buffer.from(ring.open(sealed.ciphertext, sealed.context)).toString("utf8"),
     digest: (plaintext) => createHmac("sha256", digestKey).update(plaintext, "utf8").digest("base64url"),
   };
 }

@@ -10,7 +10,7 @@ export type AlertListRow = [seq: number, document: string];
 export const currentAlertsMax = 5_000;
 
 /** The operator has no tenant id, and a primary key cannot be null. */
-export function ownerOf({ tenantId }: { readonly tenantId: string | null }): string {
+export function ownerOf(tenantId: string | null): string {
   return tenantId ?? "";
 }
 
@@ -29,7 +29,7 @@ export function toAlertMute([document]: AlertDocumentRow): AlertMute {
 /** The alert, if this tenant may see it. */
 export function visibleAlert(
   row: AlertDocumentRow | undefined,
-  { tenantId }: { readonly tenantId: string | null },
+  tenantId: string | null,
 ): AlertRecord | null {
   const alert = row === undefined ? null : toAlert(row);
   return alert === null || (tenantId !== null && alert.tenantId !== tenantId) ? null : alert;

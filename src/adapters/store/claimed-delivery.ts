@@ -81,7 +81,7 @@ export function claimedSql(timestamp: string, names: string = "tenant.word, webh
 /** `first` is the position of the first of these columns. */
 export function toClaimedDelivery(
   row: readonly unknown[],
-  first: number, lease: Lease, strings: Strings,
+  first: number, lease: Lease, text: (ref: number) => string,
 ): ClaimedDelivery {
   return {
     lease,
@@ -90,7 +90,7 @@ export function toClaimedDelivery(
     webhookTenantId: row[first + claimed.webhookTenant] as string | null,
     tenantId: row[first + claimed.tenant] as string,
     eventId: row[first + claimed.eventId] as string,
-    eventType: strings.text(row[first + claimed.eventType] as number),
+    eventType: text(row[first + claimed.eventType] as number),
     priority: decode(priorityCodes, row[first + claimed.priority] as number),
     progress: {
       state: decodeState(waitingStates, row[first + claimed.state] as number),
@@ -104,7 +104,7 @@ export function toClaimedDelivery(
         row[first + claimed.retriedAttempts] as number | null,
       ),
     },
-    contentType: strings.text(row[first + claimed.contentType] as number),
+    contentType: text(row[first + claimed.contentType] as number),
     body: row[first + claimed.body] as Uint8Array | null,
     format: decode(formatCodes, row[first + claimed.format] as number),
     timestamp: row[first + claimed.timestamp] as number,
@@ -116,8 +116,4 @@ export function toClaimedDelivery(
     trace: unpackTraceContext(row[first + claimed.trace] as Uint8Array | null),
     relayed: unpackRelayed(row[first + claimed.relayed] as Uint8Array | null),
   };
-}
-
-interface Strings {
-  text(ref: number): string;
 }

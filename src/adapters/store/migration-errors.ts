@@ -17,9 +17,9 @@ export class SchemaTooNewError extends Error {
 export class MigrationMismatchError extends Error {
   override readonly name = "MigrationMismatchError";
 
-  constructor(migration: { readonly number: number; readonly name: string }) {
+  constructor(number: number, name: string) {
     super(
-      `migration ${migration.number} (${migration.name}) differs from the one that created this database`,
+      `migration ${number} (${name}) differs from the one that created this database`,
     );
   }
 }

@@ -30,7 +30,7 @@ export function planFrom(applied: readonly AppliedMigration[], known: readonly M
   for (const row of applied) {
     const migration = known.find(({ number }) => number === row.number);
     if (migration === undefined || checksum(migration) !== row.checksum)
-      throw new MigrationMismatchError(row);
+      throw new MigrationMismatchError(row.number, row.name);
   }
   return { from: newest, pending: known.filter(({ number }) => number > newest) };
 }

@@ -12,7 +12,7 @@ export function readOperation([, document, revision]: OperationRow): BatchOperat
 /** The operation, if it belongs to this tenant or the caller sees all tenants. */
 export function toOperation(
   row: OperationRow | undefined,
-  { tenantId }: { readonly tenantId: string | null },
+  tenantId: string | null,
 ): BatchOperation | null {
   if (row === undefined || (tenantId !== null && tenantId !== row[0])) return null;
   return readOperation(row);
@@ -21,7 +21,7 @@ export function toOperation(
 /** One row more than the limit shows whether there is an older one. */
 export function toOperationPage(
   rows: readonly (readonly [seq: number, ...row: OperationRow])[],
-  { limit }: { readonly limit: number },
+  limit: number,
 ): Page<BatchOperation> {
   const shown = rows.slice(0, limit);
   return {

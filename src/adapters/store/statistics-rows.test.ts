@@ -62,10 +62,10 @@ test("a cut list leaves its last bucket, which may continue, to the next portion
 test("a bucket is rolled up when it is over and its smaller buckets are complete", () => {
   const facts = { doneUntil: null, first: 5 * hour + 1, endedBefore: 6 * hour, smallerUntil: 6 * hour };
   const hours = { step: "hour", from: "minute" } as const;
-  assert.equal(nextRollUp(hours, facts)?.start, 5 * hour);
-  assert.equal(nextRollUp(hours, facts)?.parts.length, 60);
-  assert.equal(nextRollUp(hours, { ...facts, endedBefore: 6 * hour - 1 }), null);
-  assert.equal(nextRollUp(hours, { ...facts, smallerUntil: 6 * hour - 1 }), null);
-  assert.equal(nextRollUp(hours, { ...facts, doneUntil: 6 * hour }), null);
-  assert.equal(nextRollUp(hours, { ...facts, first: null }), null);
+  assert.equal(nextRollUp(hours.step, hours.from, facts)?.start, 5 * hour);
+  assert.equal(nextRollUp(hours.step, hours.from, facts)?.parts.length, 60);
+  assert.equal(nextRollUp(hours.step, hours.from, { ...facts, endedBefore: 6 * hour - 1 }), null);
+  assert.equal(nextRollUp(hours.step, hours.from, { ...facts, smallerUntil: 6 * hour - 1 }), null);
+  assert.equal(nextRollUp(hours.step, hours.from, { ...facts, doneUntil: 6 * hour }), null);
+  assert.equal(nextRollUp(hours.step, hours.from, { ...facts, first: null }), null);
 });

@@ -132,7 +132,7 @@ export const rollUps: readonly { readonly step: StatisticsStep; readonly from: S
 
 /** The next bucket to roll up; null until it is over. `doneUntil` is null before the first roll-up. */
 export function nextRollUp(
-  { step, from }: { readonly step: StatisticsStep; readonly from: StatisticsStep },
+  step: StatisticsStep, from: StatisticsStep,
   facts: {
     readonly doneUntil: number | null;
     /** The start of the oldest smaller bucket. */

@@ -10,13 +10,7 @@ export const ownHeader = "x-posthorn-ui";
 const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
 /** Whether a call with a session cookie is allowed. */
-export function isOwnCall({
-  method,
-  headers,
-}: {
-  readonly method: string;
-  readonly headers: IncomingHttpHeaders;
-}): boolean {
+export function isOwnCall(method: string, headers: IncomingHttpHeaders): boolean {
   if (safeMethods.has(method)) return true;
   return headers[ownHeader] !== undefined && comesFrom(headers) === "here";
 }

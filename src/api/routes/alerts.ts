@@ -139,7 +139,7 @@ function previewRoute(services: Services): Route {
     audit: { none: "it changes nothing" },
     handle: async ({ scope, query, body }) => {
       const input = inputOf(alertRuleFields, body);
-      const preview = await alertsOf(services).preview(scope, { tenantId: tenantOf(query), input });
+      const preview = await alertsOf(services).preview(scope, tenantOf(query), input);
       return { status: 200, body: alertPreviewJson(preview) };
     },
   });

@@ -115,7 +115,7 @@ function logoutRoute({ sessions }: SessionRoutesOptions): Route {
     errors: ["forbidden"],
     audit: { none: "it only ends the caller's session" },
     handle: async ({ headers }) => {
-      if (!isOwnCall({ method: "DELETE", headers })) throw foreignCall();
+      if (!isOwnCall("DELETE", headers)) throw foreignCall();
       const found = sessions.find(readSessionCookie(headers, sessions.cookieId) ?? "");
       if (found !== null) sessions.end(found.session);
       return {

@@ -42,14 +42,14 @@ function exchangeRoute(options: ApiOptions): Route {
         limits.countWrongCode(connection.remoteAddress ?? "", untold);
         throw new UnauthenticatedError("This code was already used, is older than a minute, or was revoked. Request a new session.", 'Bearer realm="posthorn"');
       }
-      return { status: 200, headers: noStore, body: await tokenJson(options, redeemed, headers) };
+      return { status: 200, headers: noStore, body: await tokenJson(options, redeemed.session, redeemed.token, headers) };
     },
   });
 }
 
 async function tokenJson(
   options: ApiOptions,
-  { session, token }: { readonly session: PortalSession; readonly token: string },
+  session: PortalSession, token: string,
   headers: Call["headers"],
 ): Promise<Record<string, unknown>> {
   const { services } = options;

@@ -58,10 +58,10 @@ export async function openSource(
     readonly isLook: boolean;
   },
 ): Promise<MoveFrom> {
-  return isPostgres(from) ? openDatabaseSource(from, given.masterKeys) : openFolderSource(from, given);
+  return isPostgres(from) ? openDatabaseSource(from, given.masterKeys) : openFolderSource(from, given.isLook);
 }
 
-async function openFolderSource(from: string, { isLook }: { readonly isLook: boolean }): Promise<MoveFrom> {
+async function openFolderSource(from: string, isLook: boolean): Promise<MoveFrom> {
   const { openSqliteMoveSource } = await import("../../adapters/store/sqlite/moving-source.ts");
   const { databaseFile } = await import("../../adapters/store/sqlite/open.ts");
   const { markMoved, readMoved } = await import("../../adapters/store/sqlite/moving-marks.ts");
@@ -169,12 +169,12 @@ export async function openTarget(
   to: string,
   source: string, masterKeys: MasterKeys,
 ): Promise<MoveTo> {
-  return isPostgres(to) ? openDatabaseTarget(to, { source, masterKeys }) : openFolderTarget(to, { source, masterKeys });
+  return isPostgres(to) ? openDatabaseTarget(to, source, masterKeys) : openFolderTarget(to, source, masterKeys);
 }
 
 async function openDatabaseTarget(
   to: string,
-  { source, masterKeys }: { readonly source: string; readonly masterKeys: MasterKeys },
+  source: string, masterKeys: MasterKeys,
 ): Promise<MoveTo> {
   const { openPostgresMoveTarget } = await import("../../adapters/store/postgres/open-moving.ts");
   const { rows, place, digestKey } = await openPostgresMoveTarget({
@@ -187,7 +187,7 @@ async function openDatabaseTarget(
 /** Stores the master key in the folder too, where a server would otherwise create a new one. */
 async function openFolderTarget(
   to: string,
-  { source, masterKeys }: { readonly source: string; readonly masterKeys: MasterKeys },
+  source: string, masterKeys: MasterKeys,
 ): Promise<MoveTo> {
   const { openSqliteMoveTarget } = await import("../../adapters/store/sqlite/open-moving.ts");
   const { folder } = prepareDataFolder(to);

@@ -39,7 +39,7 @@ export async function planMove(request: MoveRequest): Promise<MovePlan> {
 
 export async function runMove(
   request: MoveRequest,
-  watch: { readonly tell: (news: MoveNews) => void; readonly pause: () => Promise<void> },
+  tell: (news: MoveNews) => void, pause: () => Promise<void>,
 ): Promise<MoveReport & { readonly to: string }> {
   const { from, to } = request;
   const source = await openSource(from, { masterKeys: () => masterKeysOf(request), isLook: false });
@@ -47,7 +47,7 @@ export async function runMove(
     const masterKeys = masterKeysOf(request);
     const target = await unlessMoved(source, () => openTarget(to, source.place, masterKeys));
     try {
-      const report = await moveStore({ from: source, to: target, now: () => performance.now(), ...watch });
+      const report = await moveStore({ from: source, to: target, now: () => performance.now(), tell, pause });
       return { ...report, to: target.place };
     } finally {
       await target.rows.close();

@@ -129,7 +129,7 @@ export const forgedChecks: readonly ReceiverCheck[] = [
       const { headers, body } = messages.make();
       // Same length and beginning as the right token, like a close guess.
       const value = `Bearer ${token.slice(0, -1)}${token.endsWith("x") ? "y" : "x"}`;
-      return { headers: withHeader(headers, { name: "Authorization", value }), body };
+      return { headers: withHeader(headers, "Authorization", value), body };
     },
   }),
   withToken({
@@ -166,7 +166,7 @@ function movedTime(message: Posted): Posted | null {
 
 function replaced(message: Posted, name: string, value: string): Posted | null {
   if (headerOf(message.headers, name) === undefined) return null;
-  return { ...message, headers: withHeader(message.headers, { name, value }) };
+  return { ...message, headers: withHeader(message.headers, name, value) };
 }
 
 function without(message: Posted, name: string): Posted | null {

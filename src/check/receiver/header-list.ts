@@ -13,9 +13,9 @@ export function withoutHeader(headers: readonly string[], name: string): readonl
 /** The headers with the named one replaced, or appended if it was missing. */
 export function withHeader(
   headers: readonly string[],
-  header: { readonly name: string; readonly value: string },
+  name: string, value: string,
 ): readonly string[] {
-  return [...withoutHeader(headers, header.name), header.name, header.value];
+  return [...withoutHeader(headers, name), name, value];
 }
 
 export function headerOf(headers: readonly string[], name: string): string | undefined {

@@ -119,9 +119,9 @@ export class SampleMessages {
       `"@target-uri": ${this.#receiver.url.href}`,
       `"@signature-params": ${narrow.replace(/^sig1=/, "")}`,
     ].join("\n");
-    const signed = withHeader(message.headers, { name: "Signature-Input", value: narrow });
+    const signed = withHeader(message.headers, "Signature-Input", narrow);
     const signature = { name: "Signature", value: `sig1=:${signText(base, this.#keys.right)}:` };
-    return { ...message, headers: withHeader(signed, signature) };
+    return { ...message, headers: withHeader(signed, signature.name, signature.value) };
   }
 
   #delivery(eventId: string, change: MessageChange & { readonly now: number }): ClaimedDelivery {

@@ -60,7 +60,7 @@ export const validChecks: readonly ReceiverCheck[] = [
       const { headers, body } = messages.make({ keys: "rotation" });
       const list = headerOf(headers, "Webhook-Signature");
       if (list === undefined) return { headers, body };
-      return { headers: withHeader(headers, { name: "Webhook-Signature", value: `v9,AAAA ${list}` }), body };
+      return { headers: withHeader(headers, "Webhook-Signature", `v9,AAAA ${list}`), body };
     },
   }),
   {
@@ -128,7 +128,7 @@ export const validChecks: readonly ReceiverCheck[] = [
       const { headers, body, eventId } = bench.messages.make();
       if (signsKey(headers)) return notApplicable("the key is signed");
       const answer = await bench.post({
-        headers: withHeader(headers, { name: "Idempotency-Key", value: eventId }),
+        headers: withHeader(headers, "Idempotency-Key", eventId),
         body,
       });
       const isFine = isAccepted(answer) || hasStatus(answer, 400);
@@ -252,7 +252,7 @@ async function longKey(bench: Bench): Promise<Result> {
     return notApplicable("the key is signed");
   const { headers, body } = signsKey(sample.headers) ? messages.make({ eventId: key }) : sample;
   const answer = await bench.post({
-    headers: withHeader(headers, { name: "Idempotency-Key", value: `"${key}"` }),
+    headers: withHeader(headers, "Idempotency-Key", `"${key}"`),
     body,
   });
   if (isRefused(answer)) return passed(describe(answer));

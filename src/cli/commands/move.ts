@@ -76,7 +76,7 @@ async function run(
   const progress = new MoveProgress(terminal);
   const report = await moving.runMove(
     { from, to, settings },
-    { tell: (news) => progress.tell(news), pause: () => sleep(pauseMs) },
+    (news) => progress.tell(news), () => sleep(pauseMs),
   );
   progress.end();
   printReport(terminal, report);
@@ -117,7 +117,7 @@ class MoveProgress {
 
   tell(news: MoveNews): void {
     if (this.#terminal.json) return this.#terminal.object(news);
-    if (news.kind === "progress") return this.#show(news);
+    if (news.kind === "progress") return this.#show(news.part, news.rows);
     this.end();
     this.#terminal.note(textOf(news));
   }
@@ -131,7 +131,7 @@ class MoveProgress {
     this.#part = "";
   }
 
-  #show({ part, rows }: { readonly part: string; readonly rows: number }): void {
+  #show(part: string, rows: number): void {
     if (this.#part !== "" && this.#part !== part) this.end();
     this.#part = part;
     this.#line = `${part}: ${rows}`;

@@ -44,10 +44,10 @@ export function addOperationCommands(program: Command, invocation: Invocation): 
     printOne(terminal, options.flag("watch") ? await followOperation(call, operation) : operation);
   });
 
-  addChange(operations, invocation, { name: "pause", says: "pause an operation", status: "paused" });
+  addChange(operations, invocation, "pause", "pause an operation", "paused");
   addChange(
     operations, invocation,
-    { name: "resume", says: "resume a paused operation", status: "running" },
+    "resume", "resume a paused operation", "running",
   );
 
   const rate = operations
@@ -71,16 +71,16 @@ export function addOperationCommands(program: Command, invocation: Invocation): 
 
 function addChange(
   operations: Command, invocation: Invocation,
-  change: { readonly name: string; readonly says: string; readonly status: string },
+  name: string, says: string, status: string,
 ): void {
   const command = operations
-    .command(change.name)
-    .description(change.says)
+    .command(name)
+    .description(says)
     .argument("<operation-id>")
     .option(...watched);
   clientCommand(command, invocation, async (call) => {
     const { client, terminal, args, options } = call;
-    const changed = await client.call("PATCH", { path: pathOf(args), body: { status: change.status } });
+    const changed = await client.call("PATCH", { path: pathOf(args), body: { status } });
     printOne(terminal, options.flag("watch") ? await followOperation(call, changed) : changed);
   });
 }

@@ -30,7 +30,7 @@ export function withoutParameters(target: string, names: readonly string[]): str
 }
 
 /** The value of a header in the form that may be stored. */
-export function maskedField({ name, value }: { readonly name: string; readonly value: string }): string {
+export function maskedField(name: string, value: string): string {
   return isSecretName(name) ? mask : maskedParameters(value);
 }
 

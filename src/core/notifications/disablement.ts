@@ -9,7 +9,7 @@ import type { Webhook } from "../webhook.ts";
  */
 export function disablementAt(
   webhook: Pick<Webhook, "status" | "statusChangedAt">,
-  { health, policy }: { readonly health: EndpointHealth; readonly policy: DeliveryPolicy },
+  health: EndpointHealth, policy: DeliveryPolicy,
 ): number | null {
   const { disable, schedule, ageMsMax } = policy;
   if (webhook.status === "suspended") return webhook.statusChangedAt + disable.suspendedToDisabledMs;

@@ -120,13 +120,7 @@ export function isClosed(state: ChannelState): boolean {
 }
 
 /** The operator's alerts are sent before all other messages and are never collected into a digest. */
-export function isUrgent({
-  tenantId,
-  topic,
-}: {
-  readonly tenantId: string | null;
-  readonly topic: string;
-}): boolean {
+export function isUrgent(tenantId: string | null, topic: string): boolean {
   return tenantId === null && topic === "alert";
 }
 

@@ -24,7 +24,7 @@ export function renderStandardPayload(input: StandardPayloadInput): Buffer {
   const tail =
     (input.metadataJson === null ? "" : `,"metadata":${input.metadataJson}`) +
     (input.links === null ? "" : `,"links":${JSON.stringify(input.links)}`);
-  return Buffer.from(`${standardHead(input)}${input.dataJson}${tail}}`);
+  return Buffer.from(`${standardHead(input.eventType, input.timestamp)}${input.dataJson}${tail}}`);
 }
 
 /** The stored bytes are sent unchanged, both the standard object and raw content (TS16-41). */
@@ -34,7 +34,7 @@ export function renderStandard({ contentType, body }: EventContent): RenderedCon
 
 /** The bytes of `data` within a stored standard object, without a copy. */
 export function dataBytes(content: Pick<EventContent, "eventType" | "timestamp" | "body">): Uint8Array {
-  const start = standardHead(content).length;
+  const start = standardHead(content.eventType, content.timestamp).length;
   return content.body.subarray(start, endOfJsonValue(content.body, start));
 }
 
@@ -43,13 +43,13 @@ export function isEmptyData(
   content: Pick<EventContent, "eventType" | "timestamp" | "raw"> & { readonly body: Uint8Array },
 ): boolean {
   if (content.raw) return false;
-  const start = standardHead(content).length;
+  const start = standardHead(content.eventType, content.timestamp).length;
   return content.body[skipSpace(content.body, start + 1)] === closeBrace;
 }
 
 const closeBrace = 0x7d;
 
 /** Everything before `data`; ASCII, because event types are. */
-function standardHead(event: { readonly eventType: string; readonly timestamp: number }): string {
-  return `{"type":"${event.eventType}","timestamp":"${new Date(event.timestamp).toISOString()}","data":`;
+function standardHead(eventType: string, timestamp: number): string {
+  return `{"type":"${eventType}","timestamp":"${new Date(timestamp).toISOString()}","data":`;
 }

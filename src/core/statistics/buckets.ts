@@ -15,11 +15,11 @@ export function bucketAt(time: number, step: StatisticsStep): number {
 
 /** The starts of all buckets in a range; `to` is exclusive. */
 export function bucketsWithin(
-  range: { readonly from: number; readonly to: number },
+  from: number, to: number,
   step: StatisticsStep,
 ): readonly number[] {
   const starts: number[] = [];
-  for (let start = bucketAt(range.from, step); start < range.to; start += stepMs[step]) starts.push(start);
+  for (let start = bucketAt(from, step); start < to; start += stepMs[step]) starts.push(start);
   return starts;
 }
 

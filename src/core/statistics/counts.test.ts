@@ -16,7 +16,7 @@ function countsOf(pairs: readonly (readonly [number, number])[]): Counts {
   return counts;
 }
 
-const all = (counts: Counts) => counts.within({ from: 0, to: Number.POSITIVE_INFINITY });
+const all = (counts: Counts) => counts.within(0, Number.POSITIVE_INFINITY);
 
 test("property: what is packed is unpacked, with numbers beyond 32 bits", () => {
   fc.assert(
@@ -51,7 +51,7 @@ test("twelve status codes are kept, the others are one, and nothing is lost", ()
   for (let code = 400; code < 430; code += 1)
     counts.add(keys.status + code, code === 417 ? 1_000 : 430 - code);
   const kept = Counts.unpack(counts.pack());
-  const codes = kept.within({ from: keys.status, to: keys.statusEnd });
+  const codes = kept.within(keys.status, keys.statusEnd);
   assert.equal(codes.length, 12);
   assert.equal(kept.get(keys.status + 417), 1_000);
   const sum = (of: Counts) => all(of).reduce((total, [, count]) => total + count, 0);

@@ -26,10 +26,10 @@ export class Counts {
   }
 
   /** The counted keys in a range with their counts, in key order; `to` is exclusive. */
-  within(range: { readonly from: number; readonly to: number }): readonly (readonly [number, number])[] {
+  within(from: number, to: number): readonly (readonly [number, number])[] {
     const found: (readonly [number, number])[] = [];
     for (const [key, { times }] of this.#byKey)
-      if (key >= range.from && key < range.to) found.push([key, times]);
+      if (key >= from && key < to) found.push([key, times]);
     return found.sort(([left], [right]) => left - right);
   }
 
@@ -44,7 +44,7 @@ export class Counts {
   pack(): Uint8Array {
     const writer = new VarintWriter();
     let last = 0;
-    for (const [key, count] of withFewCodes(this.within(everyKey))) {
+    for (const [key, count] of withFewCodes(this.within(everyKey.from, everyKey.to))) {
       writer.write(key - last);
       writer.write(count);
       last = key;
@@ -97,7 +97,7 @@ function withFewCodes(counted: Counted): Counted {
   const few = new Counts();
   for (const [key, times] of counted)
     few.add(isStatusKey(key) && !kept.has(key) ? keys.statusOther : key, times);
-  return few.within(everyKey);
+  return few.within(everyKey.from, everyKey.to);
 }
 
 const everyKey = { from: 0, to: Number.POSITIVE_INFINITY };

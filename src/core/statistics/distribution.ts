@@ -27,7 +27,7 @@ export function percentile(
   name: DistributionName, share: number,
 ): number | null {
   const from = keys[name];
-  const places = counts.within({ from, to: from + distributionSpan });
+  const places = counts.within(from, from + distributionSpan);
   const all = places.reduce((sum, [, count]) => sum + count, 0);
   let below = 0;
   for (const [key, count] of places) {

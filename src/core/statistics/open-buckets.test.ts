@@ -54,7 +54,7 @@ test("a minute that nothing is written of yet is not forgotten", () => {
   buckets.add([fact()], 1, start);
   buckets.dropWritten(start + 120_000);
   const rows = buckets.take(start + 120_000, 9);
-  buckets.putBack(rows, { from: 1, since: start });
+  buckets.putBack(rows, 1, start);
   assert.equal(buckets.unwrittenSince, start);
 });
 
@@ -83,7 +83,7 @@ test("what is written tells how far, and a commit that failed takes it back", ()
   assert.equal(buckets.unwrittenSince, start);
   const rows = buckets.take(start + 1_000, 9);
   assert.deepEqual([buckets.writtenTo, buckets.unwrittenSince], [4, null]);
-  buckets.putBack(rows, { from: 4, since: start });
+  buckets.putBack(rows, 4, start);
   assert.deepEqual([buckets.writtenTo, buckets.unwrittenSince], [3, start]);
   assert.deepEqual(buckets.take(start + 1_000, 9).map(nameOf), rows.map(nameOf));
 });
@@ -134,7 +134,7 @@ test("property: rows written in any rhythm, with what was not written, are what 
         const written = { from: buckets.writtenTo + 1, since: buckets.unwrittenSince ?? now };
         const rows = buckets.take(now, limit);
         if (fails) {
-          buckets.putBack(rows, written);
+          buckets.putBack(rows, written.from, written.since);
           continue;
         }
         for (const row of rows)

@@ -75,7 +75,7 @@ export class OpenBuckets {
    */
   subjectOf(tenantId: string, eventType: string, at: number): string {
     const minute = this.#minute(bucketAt(at, "minute"));
-    if (minute.buckets.has(nameOf("event", { tenant: tenantId, subject: eventType }))) return eventType;
+    if (minute.buckets.has(nameOf("event", tenantId, eventType))) return eventType;
     const known = minute.subjectsByTenant.get(tenantId) ?? 0;
     return known < this.#typesPerTenantMax ? eventType : otherTypes;
   }
@@ -103,12 +103,12 @@ export class OpenBuckets {
   /** Marks rows as not written. Their counts start from the oldest commit with unwritten data. */
   putBack(
     rows: readonly BucketRow[],
-    { from, since }: { readonly from: number; readonly since: number },
+    from: number, since: number,
   ): void {
     const younger = [...this.#unwritten];
     this.#unwritten.clear();
     for (const row of rows) {
-      const bucket = this.#minutes.get(row.start)?.buckets.get(nameOf(row.kind, row));
+      const bucket = this.#minutes.get(row.start)?.buckets.get(nameOf(row.kind, row.tenant, row.subject));
       if (bucket === undefined) continue;
       bucket.unwrittenFrom = from;
       bucket.unwrittenSince = since;
@@ -156,7 +156,7 @@ export class OpenBuckets {
 
   #bucket(minute: OpenMinute, of: Pick<BucketRow, "kind" | "tenant" | "subject">): OpenBucket {
     const { kind, tenant, subject } = of;
-    const name = nameOf(kind, of);
+    const name = nameOf(kind, of.tenant, of.subject);
     const known = minute.buckets.get(name);
     if (known !== undefined) return known;
     const { start, part } = minute;
@@ -188,10 +188,10 @@ export class OpenBuckets {
 /** Ids and types contain no line feed. */
 function nameOf(
   kind: FactKind,
-  of: { readonly tenant: string | null; readonly subject: string | null },
+  tenant: string | null, subject: string | null,
 ): string {
-  if (kind === "delivery") return of.subject ?? `\n${of.tenant ?? ""}`;
-  return of.subject === null ? `\r\n${of.tenant ?? ""}` : `\r${of.tenant ?? ""}\n${of.subject}`;
+  if (kind === "delivery") return subject ?? `\n${tenant ?? ""}`;
+  return subject === null ? `\r\n${tenant ?? ""}` : `\r${tenant ?? ""}\n${subject}`;
 }
 
 /** Not a valid event type. */

@@ -21,7 +21,7 @@ export type KeptBecause = "sampled" | "ratio" | "failed" | "slow";
  */
 export function keptByEvent(
   id: string,
-  { trace }: { readonly trace: TraceContext | null },
+  trace: TraceContext | null,
   sampling: TraceSampling,
 ): KeptBecause | null {
   const { keepsRecorded, followsPublisher } = sampling;

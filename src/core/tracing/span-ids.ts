@@ -5,8 +5,8 @@
 import type { TraceContext } from "./trace-context.ts";
 
 /** The trace of an event: its publisher's, or one derived from the event id. */
-export function traceIdOf(event: { readonly id: string; readonly trace: TraceContext | null }): string {
-  return event.trace?.traceId ?? event.id.replaceAll("-", "");
+export function traceIdOf(id: string, trace: TraceContext | null): string {
+  return trace?.traceId ?? id.replaceAll("-", "");
 }
 
 export function publishSpanId(eventId: string): string {

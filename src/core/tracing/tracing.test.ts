@@ -61,9 +61,9 @@ suite("ids of spans", () => {
   });
 
   test("the trace is the publisher's, else one with the digits of the event", () => {
-    assert.equal(traceIdOf({ id: eventId, trace: null }), "01938f2e7b1c7abc9def0123456789ab");
+    assert.equal(traceIdOf(eventId, null), "01938f2e7b1c7abc9def0123456789ab");
     const trace = parseTraceContext(traceparent);
-    assert.equal(traceIdOf({ id: eventId, trace }), "0af7651916cd43dd8448eb211c80319c");
+    assert.equal(traceIdOf(eventId, trace), "0af7651916cd43dd8448eb211c80319c");
   });
 });
 
@@ -77,7 +77,7 @@ suite("which events are kept", () => {
   const keptBy = (sampler: string | undefined, argument: string | undefined) => {
     const sampling = samplingOf({ sampler, argument });
     assert.ok(sampling !== null);
-    return [recorded, notRecorded, untraced].map((event) => keptByEvent(event.id, event, sampling));
+    return [recorded, notRecorded, untraced].map((event) => keptByEvent(event.id, event.trace, sampling));
   };
 
   test("those that the publisher records, and one in a thousand", () => {
@@ -101,12 +101,12 @@ suite("which events are kept", () => {
     let kept = 0;
     for (let number = 0; number < 4_096; number += 1) {
       const id = `${eventId.slice(0, -8)}${((number * 0x9e3779b1) >>> 0).toString(16).padStart(8, "0")}`;
-      if (keptByEvent(id, { trace: null }, sampling) !== null) kept += 1;
+      if (keptByEvent(id, null, sampling) !== null) kept += 1;
     }
     assert.ok(kept > 900 && kept < 1_150, `${kept} of 4,096`);
     const keptOf = (end: string, argument: string) => {
       const of = samplingOf({ sampler: "traceidratio", argument });
-      return of !== null && keptByEvent(`${eventId.slice(0, -8)}${end}`, { trace: null }, of) !== null;
+      return of !== null && keptByEvent(`${eventId.slice(0, -8)}${end}`, null, of) !== null;
     };
     assert.deepEqual([keptOf("3fffffff", "0.25"), keptOf("40000000", "0.25")], [true, false]);
     assert.deepEqual([keptOf("ffffffff", "1"), keptOf("00000000", "0")], [true, false]);

@@ -43,7 +43,7 @@ export function afterVerification(
   webhook: Webhook,
   outcome: VerificationOutcome, now: number,
 ): Webhook {
-  const verification = { ...webhook.verification, detail: outcome.detail, ...moved(webhook, { outcome, now }) };
+  const verification = { ...webhook.verification, detail: outcome.detail, ...moved(webhook, outcome, now) };
   if (outcome.kind === "granted" || outcome.kind === "refused") {
     return settled(
       { ...webhook, verification: { ...verification, tokenDigest: null, tokenExpiresAt: null } },
@@ -55,7 +55,7 @@ export function afterVerification(
 
 function moved(
   { verification }: Webhook,
-  { outcome, now }: { readonly outcome: VerificationOutcome; readonly now: number },
+  outcome: VerificationOutcome, now: number,
 ): Pick<WebhookVerification, "state" | "grantedAt" | "allowedRatePerMinute"> {
   if (outcome.kind === "granted") {
     return { state: "granted", grantedAt: now, allowedRatePerMinute: outcome.allowedRatePerMinute };

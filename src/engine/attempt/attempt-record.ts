@@ -32,7 +32,7 @@ export function attemptRecord(
     scheduledAt: flight.delivery.progress.dueAt,
     executedAt: flight.startedAt,
     nextRetryAt: progress.state === "failed" ? progress.dueAt : null,
-    notes: attemptNotes(flight, made, attemptTrace(flight, made)),
+    notes: attemptNotes(flight, made, attemptTrace(flight, made.verdict, made.result)),
   };
 }
 

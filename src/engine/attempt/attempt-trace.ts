@@ -8,7 +8,7 @@ import { masked } from "./masked.ts";
 /** Network details of an attempt: recorded for all failed attempts and a sample of the accepted ones. */
 export function attemptTrace(
   flight: Flight,
-  { verdict, result }: { readonly verdict: Verdict; readonly result: TransportResult },
+  verdict: Verdict, result: TransportResult,
 ): AttemptTrace | null {
   if (verdict.outcome === "accepted" && !isTraced(flight.delivery.id)) return null;
   const wire = result.trace ?? untraced;
@@ -32,7 +32,7 @@ const untraced: WireTrace = {
 function shownHeaders(flight: Flight, { responseHeaders, headersCut }: WireTrace): readonly string[] {
   return responseHeaders.map((text, index) => {
     if (index % 2 === 0) return text;
-    const shown = maskedField({ name: responseHeaders[index - 1] ?? "", value: text });
+    const shown = maskedField(responseHeaders[index - 1] ?? "", text);
     return masked(flight, { text: shown, wasCut: headersCut && index === responseHeaders.length - 1 });
   });
 }

@@ -36,7 +36,7 @@ export class EventSpans {
 
   /** An event was committed. */
   published(event: NewEvent, deliveries: number): void {
-    const kept = keptByEvent(event.id, event, this.#tracer.sampling);
+    const kept = keptByEvent(event.id, event.trace, this.#tracer.sampling);
     if (kept === null) return;
     this.#tracer.ended(publishSpan({ ...event, endedAt: this.#clock.now(), deliveries }, kept));
   }
@@ -46,7 +46,7 @@ export class EventSpans {
     const { delivery, endpoint } = flight;
     const isSlow = this.#isSlow(endpoint, ended);
     const failed = ended.verdict.outcome !== "accepted";
-    const kept = keptByEvent(delivery.eventId, delivery, this.#tracer.sampling);
+    const kept = keptByEvent(delivery.eventId, delivery.trace, this.#tracer.sampling);
     if (kept === null && !failed && !isSlow) return;
     const because = kept ?? this.#keptByTrouble(failed);
     if (because === null) return;

@@ -62,7 +62,7 @@ function urlOf({ config, attempt, event }: RenderedFrom): string {
 
 function shown(config: EndpointConfig, name: string, value: string): string {
   if (config.credentialHeaders.includes(name.toLowerCase())) return mask;
-  return withoutSecrets(config, maskedField({ name, value }));
+  return withoutSecrets(config, maskedField(name, value));
 }
 
 function withoutSecrets({ shownSecrets: secrets }: EndpointConfig, text: string): string {

@@ -187,7 +187,7 @@ export class ClusterMember {
       const worker = await store.join({ aliveMs, pool, keeps: owned.unfinished() });
       this.#worker = worker;
       this.#options.renamed(worker);
-      this.#hold(sentAt);
+      this.#hold(sentAt.monotonicMs, sentAt.wall);
       telemetry.log.info({ worker }, "joined the workers of the store");
       // The number of workers determines this worker's share of shared limits.
       await this.#prolong(worker);
@@ -210,20 +210,20 @@ export class ClusterMember {
     }
     this.#pool = heartbeat;
     this.#options.workers(Math.max(1, heartbeat.workers));
-    this.#hold(sentAt);
+    this.#hold(sentAt.monotonicMs, sentAt.wall);
     this.ordered();
     this.#acquirer.settleDoubts();
     this.#giveBackSpare();
   }
 
   /** Counts from before the heartbeat was sent, because the store started counting later. */
-  #hold(sentAt: { readonly monotonicMs: number; readonly wall: number }): void {
+  #hold(monotonicMs: number, wall: number): void {
     const wasHolding = this.holds();
     // Replies may arrive out of order; the later deadline counts.
-    const untilMs = sentAt.monotonicMs + aliveMs - marginMs;
+    const untilMs = monotonicMs + aliveMs - marginMs;
     if (untilMs > this.#ownsUntilMs) {
       this.#ownsUntilMs = untilMs;
-      this.#ownsUntil = sentAt.wall + aliveMs - marginMs;
+      this.#ownsUntil = wall + aliveMs - marginMs;
     }
     if (!wasHolding && this.holds()) this.#options.resumed();
   }

@@ -94,7 +94,7 @@ export class ConfigSync {
   async loadTenantKeys(tenantIds: readonly string[]): Promise<void> {
     const { webhooks, directory } = this.#options;
     for (const tenantId of new Set(tenantIds))
-      directory.applyTenantKeys({ tenantId, keys: await webhooks.tenantKeys(tenantId) });
+      directory.applyTenantKeys(tenantId, await webhooks.tenantKeys(tenantId));
   }
 
   /** Loads everything, a page at a time. Never rejects. Calls during a round share one more round after it. */

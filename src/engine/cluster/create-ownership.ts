@@ -148,7 +148,7 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
     ordered: () => member.ordered(),
   });
   const leaderships = new Leaderships(store, parts.nextId());
-  const isLeader: Ownership["isLeader"] = (leadership) => leaderships.acquire(leadership);
+  const isLeader: Ownership["isLeader"] = (leadership) => leaderships.acquire(leadership.name, leadership.forMs);
   const { flying } = parts;
   const reporter = new EndpointReporter({ ...common, store, owned: () => owned.all(), flying });
   const stalled = new StalledLanes({

@@ -14,11 +14,11 @@ test("a process that ends leaves its leaderships to others at once", async () =>
     },
     "me",
   );
-  assert.equal(await leaderships.acquire({ name: "sweep", forMs: 5 }), true);
-  assert.equal(await leaderships.acquire({ name: "upkeep", forMs: 5 }), true);
-  assert.equal(await leaderships.acquire({ name: "other", forMs: 5 }), false);
+  assert.equal(await leaderships.acquire("sweep", 5), true);
+  assert.equal(await leaderships.acquire("upkeep", 5), true);
+  assert.equal(await leaderships.acquire("other", 5), false);
   ledElsewhere.add("sweep");
-  assert.equal(await leaderships.acquire({ name: "sweep", forMs: 5 }), false);
+  assert.equal(await leaderships.acquire("sweep", 5), false);
   asked.length = 0;
   await leaderships.resign();
   assert.deepEqual(asked, ["me upkeep 0"]);
@@ -28,7 +28,7 @@ test("that the store is away keeps nobody from ending", async () => {
   let isAway = false;
   const acquireLeadership = async (): Promise<boolean> => (isAway ? Promise.reject(new Error("away")) : true);
   const leaderships = new Leaderships({ acquireLeadership }, "me");
-  await leaderships.acquire({ name: "sweep", forMs: 5 });
+  await leaderships.acquire("sweep", 5);
   isAway = true;
   await assert.doesNotReject(leaderships.resign());
 });

@@ -16,7 +16,7 @@ export class Leaderships {
   }
 
   /** Whether this process leads now. Others may take over after `forMs` without renewal. */
-  async acquire({ name, forMs }: { readonly name: string; readonly forMs: number }): Promise<boolean> {
+  async acquire(name: string, forMs: number): Promise<boolean> {
     const holder = this.#holder;
     const isLeader = await this.#store.acquireLeadership({ name, holder, forMs });
     if (isLeader) this.#led.add(name);

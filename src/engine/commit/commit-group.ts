@@ -261,7 +261,7 @@ export class CommitGroup {
   async #commit(group: Group, rows: { readonly carriesRows: boolean }): Promise<CommitResult> {
     const { store, riders } = this.#options;
     if (riders === null) return store.commit(group.batch);
-    const riding = riders.compose(group, rows);
+    const riding = riders.compose(group, rows.carriesRows);
     try {
       const result = await store.commit({ ...group.batch, ...riding });
       riders.committed(riding, group, result);

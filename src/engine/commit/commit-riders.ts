@@ -32,8 +32,8 @@ export class CommitRiders {
     return this.#statistics?.unwrittenSince ?? null;
   }
 
-  compose({ batch, settlements }: Group, rows: { readonly carriesRows: boolean }): Riding {
-    const statistics = this.#statistics?.compose(batch.publishes, settlements, rows);
+  compose({ batch, settlements }: Group, carriesRows: boolean): Riding {
+    const statistics = this.#statistics?.compose(batch.publishes, settlements, { carriesRows });
     const problems = this.#problems?.compose(settlements, batch.publishes);
     return { ...(statistics !== undefined && { statistics }), ...(problems !== undefined && { problems }) };
   }

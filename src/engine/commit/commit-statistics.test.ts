@@ -20,7 +20,7 @@ function world() {
     deliveries: [],
   } as unknown as PublishCommand;
   const compose = (publishes: readonly PublishCommand[] = [publish], carriesRows = true) =>
-    statistics.compose(publishes, [], { carriesRows });
+    statistics.compose(publishes, [], carriesRows);
   const accepted = (batch: StatisticsBatch): void => {
     const publishes = batch.published.map(() => ({
       kind: "accepted" as const,

@@ -56,7 +56,7 @@ export class CommitStatistics {
   /** The statistics of the next commit. Without rows if a part of a failed commit is written separately. */
   compose(
     publishes: readonly PublishCommand[], settlements: readonly PendingSettlement[],
-    { carriesRows }: { readonly carriesRows: boolean },
+    carriesRows: boolean,
   ): StatisticsBatch {
     const now = this.#options.clock.now();
     const oldest = { from: this.#buckets.writtenTo + 1, since: this.#buckets.unwrittenSince ?? now };
@@ -89,7 +89,7 @@ export class CommitStatistics {
   failed(batch: StatisticsBatch): void {
     if (batch.writer !== this.#writer) return;
     this.#isInDoubt = true;
-    this.#buckets.putBack(batch.rows, batch.unwritten);
+    this.#buckets.putBack(batch.rows, batch.unwritten.from, batch.unwritten.since);
   }
 
   /**

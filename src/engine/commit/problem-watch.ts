@@ -147,7 +147,7 @@ export class ProblemWatch {
 
 /** Null if the store does not keep problems. */
 export function createProblemWatch(
-  { store }: { readonly store: Pick<Store, "problems"> },
+  store: Pick<Store, "problems">,
   parts: Pick<ProblemWatchOptions, "clock" | "telemetry"> & {
     readonly relay: { problemMoved(move: ProblemMove): void };
   },

@@ -16,9 +16,9 @@ export async function loadWebhooks(store: WebhookStore, directory: Directory): P
       const { tenantId } = webhook;
       if (!tenantsSeen.has(tenantId)) {
         tenantsSeen.add(tenantId);
-        directory.applyTenantKeys({ tenantId, keys: await store.tenantKeys(tenantId) });
+        directory.applyTenantKeys(tenantId, await store.tenantKeys(tenantId));
       }
-      const endpoint = directory.apply({ webhook, secrets });
+      const endpoint = directory.apply(webhook, secrets);
       if (runtime !== null) endpoint.restore(runtime);
     }
     const last = page.at(-1);

@@ -66,9 +66,9 @@ export class Directory {
   }
 
   /** Puts a new or changed webhook into service. */
-  apply(change: { readonly webhook: Webhook; readonly secrets: readonly StoredSecret[] }): Endpoint {
-    const config = this.#build(change.webhook, change.secrets);
-    const existing = this.#endpoints.get(change.webhook.id);
+  apply(webhook: Webhook, secrets: readonly StoredSecret[]): Endpoint {
+    const config = this.#build(webhook, secrets);
+    const existing = this.#endpoints.get(webhook.id);
     if (existing !== undefined) {
       this.subscriptions.remove(existing);
       this.#reconfigure(existing, config);
@@ -76,14 +76,14 @@ export class Directory {
       return existing;
     }
     const endpoint = new Endpoint(config, {
-      tenantQueue: this.tenantQueue(change.webhook.tenantId),
+      tenantQueue: this.tenantQueue(webhook.tenantId),
       now: this.#options.clock.now(),
       wakes: this.#options.wakes,
       owned: this.#options.ownsAll,
     });
     this.#reconfigure(endpoint, config);
-    this.#endpoints.set(change.webhook.id, endpoint);
-    this.#countWebhooks(change.webhook.tenantId, 1);
+    this.#endpoints.set(webhook.id, endpoint);
+    this.#countWebhooks(webhook.tenantId, 1);
     this.subscriptions.add(endpoint);
     return endpoint;
   }
@@ -97,17 +97,16 @@ export class Directory {
     return endpoint;
   }
 
-  applyTenantKeys(change: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }): void {
-    this.#tenantKeys.set(change.tenantId, change.keys);
-    for (const endpoint of this.subscriptions.endpoints(change.tenantId)) {
+  applyTenantKeys(tenantId: string, keys: readonly StoredSecret[]): void {
+    this.#tenantKeys.set(tenantId, keys);
+    for (const endpoint of this.subscriptions.endpoints(tenantId)) {
       const couldSign = endpoint.config.canSign;
       this.#rebuild(endpoint);
       if (!couldSign) this.#options.wakes.endpointWoke(endpoint);
     }
   }
 
-  applyTenantLimit(change: { readonly tenantId: string; readonly rateLimit: RateLimitConfig | null }): void {
-    const { tenantId, rateLimit } = change;
+  applyTenantLimit(tenantId: string, rateLimit: RateLimitConfig | null): void {
     if (rateLimit === null) this.#tenantLimits.delete(tenantId);
     else this.#tenantLimits.set(tenantId, rateLimit);
     const tenantQueue = this.tenantQueue(tenantId);

@@ -279,7 +279,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
   /** A delivery was ready and found a gate closed. */
   noteClosed(gate: ClosedGate, now: number): void {
     this.#gateLog ??= new GateLog();
-    this.#gateLog.note(gate, now);
+    this.#gateLog.note(gate.waitingFor, gate.until, now);
   }
 
   /** Returns the state to store, so that an open circuit or a pause survives a restart, and marks it as written. */

@@ -9,7 +9,7 @@ const minuteMs = 60_000;
 
 test("a gate that is found closed many times stands in the log once, from the first time to the last", () => {
   const log = new GateLog();
-  for (let at = 0; at <= 10_000; at += 500) log.note({ waitingFor: "rate_limit", until: at + 500 }, at);
+  for (let at = 0; at <= 10_000; at += 500) log.note("rate_limit", at + 500, at);
   assert.deepEqual(log.within({ from: 0, until: 20_000 }), [
     { reason: "rate_limit", from: 0, until: 10_500 },
   ]);
@@ -21,9 +21,9 @@ test("a gate that is found closed many times stands in the log once, from the fi
 
 test("a circuit that opens again after its probes failed was one wait; one that opens an hour later is another", () => {
   const log = new GateLog();
-  log.note({ waitingFor: "circuit_open", until: 30_000 }, 0);
-  log.note({ waitingFor: "circuit_open", until: 90_000 }, 60_000);
-  log.note({ waitingFor: "circuit_open", until: 61 * minuteMs }, 60 * minuteMs);
+  log.note("circuit_open", 30_000, 0);
+  log.note("circuit_open", 90_000, 60_000);
+  log.note("circuit_open", 61 * minuteMs, 60 * minuteMs);
   assert.deepEqual(log.within({ from: 0, until: 100 * minuteMs }), [
     { reason: "circuit_open", from: 0, until: 90_000 },
     { reason: "circuit_open", from: 60 * minuteMs, until: 61 * minuteMs },
@@ -32,8 +32,8 @@ test("a circuit that opens again after its probes failed was one wait; one that 
 
 test("a gate that a person opens was closed until then", () => {
   const log = new GateLog();
-  log.note({ waitingFor: "retry_after", until: 100 * minuteMs }, 0);
-  log.note({ waitingFor: "inactive", until: null }, 1_000);
+  log.note("retry_after", 100 * minuteMs, 0);
+  log.note("inactive", null, 1_000);
   assert.deepEqual(log.within({ from: 0, until: 5_000 }), [
     { reason: "retry_after", from: 0, until: 5_000 },
     { reason: "inactive", from: 1_000, until: 5_000 },
@@ -49,7 +49,7 @@ test("the log keeps a bounded number of times, and never forgets since when a ga
   const log = new GateLog();
   for (let hour = 0; hour < 1_000; hour += 1)
     for (const waitingFor of ["circuit_open", "timeout_pause"] as const)
-      log.note({ waitingFor, until: hour * 60 * minuteMs + 1_000 }, hour * 60 * minuteMs);
+      log.note(waitingFor, hour * 60 * minuteMs + 1_000, hour * 60 * minuteMs);
   assert.ok(log.toJSON().length <= 16);
   const waits = log.within({ from: 0, until: Number.MAX_SAFE_INTEGER });
   for (const reason of ["circuit_open", "timeout_pause"])

@@ -19,8 +19,7 @@ export class GateLog {
   #entries: ClosedTime[] = [];
 
   /** Records a closed gate. If it closed again right after it opened, the previous entry is extended. */
-  note(gate: { readonly waitingFor: GateName; readonly until: number | null }, now: number): void {
-    const { waitingFor: reason, until } = gate;
+  note(reason: GateName, until: number | null, now: number): void {
     const known = this.#entries.findLast((entry) => entry.reason === reason);
     if (known !== undefined && (known.until === null || now - known.until <= gapMsMax)) {
       known.until = until;
@@ -57,7 +56,7 @@ export function gateLogFromJson(value: unknown): GateLog | null {
     const [name, from, until] = Array.isArray(entry) ? (entry as unknown[]) : [];
     const waitingFor = gateNames.find((known) => known === name);
     if (waitingFor === undefined || typeof from !== "number") continue;
-    if (until === null || typeof until === "number") log.note({ waitingFor, until }, from);
+    if (until === null || typeof until === "number") log.note(waitingFor, until, from);
   }
   return log;
 }

@@ -69,7 +69,7 @@ export class TenantQueue extends Sleeper {
   /** A delivery was ready and the limit was used up. */
   noteClosed(gate: ClosedGate, now: number): void {
     this.#gateLog ??= new GateLog();
-    this.#gateLog.note(gate, now);
+    this.#gateLog.note(gate.waitingFor, gate.until, now);
   }
 
   limit(limit: RateLimitConfig | null): void {

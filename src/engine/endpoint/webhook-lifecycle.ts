@@ -68,7 +68,7 @@ export class WebhookLifecycle {
       return;
     }
     log.warn({ webhookId: id, tenantId }, "the URL of a webhook was changed by a permanent redirect");
-    const updatedAt = changedAt(before, this.#options.clock.now());
+    const updatedAt = changedAt(before.updatedAt, this.#options.clock.now());
     const webhook = { ...before, url: judgement.url, updatedAt };
     this.#rememberMove(id);
     this.#options.apply(webhook);
@@ -109,7 +109,7 @@ export class WebhookLifecycle {
       status: to.status,
       statusReason: to.reason,
       statusChangedAt: now,
-      updatedAt: changedAt(before, now),
+      updatedAt: changedAt(before.updatedAt, now),
     };
     // Applied at once: nothing more is sent while the change is being stored.
     this.#options.apply(webhook);

@@ -10,7 +10,7 @@ export function traceHeaders(delivery: ComposedDelivery, policy: TracePolicy): r
   const { trace } = delivery;
   if (policy === "off" || (trace === null && policy !== "always")) return [];
   const traceparent = traceparentOf({
-    traceId: traceIdOf({ id: delivery.eventId, trace }),
+    traceId: traceIdOf(delivery.eventId, trace),
     spanId: attemptSpanId(delivery.id, delivery.progress.attemptCount + 1),
     flags: trace?.flags ?? sampledFlag | randomFlag,
   });

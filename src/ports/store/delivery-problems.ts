@@ -22,7 +22,7 @@ import type { StepResult } from "./upkeep.ts";
 export interface DeliveryProblemStore {
   /** Most recently changed first. Problems that are only noticed are not listed. */
   search(search: ProblemSearch): Promise<SearchPage<StoredProblem>>;
-  get(query: { readonly tenantId: string | null; readonly id: string }): Promise<StoredProblem | null>;
+  get(tenantId: string | null, id: string): Promise<StoredProblem | null>;
   /** Writes mute and note as given, with the audit row; null if the problem does not exist. */
   change(command: ChangeProblemCommand, audit?: AuditEntry): Promise<StoredProblem | null>;
   /** Webhooks with an open or recovering problem, in a stable order. */

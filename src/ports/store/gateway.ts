@@ -191,9 +191,9 @@ export interface RequestStep {
 export interface AnswerStore {
   claim(request: AnswerClaim): Promise<AnswerOutcome>;
   finish(completion: AnswerCompletion): Promise<boolean>;
-  release(claim: { readonly key: string; readonly token: string }): Promise<void>;
+  release(key: string, token: string): Promise<void>;
   /** Deletes some expired answers. */
-  purge(step: { readonly now: number; readonly limit: number }): Promise<StepResult>;
+  purge(now: number, limit: number): Promise<StepResult>;
 }
 
 /** Like DeduplicationClaim of the receiver kit. */

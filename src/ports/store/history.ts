@@ -20,12 +20,9 @@ import type { DeliverySearch, EventSearch, SearchPage } from "./search.ts";
  * long history may take long, but never blocks deliveries.
  */
 export interface HistoryStore {
-  getEvent(query: { readonly tenantId: string | null; readonly id: string }): Promise<StoredEvent | null>;
+  getEvent(tenantId: string | null, id: string): Promise<StoredEvent | null>;
   searchEvents(search: EventSearch): Promise<SearchPage<EventSummary>>;
-  getDelivery(query: {
-    readonly tenantId: string | null;
-    readonly id: string;
-  }): Promise<StoredDelivery | null>;
+  getDelivery(tenantId: string | null, id: string): Promise<StoredDelivery | null>;
   /** The existing deliveries among these IDs (at most 250), in no particular order. */
   getDeliveries(tenantId: string | null, ids: readonly string[]): Promise<readonly StoredDelivery[]>;
   /** Events among these whose body was removed by retention. At most a few hundred. */

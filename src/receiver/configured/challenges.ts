@@ -88,7 +88,7 @@ export function answerPost(
     return ping.status === 204 ? { status: 204, contentType: null, body: "" } : json(ping.json);
   }
   if (name !== "zoom") return null;
-  const validation = zoomUrlValidation(crypto, { secret: keys.secrets[0] ?? "", body });
+  const validation = zoomUrlValidation(crypto, keys.secrets[0] ?? "", body);
   return andThen(validation, (text) => (text === null ? null : json(text)));
 }
 

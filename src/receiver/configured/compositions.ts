@@ -28,22 +28,22 @@ export function allOfSources(sources: readonly SourceVerifier[]): SourceVerifier
     receive: (message, now) =>
       message.method === "GET"
         ? firstAccepted(sources, (source) => source.receive(message, now))
-        : receiveByAll(sources, message, now),
+        : receiveByAll(sources, message, now.nowSeconds),
   };
 }
 
 function receiveByAll(
   [first, ...others]: readonly SourceVerifier[],
   message: ReceivedMessage,
-  now: { readonly nowSeconds: number },
+  nowSeconds: number,
 ): MaybePromise<Received> {
   if (first === undefined) return { kind: "rejected", cause: "unknown_key", detail: "there is no verifier" };
   return others.reduce<MaybePromise<Received>>(
     (before, source) =>
       andThen(before, (left) =>
-        left.kind === "rejected" ? left : andThen(source.receive(message, now), (right) => both(left, right)),
+        left.kind === "rejected" ? left : andThen(source.receive(message, { nowSeconds }), (right) => both(left, right)),
       ),
-    first.receive(message, now),
+    first.receive(message, { nowSeconds }),
   );
 }
 

@@ -124,7 +124,7 @@ class StoredInbox implements Inbox {
 
   async parked({ limit = 100 } = {}): Promise<readonly ParkedMessage[]> {
     const entries = await this.#store.listParked(limit);
-    return entries.map((entry) => parkedMessage(entry, entry));
+    return entries.map((entry) => parkedMessage(entry, entry.parkedAt, entry.error));
   }
 
   async requeue(id: string): Promise<boolean> {
@@ -185,7 +185,7 @@ class StoredInbox implements Inbox {
   async #attempt(entry: InboxEntry, leaseMs: number): Promise<Failure | null> {
     try {
       const run = { signal: AbortSignal.timeout(leaseMs), transaction: undefined };
-      const received = verifiedMessage(readEnvelope(entry), run);
+      const received = verifiedMessage(readEnvelope(entry), run.signal, run.transaction);
       const { status } = await runHandler(this.#options.handler, received, undefined);
       return status < 400 ? null : failureOf(status, `the handler returned ${status}`);
     } catch (error) {
@@ -215,7 +215,7 @@ class StoredInbox implements Inbox {
   async #park(entry: InboxEntry, token: string, error: string) {
     const parkedAt = this.#now();
     const isOurs = await this.#store.park({ id: entry.id, token, parkedAt, error });
-    if (isOurs) this.#options.onParked?.(parkedMessage(entry, { parkedAt, error }));
+    if (isOurs) this.#options.onParked?.(parkedMessage(entry, parkedAt, error));
   }
 
   #delayMs(attempt: number): number {
@@ -239,7 +239,7 @@ function failureOf(status: number, error: string): Failure {
 
 function parkedMessage(
   entry: InboxEntry,
-  { parkedAt, error }: { readonly parkedAt: number; readonly error: string },
+  parkedAt: number, error: string,
 ): ParkedMessage {
   return { id: entry.id, facts: readEnvelope(entry), parkedAt: new Date(parkedAt), error };
 }

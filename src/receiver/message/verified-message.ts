@@ -36,10 +36,10 @@ export type MessageFacts = Omit<VerifiedMessage, "text" | "json" | "signal" | "t
 /** Adds the functions and the context that a handler needs. */
 export function verifiedMessage<Transaction>(
   facts: MessageFacts,
-  run: { readonly signal: AbortSignal; readonly transaction: Transaction },
+  signal: AbortSignal, transaction: Transaction,
 ): VerifiedMessage<Transaction> {
   const text = (): string => decodeUtf8(facts.message.body);
-  return { ...facts, ...run, text, json: () => parseJson(text()) };
+  return { ...facts, signal, transaction, text, json: () => parseJson(text()) };
 }
 
 function decodeUtf8(bytes: Uint8Array): string {

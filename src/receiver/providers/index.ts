@@ -109,6 +109,6 @@ export function bindProviders(crypto: ReceiverCrypto) {
     zoom: verifier<ZoomOptions>("zoom"),
     /** The JSON that proves an address to Zoom, or null; for the body of a verified message. */
     zoomUrlValidation: (input: { readonly secret: string; readonly body: Uint8Array }) =>
-      zoomUrlValidation(crypto, input),
+      zoomUrlValidation(crypto, input.secret, input.body),
   };
 }

@@ -40,7 +40,7 @@ function claimOf(
   const time = typeof timestamp === "number" ? String(timestamp) : timestamp;
   if (typeof time !== "string" || typeof token !== "string" || messageIdFrom(token) === null)
     return rejected("body_altered", "the body has no signature with timestamp and token");
-  const timestampSeconds = timestampOf(time, { nowSeconds, toleranceSeconds });
+  const timestampSeconds = timestampOf(time, nowSeconds, toleranceSeconds);
   if (isRejected(timestampSeconds)) return timestampSeconds;
   const signatures = [fields["signature"], fields["parent-signature"]].flatMap((text) =>
     typeof text === "string" ? (hexBytes(text, signatureBytes) ?? []) : [],

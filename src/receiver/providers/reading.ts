@@ -46,13 +46,13 @@ const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/;
 /** Parses a signed time and checks its age. Returns whole Unix seconds. */
 export function timestampOf(
   text: string,
-  clock: { readonly nowSeconds: number; readonly toleranceSeconds: number },
+  nowSeconds: number, toleranceSeconds: number,
   form: TimestampForm = "seconds",
 ): number | Rejected {
   const timestampSeconds = secondsIn(text, form);
   if (timestampSeconds === null)
     return rejected("bad_timestamp", `the signed time is not ${formNames[form]}`);
-  return ageProblem(timestampSeconds, clock) ?? timestampSeconds;
+  return ageProblem(timestampSeconds, { nowSeconds, toleranceSeconds }) ?? timestampSeconds;
 }
 
 const formNames: Readonly<Record<TimestampForm, string>> = {
@@ -74,14 +74,14 @@ function wholeSeconds(milliseconds: number): number | null {
 /** Null if the time is within the tolerance. */
 export function ageProblem(
   timestampSeconds: number,
-  clock: { readonly nowSeconds: number; readonly toleranceSeconds: number },
+  nowSeconds: number, toleranceSeconds: number,
 ): Rejected | null {
-  const ageSeconds = clock.nowSeconds - timestampSeconds;
+  const ageSeconds = nowSeconds - timestampSeconds;
   // Negated so that a clock value of NaN refuses the message.
-  if (!(ageSeconds <= clock.toleranceSeconds))
-    return rejected("too_old", `signed ${ageSeconds} s ago; the tolerance is ${clock.toleranceSeconds} s`);
-  if (!(-ageSeconds <= clock.toleranceSeconds))
-    return rejected("too_new", `signed ${-ageSeconds} s ahead; the tolerance is ${clock.toleranceSeconds} s`);
+  if (!(ageSeconds <= toleranceSeconds))
+    return rejected("too_old", `signed ${ageSeconds} s ago; the tolerance is ${toleranceSeconds} s`);
+  if (!(-ageSeconds <= toleranceSeconds))
+    return rejected("too_new", `signed ${-ageSeconds} s ahead; the tolerance is ${toleranceSeconds} s`);
   return null;
 }
 

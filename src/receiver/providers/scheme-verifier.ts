@@ -132,7 +132,7 @@ function claimOf(message: ReceivedMessage, reader: Clocked): Claim | Rejected {
     return rejected("bad_message_id", `${scheme.headers.id} contains a period or other invalid characters`);
   const time = values.timestamp ?? timeIn(header, scheme);
   if (isRejected(time)) return time;
-  const timestampSeconds = time === null ? null : timestampOf(time, reader, scheme.timestampForm);
+  const timestampSeconds = time === null ? null : timestampOf(time, reader.nowSeconds, reader.toleranceSeconds, scheme.timestampForm);
   if (isRejected(timestampSeconds)) return timestampSeconds;
   const signatures = signaturesIn([header, ...moreHeaders(message, scheme)], scheme);
   if (isRejected(signatures)) return signatures;
@@ -223,5 +223,5 @@ function bodyTimeOf(
   if (typeof milliseconds !== "number" || !Number.isSafeInteger(milliseconds))
     return rejected("bad_timestamp", `the body has no ${timestampField} in milliseconds`);
   const timestampSeconds = Math.floor(milliseconds / 1_000);
-  return ageProblem(timestampSeconds, { nowSeconds, toleranceSeconds }) ?? timestampSeconds;
+  return ageProblem(timestampSeconds, nowSeconds, toleranceSeconds) ?? timestampSeconds;
 }

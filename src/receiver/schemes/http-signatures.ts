@@ -149,7 +149,7 @@ function freshnessProblem(input: SignatureInput, { settings, nowSeconds }: Claim
   if (input.expires !== null && !(nowSeconds <= input.expires)) {
     return rejected("too_old", `expired ${nowSeconds - input.expires} s ago`);
   }
-  return ageProblem(input.created, { nowSeconds, toleranceSeconds: settings.toleranceSeconds });
+  return ageProblem(input.created, nowSeconds, settings.toleranceSeconds);
 }
 
 /** The first digest that does not match the body; all digests of known algorithms must match. */

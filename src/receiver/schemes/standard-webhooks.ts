@@ -59,7 +59,7 @@ export function prepareStandardWebhooksVerifier(
       if (!isSignableMessageId(messageId)) {
         return rejected("bad_message_id", "Webhook-ID contains a period or other invalid characters");
       }
-      const timestampSeconds = timestampOf(time, { nowSeconds, toleranceSeconds });
+      const timestampSeconds = timestampOf(time, nowSeconds, toleranceSeconds);
       if (isRejected(timestampSeconds)) return timestampSeconds;
       const signatures = signaturesIn(header, counts);
       const data = [utf8(`${messageId}.${time}.`), message.body];

@@ -44,7 +44,7 @@ export function prepareXWebhookVerifier(crypto: ReceiverCrypto, options: XWebhoo
       if (time === undefined || moreTimes.length > 0) {
         return rejected("malformed_header", `${header} must have exactly one t=`);
       }
-      const timestampSeconds = timestampOf(time, { nowSeconds, toleranceSeconds });
+      const timestampSeconds = timestampOf(time, nowSeconds, toleranceSeconds);
       if (isRejected(timestampSeconds)) return timestampSeconds;
       const signatures = entriesIn(value, ",", "v1=").flatMap(
         (text) => hexBytes(text, signatureBytes) ?? [],

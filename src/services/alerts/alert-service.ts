@@ -111,10 +111,10 @@ export class Alerts {
 
   async preview(
     scope: Scope,
-    query: { readonly tenantId: string | null; readonly input: AlertRuleInput },
+    tenantId: string | null, input: AlertRuleInput,
   ): Promise<AlertPreview> {
     const { statistics, clock } = this.#options;
-    const judged = this.#judge(scope, { ...query, name: "preview" });
+    const judged = this.#judge(scope, { tenantId, input, name: "preview" });
     if (statistics === null)
       throw new InvalidRequestError(
         "statistics are disabled (POSTHORN_STATS), so the rule cannot be evaluated",

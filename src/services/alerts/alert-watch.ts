@@ -76,7 +76,7 @@ export class AlertWatch {
   /** Evaluates all rules once. Public for tests. */
   async round(): Promise<void> {
     const { store, clock, leaderships } = this.#options;
-    if (leaderships !== null && !(await leaderships.acquire(leadership))) {
+    if (leaderships !== null && !(await leaderships.acquire(leadership.name, leadership.forMs))) {
       this.#storeFailures = 0;
       return;
     }

@@ -107,7 +107,7 @@ export class DeadLetters implements DeadLetterService {
       const mayBeOpen = circuit.phase !== "closed" || circuit.forcedOpenUntil > this.#options.clock.now();
       if (mayBeOpen && webhook.status === "active" && isOf(selection, webhook)) ids.set(webhook.id, 0);
     }
-    const open = await openCircuitsOf(ids, this.#options);
+    const open = await openCircuitsOf(ids, this.#options.access, this.#options.clock);
     const counts = await this.#countEach(
       selection,
       open.map(({ webhookId }) => webhookId),

@@ -68,7 +68,7 @@ export class Deliveries implements DeliveryService {
     const attempts = await history.listAttempts(deliveryId);
     const attempt = attempts.find((each) => each.number === number);
     if (attempt === undefined) throw new NotFoundError("the attempt");
-    const event = await history.getEvent({ tenantId: delivery.tenantId, id: delivery.eventId });
+    const event = await history.getEvent(delivery.tenantId, delivery.eventId);
     if (event === null) throw new NotFoundError("the event");
     const { body } = event;
     if (body === null)
@@ -103,7 +103,7 @@ export class Deliveries implements DeliveryService {
     problems.throwIfAny("the retry");
     if (command.closeCircuit === true) {
       requireCircuitRights(scope);
-      await closeCircuit(webhook.id, this.#options);
+      await closeCircuit(webhook.id, this.#options.access, this.#options.clock);
     }
     // A successful delivery is not changed: a copy of it is sent.
     if (delivery.progress.state === "success")
@@ -167,7 +167,7 @@ export class Deliveries implements DeliveryService {
   }
 
   async #require(scope: Scope, id: string): Promise<StoredDelivery> {
-    const delivery = await this.#options.history.getDelivery({ tenantId: scope.tenantId, id });
+    const delivery = await this.#options.history.getDelivery(scope.tenantId, id);
     if (delivery === null || !seesWebhook(scope, delivery.webhookId)) throw new NotFoundError("the delivery");
     return delivery;
   }

@@ -75,7 +75,7 @@ export class DeliveryProblems {
 
   /** Rejects with `not_found`. */
   async get(scope: Scope, id: string): Promise<DeliveryProblemView> {
-    const found = await this.#options.store?.get({ tenantId: scope.tenantId, id });
+    const found = await this.#options.store?.get(scope.tenantId, id);
     return this.#shown(found ?? null);
   }
 

@@ -63,7 +63,7 @@ export class Events {
   }
 
   async get(scope: Scope, id: string): Promise<StoredEvent> {
-    const event = await this.#options.history.getEvent({ tenantId: scope.tenantId, id });
+    const event = await this.#options.history.getEvent(scope.tenantId, id);
     if (event === null || !(await this.#isSeen(scope, event))) throw new NotFoundError("the event");
     return event;
   }

@@ -127,13 +127,13 @@ export class ApiKeys implements ApiKeyService {
 
   async list(scope: Scope): Promise<readonly ApiKey[]> {
     return [...this.#byHash.values()]
-      .filter((apiKey) => isVisible(scope, apiKey))
+      .filter((apiKey) => isVisible(scope, apiKey.tenantId))
       .toSorted((left, right) => (left.id > right.id ? -1 : 1));
   }
 
   async revoke(scope: Scope, id: string): Promise<void> {
     const apiKey = [...this.#byHash.values()].find((known) => known.id === id);
-    if (apiKey === undefined || !isVisible(scope, apiKey)) throw new NotFoundError("the API key");
+    if (apiKey === undefined || !isVisible(scope, apiKey.tenantId)) throw new NotFoundError("the API key");
     await this.#remove(apiKey, scope.audit?.take(apiKey));
   }
 

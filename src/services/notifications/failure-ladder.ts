@@ -98,7 +98,7 @@ export class FailureLadder {
     if (status === "unverified" || (status === "disabled" && statusReason === "owner")) return true;
     const failing: FailingWebhook = {
       failingSince: since,
-      disabledAt: disablementAt(live.webhook, { health, policy: live.policy }),
+      disabledAt: disablementAt(live.webhook, health, live.policy),
       isStopped: status === "disabled",
     };
     const now = this.#options.clock.now();
@@ -137,7 +137,7 @@ export class FailureLadder {
   ): Promise<readonly NotificationDraft[]> {
     const { messages } = this.#options;
     const { id, tenantId } = live.webhook;
-    const content = await messages.failing(live, { step, failing });
+    const content = await messages.failing(live, step, failing);
     const topic = step === "first_problem" || step === "disabled" ? step : "failing";
     const draftFor = (owner: string | null): NotificationDraft => ({
       key: `${step}:${id}:${failing.failingSince}`, tenantId: owner, topic, webhookId: id, content,

@@ -30,7 +30,7 @@ export class LadderMessages {
 
   async failing(
     live: LiveWebhook,
-    { step, failing }: { readonly step: LadderStep; readonly failing: FailingWebhook },
+    step: LadderStep, failing: FailingWebhook,
   ): Promise<Content> {
     const facts = await this.#facts(live);
     const { failingSince, disabledAt } = failing;

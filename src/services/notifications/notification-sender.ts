@@ -176,7 +176,7 @@ export class NotificationSender {
   /** When a channel over its hourly limit accepts the next message; null if it accepts one now. */
   async #limitedUntil(stored: StoredChannel | undefined, first: StoredNotification): Promise<number | null> {
     const { clock, queue } = this.#options;
-    if (stored === undefined || isSingle(first) || isUrgent(first)) return null;
+    if (stored === undefined || isSingle(first) || isUrgent(first.tenantId, first.topic)) return null;
     if (isClosed(channelState(stored, clock.now()))) return null;
     const limits = limitsOf(stored, clock.now());
     const counts = await queue.counts(limits.map(({ counter }) => counter));

@@ -122,7 +122,7 @@ export class BulkActions {
       cursor: null,
     });
     const openCircuits =
-      actionOf(order.kind) === "retry" ? await openCircuitsOf(byWebhook, this.#options) : [];
+      actionOf(order.kind) === "retry" ? await openCircuitsOf(byWebhook, this.#options.access, this.#options.clock) : [];
     const operation =
       dryRun === true
         ? null

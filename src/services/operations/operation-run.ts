@@ -96,7 +96,7 @@ export class OperationRun {
       } catch (error) {
         const { id } = this.operation;
         const delayMs = backoff.nextMs();
-        this.#note({ deliveryId: null, message: messageOf(error) });
+        this.#note(null, messageOf(error));
         this.#options.log.warn(
           { operationId: id, err: String(error), delayMs },
           "batch operation stalled; will retry",
@@ -220,7 +220,7 @@ export class OperationRun {
   #closeOnce(webhookId: string): Promise<void> {
     const known = this.#closed.get(webhookId);
     if (known !== undefined) return known;
-    const closing = closeCircuit(webhookId, this.#options);
+    const closing = closeCircuit(webhookId, this.#options.access, this.#options.clock);
     this.#closed.set(webhookId, closing);
     return closing;
   }
@@ -270,7 +270,7 @@ export class OperationRun {
       else if (outcome.kind === "skipped") counts[outcome.why] = (counts[outcome.why] ?? 0) + 1;
       else {
         failed += 1;
-        this.#note(outcome);
+        this.#note(outcome.deliveryId, outcome.message);
       }
     }
     const { operation } = this;
@@ -282,7 +282,7 @@ export class OperationRun {
     };
   }
 
-  #note({ deliveryId, message }: { readonly deliveryId: string | null; readonly message: string }): void {
+  #note(deliveryId: string | null, message: string): void {
     const error = { deliveryId, message, at: this.#options.clock.now() };
     const lastErrors = [error, ...this.operation.lastErrors].slice(0, lastErrorsMax);
     this.operation = { ...this.operation, lastErrors };

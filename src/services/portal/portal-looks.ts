@@ -78,7 +78,7 @@ export class PortalLooks {
     await this.#changes.run(tenantId ?? "", async () => {
       const { store, clock } = this.#options;
       const before = await this.#stored(tenantId);
-      const settings = { ...before, ...read, updatedAt: changedAt(before, clock.now()) };
+      const settings = { ...before, ...read, updatedAt: changedAt(before.updatedAt, clock.now()) };
       await store.saveSettings(settings, scope.audit?.take({ id: tenantId ?? "deployment", tenantId }));
       this.forget();
     });

@@ -33,7 +33,7 @@ class MinuteCounts {
 
   async read({ of, step, ...range }: StatisticsQuery): Promise<{ rows: StatisticsRow[]; next: null }> {
     assert.ok(of.level === "named");
-    const starts = bucketsWithin(range, step);
+    const starts = bucketsWithin(range.from, range.to, step);
     const seeks = starts.length * of.names.length;
     this.seeks += seeks;
     this.seeksAtOnce = Math.max(this.seeksAtOnce, seeks);

@@ -97,7 +97,7 @@ const categories: readonly Part[] = failureCategories.map((name) => [name, key(c
 
 function codesOf(counts: Counts): readonly Part[] {
   const codes = counts
-    .within({ from: keys.status, to: keys.statusEnd })
+    .within(keys.status, keys.statusEnd)
     .map(([at]): Part => [String(at - keys.status), key(at)]);
   return [...codes, ["none", key(keys.statusClass)], [otherKey, key(keys.statusOther)]];
 }

@@ -82,7 +82,7 @@ export class StatisticsReader {
 
 /** Every bucket of a range is searched for a row. */
 function seeksOf(ranges: readonly StatisticsRange[]): number {
-  return ranges.reduce((sum, range) => sum + bucketsWithin(range, range.step).length, 0);
+  return ranges.reduce((sum, range) => sum + bucketsWithin(range.from, range.to, range.step).length, 0);
 }
 
 function namesIn(of: StatisticsOf): number {

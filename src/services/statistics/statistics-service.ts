@@ -225,7 +225,7 @@ export class Statistics {
       this.#options.access.webhook(id)?.webhook.tenantId ?? tenantId;
     const byTenant = Map.groupBy(new Set(webhookIds), ownerOf);
     return [...byTenant].flatMap(([owner, subjects]) =>
-      owner === null || !isVisible({ tenantId }, { tenantId: owner })
+      owner === null || !isVisible({ tenantId }, owner)
         ? []
         : [{ level: "subjects" as const, tenantId: owner, subjects }],
     );

@@ -44,7 +44,7 @@ export function timeAxis(asked: {
   const step = asked.step === "auto" ? fitting : asked.step;
   if (count(step) > pointsMax)
     throw invalid({ field: "step", message: `would give more than ${pointsMax} points; use a longer step` });
-  const starts = step === "1d" ? dayStarts(asked) : evenStarts(asked, lengthsMs[step]);
+  const starts = step === "1d" ? dayStarts(asked) : evenStarts(asked.from, asked.to, lengthsMs[step]);
   return {
     step,
     starts,
@@ -65,7 +65,7 @@ export function pointAt({ starts }: Pick<TimeAxis, "starts">, time: number): num
 }
 
 function evenStarts(
-  { from, to }: { readonly from: number; readonly to: number },
+  from: number, to: number,
   lengthMs: number,
 ): number[] {
   const starts: number[] = [];

@@ -64,7 +64,7 @@ export class Tenants implements TenantService {
     const base = existing ?? newTenant(id, now);
     const read = readFields(tenantFields, input, problems);
     const rateLimit = mergeRateLimit(base.rateLimit, read.rateLimit);
-    const tenant: Tenant = { ...base, ...read, rateLimit, updatedAt: changedAt(base, now) };
+    const tenant: Tenant = { ...base, ...read, rateLimit, updatedAt: changedAt(base.updatedAt, now) };
     problems.throwIfAny("the tenant");
     await registry.saveTenant(tenant, scope.audit?.take({ id, tenantId: id }));
     tenants.set(tenant);

@@ -14,7 +14,7 @@ function rsaKey(modulusLength: number): string {
 function problemsOf(privateKeyPem: string): readonly string[] {
   const problems = new ProblemList();
   const pair = { certificatePem: validPair.cert, privateKeyPem };
-  assert.equal(readClientCertificate(pair, { now: Date.UTC(2026, 0, 1), problems }), null);
+  assert.equal(readClientCertificate(pair, Date.UTC(2026, 0, 1), problems), null);
   try {
     problems.throwIfAny("the webhook");
     return [];

@@ -22,7 +22,7 @@ const warningMs = 14 * 86_400_000;
  */
 export function readClientCertificate(
   value: ClientCertificateInput,
-  { now, problems }: { readonly now: number; readonly problems: ProblemList },
+  now: number, problems: ProblemList,
 ): CertificateAndKey | null {
   const { certificatePem, privateKeyPem } = value;
   const certificate = readCertificate(certificatePem, now, problems);

@@ -21,16 +21,16 @@ import { readFields } from "../read-fields.ts";
 export async function changeCircuit(
   live: LiveWebhook,
   command: CircuitCommand,
-  how: { readonly access: Pick<EngineAccess, "circuitChanged">; readonly clock: Clock },
+  access: Pick<EngineAccess, "circuitChanged">, clock: Clock,
 ): Promise<CircuitSnapshot> {
   const problems = new ProblemList();
   readFields(circuitActionFields, command, problems);
   problems.throwIfAny("the circuit breaker action");
-  const now = how.clock.now();
+  const now = clock.now();
   const { durationSeconds = defaultOf(circuitActionFields.durationSeconds) } = command;
   const force = { now, untilMs: now + durationSeconds * 1_000 };
-  await how.access.circuitChanged(live.webhook.id, apply(live, command.action, force));
-  return snapshotCircuit(live.circuit, live.policy.circuitBreaker, how.clock.now());
+  await access.circuitChanged(live.webhook.id, apply(live, command.action, force));
+  return snapshotCircuit(live.circuit, live.policy.circuitBreaker, clock.now());
 }
 
 /** A webhook whose circuit delays deliveries, with their number in a selection. */
@@ -44,13 +44,13 @@ export interface OpenCircuit {
 /** The webhooks among these whose circuit is not closed, with their counts. */
 export async function openCircuitsOf(
   counts: ReadonlyMap<string, number>,
-  how: { readonly access: Pick<EngineAccess, "webhook" | "refresh">; readonly clock: Pick<Clock, "now"> },
+  access: Pick<EngineAccess, "webhook" | "refresh">, clock: Pick<Clock, "now">,
 ): Promise<readonly OpenCircuit[]> {
   const ids = [...counts.keys()].slice(0, circuitsLookedMax);
-  await how.access.refresh(ids);
-  const now = how.clock.now();
+  await access.refresh(ids);
+  const now = clock.now();
   return ids.flatMap((webhookId) =>
-    openCircuitOf(how.access.webhook(webhookId), counts.get(webhookId) ?? 0, now),
+    openCircuitOf(access.webhook(webhookId), counts.get(webhookId) ?? 0, now),
   );
 }
 
@@ -73,15 +73,12 @@ export function requireCircuitRights({ portal }: Scope): void {
 /** Closes the circuit of a webhook if it is open. */
 export async function closeCircuit(
   webhookId: string,
-  how: {
-    readonly access: Pick<EngineAccess, "webhook" | "refresh" | "circuitChanged">;
-    readonly clock: Clock;
-  },
+  access: Pick<EngineAccess, "webhook" | "refresh" | "circuitChanged">, clock: Clock,
 ): Promise<void> {
-  await how.access.refresh([webhookId]);
-  const live = how.access.webhook(webhookId);
-  if (live === undefined || notClosed(live, how.clock.now()) === null) return;
-  await changeCircuit(live, { id: webhookId, action: "reset" }, how);
+  await access.refresh([webhookId]);
+  const live = access.webhook(webhookId);
+  if (live === undefined || notClosed(live, clock.now()) === null) return;
+  await changeCircuit(live, { id: webhookId, action: "reset" }, { access, clock }.access, { access, clock }.clock);
 }
 
 function notClosed(live: LiveWebhook | undefined, now: number): CircuitSnapshot | null {

@@ -19,7 +19,7 @@ export function checkCredentials(input: WebhookInput, context: CredentialsContex
   const { held, problems } = context;
   const { bearerToken: token, clientCertificate, credentialHeaders } = input;
   if (clientCertificate !== undefined && clientCertificate !== null) {
-    readClientCertificate(clientCertificate, context);
+    readClientCertificate(clientCertificate, context.now, context.problems);
   }
   return {
     bearerToken: token === undefined ? held.bearerToken : token !== null,

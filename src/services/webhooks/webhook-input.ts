@@ -64,7 +64,7 @@ export function mergeWebhook(base: Webhook, input: WebhookInput, context: MergeC
     retry: mergeRetry(base.retry, input, problems),
     circuitBreaker: mergeObject(base.circuitBreaker, input.circuitBreaker, {}),
     rateLimit: mergeRateLimit(base.rateLimit, input.rateLimit),
-    updatedAt: changedAt(base, now),
+    updatedAt: changedAt(base.updatedAt, now),
   };
   for (const { header, detail } of judgeCustomHeaders(input.headers ?? {})) {
     problems.add({ field: header === null ? "headers" : `headers.${header}`, message: detail });

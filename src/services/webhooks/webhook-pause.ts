@@ -20,7 +20,7 @@ export function withPause(
   pause: WebhookPause | null, now: number,
 ): Webhook {
   const since = pauseAt(webhook, now)?.since ?? now;
-  return { ...webhook, pause: pause && { ...pause, since }, updatedAt: changedAt(webhook, now) };
+  return { ...webhook, pause: pause && { ...pause, since }, updatedAt: changedAt(webhook.updatedAt, now) };
 }
 
 const pauseMsMax = 366 * 86_400_000;

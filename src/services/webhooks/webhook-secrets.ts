@@ -161,7 +161,7 @@ export class WebhookSecrets {
     const problems = new ProblemList();
     const { secret = null } = readFields(rotateFields, command, problems);
     const supplied = secret === null ? null : this.readSupplied(secret, problems);
-    if (supplied !== null) requireScheme(supplied, { policy, problems });
+    if (supplied !== null) requireScheme(supplied.kind, { policy, problems });
     problems.throwIfAny("the rotation");
     const kind = needsKey(policy.signatureSchemes, "symmetric") ? "symmetric" : "ed25519";
     return supplied ?? this.#generate(kind);
@@ -200,13 +200,13 @@ export class WebhookSecrets {
 
 /** A key that none of the webhook's schemes use would be stored without effect. */
 export function requireScheme(
-  key: { readonly kind: SigningKeyKind },
+  kind: SigningKeyKind,
   context: { readonly policy: Pick<DeliveryPolicy, "signatureSchemes">; readonly problems: ProblemList },
 ): void {
-  if (needsKey(context.policy.signatureSchemes, key.kind)) return;
+  if (needsKey(context.policy.signatureSchemes, kind)) return;
   context.problems.add({
     field: "secret",
-    message: `is a key for ${schemesOf(key.kind)}, which this webhook does not use`,
+    message: `is a key for ${schemesOf(kind)}, which this webhook does not use`,
   });
 }
 

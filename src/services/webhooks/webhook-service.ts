@@ -103,7 +103,7 @@ export class Webhooks implements WebhookService {
     const webhook = mergeWebhook(base, input, { urlRules, now, problems, held: noCredentials });
     const supplied = input.secret === undefined ? null : secrets.readSupplied(input.secret, problems);
     const policy = policyOf(webhook);
-    if (supplied !== null && policy !== null) requireScheme(supplied, { policy, problems });
+    if (supplied !== null && policy !== null) requireScheme(supplied.kind, { policy, problems });
     problems.throwIfAny("the webhook");
     const own = supplied === null ? [] : [secrets.seal(webhook.id, supplied)];
     return { webhook, supplied, secrets: credentials.replaced(webhook.id, own, input) };
@@ -257,7 +257,7 @@ export class Webhooks implements WebhookService {
   }
 
   async circuit(scope: Scope, command: CircuitCommand): ReturnType<WebhookService["circuit"]> {
-    return changeCircuit(await this.#fresh(scope, command.id), command, this.#options);
+    return changeCircuit(await this.#fresh(scope, command.id), command, this.#options.access, this.#options.clock);
   }
 
   async secret(scope: Scope, id: string): ReturnType<WebhookService["secret"]> {
@@ -301,7 +301,7 @@ export class Webhooks implements WebhookService {
       const now = this.#options.clock.now();
       const status = mergeStatus(live.webhook, change.active, now);
       if (status.status === live.webhook.status) return live;
-      const updatedAt = changedAt(live.webhook, now);
+      const updatedAt = changedAt(live.webhook.updatedAt, now);
       return this.#save(settled({ ...live.webhook, ...status, updatedAt }, now), live.secrets, scope);
     });
   }
@@ -320,7 +320,7 @@ export class Webhooks implements WebhookService {
       const live = this.#require({ tenantId: null }, id);
       const next = change(live.webhook);
       if (next === null) return live;
-      const updatedAt = changedAt(live.webhook, this.#options.clock.now());
+      const updatedAt = changedAt(live.webhook.updatedAt, this.#options.clock.now());
       return this.#save({ ...next, updatedAt }, live.secrets, null);
     });
 

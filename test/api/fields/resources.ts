@@ -269,7 +269,7 @@ function alertResources({ services }: RunningPosthorn, webhookId: string): reado
     {
       ...common, specials, components: ["AlertRuleInput"], method: "PUT",
       path: () => Promise.resolve(`/v1/alert-rules/probe-${++rulesMade % 100}?tenant_id=default`),
-      call: (input) => alerts.preview(admin, { tenantId: "default", input: inTime(input) }),
+      call: (input) => alerts.preview(admin, "default", inTime(input)),
     },
   ];
 }

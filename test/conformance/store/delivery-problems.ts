@@ -125,9 +125,9 @@ export const deliveryProblems: StoreTheme = (check) => {
       await fail(store, { webhookId, answer: "something else" });
       const [later, ...others] = await listed(store);
       assert.deepEqual([later?.count, later?.deliveryIds.length, others], [4, 3, []]);
-      assert.deepEqual(await problemsOf(store).get({ tenantId: "a", id: later?.id ?? "" }), later);
-      assert.equal(await problemsOf(store).get({ tenantId: "b", id: later?.id ?? "" }), null);
-      assert.equal(await problemsOf(store).get({ tenantId: null, id: "no id" }), null);
+      assert.deepEqual(await problemsOf(store).get("a", later?.id ?? ""), later);
+      assert.equal(await problemsOf(store).get("b", later?.id ?? ""), null);
+      assert.equal(await problemsOf(store).get(null, "no id"), null);
     },
   );
 

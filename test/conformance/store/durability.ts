@@ -31,14 +31,14 @@ export const durability: StoreTheme = (check) => {
       { progress: progressed({ state: "exhausted", reason: "expired" }) },
     );
     const depth = await store.deliveries.depth();
-    const event = await store.history.getEvent({ tenantId: null, id: published.event.id });
-    const delivery = await store.history.getDelivery({ tenantId: null, id: only(dead.deliveries).id });
+    const event = await store.history.getEvent(null, published.event.id);
+    const delivery = await store.history.getDelivery(null, only(dead.deliveries).id);
 
     const reopened = await open.reopen();
     assert.deepEqual(await reopened.deliveries.depth(), depth);
-    assert.deepEqual(await reopened.history.getEvent({ tenantId: null, id: published.event.id }), event);
+    assert.deepEqual(await reopened.history.getEvent(null, published.event.id), event);
     assert.deepEqual(
-      await reopened.history.getDelivery({ tenantId: null, id: only(dead.deliveries).id }),
+      await reopened.history.getDelivery(null, only(dead.deliveries).id),
       delivery,
     );
     assert.equal(only(await reopened.webhooks.page({ after: null, limit: 9 })).webhook.id, webhook.id);

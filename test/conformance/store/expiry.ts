@@ -41,7 +41,7 @@ export const expiry: StoreTheme = (check) => {
     assert.equal(await expireAll(store, { now: start + hour, ageMsByWebhook }), 0);
     assert.equal(await expireAll(store, { now: start + hour + 1, ageMsByWebhook }), 1);
     assert.equal(await expireAll(store, { now: start + day + 1, ageMsByWebhook }), 1);
-    const short = await store.history.getDelivery({ tenantId: null, id: deliveries[0]?.id ?? "" });
+    const short = await store.history.getDelivery(null, deliveries[0]?.id ?? "");
     assert.equal(short?.progress.state, "exhausted");
     assert.equal(short?.progress.reason, "expired");
     assert.equal(short?.completedAt, start + minute + 1);
@@ -94,7 +94,7 @@ export const expiry: StoreTheme = (check) => {
       const stuck = await publish(store, { event: { createdAt: start + minute } });
       assert.equal(await expireAll(store, { now: start + 3 * day, ageMsDefault: 2 * day }), 2);
       for (const { deliveries } of [old, stuck]) {
-        const stored = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
+        const stored = await store.history.getDelivery(null, only(deliveries).id);
         assert.equal(stored?.progress.state, "exhausted");
       }
     },
@@ -175,7 +175,7 @@ export const expiry: StoreTheme = (check) => {
         assert.equal(answer.kind, "ended");
       }
       for (const { id } of deliveries.slice(0, 2)) {
-        const stored = await store.history.getDelivery({ tenantId: null, id });
+        const stored = await store.history.getDelivery(null, id);
         assert.deepEqual([stored?.progress.state, stored?.completedAt], ["cancelled", start + 5]);
       }
       await store.deliveries.release([claimed.lease]);

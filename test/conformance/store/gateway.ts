@@ -268,9 +268,9 @@ export const gateway: StoreTheme = (check) => {
       assert.deepEqual(kinds.toSorted(), ["claimed", "running", "running"]);
       const holder = String(kinds.indexOf("claimed") + 1);
       assert.deepEqual(await claim("4", { fingerprint: "g" }), { kind: "mismatch" });
-      await answers.release({ key: "ab", token: "9" });
+      await answers.release("ab", "9");
       assert.equal((await claim("4")).kind, "running");
-      await answers.release({ key: "ab", token: holder });
+      await answers.release("ab", holder);
       assert.equal((await claim("4")).kind, "claimed");
       const completion = {
         key: "ab",
@@ -282,12 +282,12 @@ export const gateway: StoreTheme = (check) => {
       assert.equal(await answers.finish({ ...completion, token: "1" }), false);
       assert.equal(await answers.finish({ ...completion, token: "4" }), true);
       assert.deepEqual(await claim("5"), { kind: "completed", result: "done\u0001" });
-      await answers.release({ key: "ab", token: "4" });
+      await answers.release("ab", "4");
       assert.equal((await claim("5", { now: start + 49 })).kind, "completed");
       assert.equal((await claim("6", { now: start + 50, expiresAt: start + 60 })).kind, "claimed");
-      await answers.purge({ now: start + 59, limit: 10 });
+      await answers.purge(start + 59, 10);
       assert.equal((await claim("7", { now: start + 59 })).kind, "running", "what ran out was another one");
-      assert.equal((await answers.purge({ now: start + 60, limit: 10 })).changed, 1);
+      assert.equal((await answers.purge(start + 60, 10)).changed, 1);
       assert.equal((await claim("7", { now: start + 59 })).kind, "claimed");
     },
   );
@@ -323,7 +323,7 @@ export const gateway: StoreTheme = (check) => {
       for (const key of ["cd", "ef"]) assert.equal((await answers.claim(claimOf(key, "4"))).kind, "running");
       const reopened = await open.reopen();
       const { id } = first.deliveries[0] as NewDelivery;
-      const delivery = await reopened.history.getDelivery({ tenantId: null, id });
+      const delivery = await reopened.history.getDelivery(null, id);
       assert.equal(delivery?.progress.state, "success");
       const attempts = await reopened.history.listAttempts(id);
       assert.deepEqual(attempts, [first.attempted[0]?.attempt]);
@@ -412,7 +412,7 @@ export const gateway: StoreTheme = (check) => {
           at: start + 1,
         },
       });
-      const stored = await store.history.getDelivery({ tenantId: null, id });
+      const stored = await store.history.getDelivery(null, id);
       assert.deepEqual([stored?.progress.state, stored?.progress.reason], [progress.state, progress.reason]);
       const filter = { tenantId, webhookIds: [webhookId], states: null };
       const found = await store.problems?.search({ filter, now: start + 2, after: null, limit: 10 });
@@ -434,7 +434,7 @@ export const gateway: StoreTheme = (check) => {
     const commands = [null, relayed, null].map((one) => publishCommand({ event: { relayed: one } }));
     await commit(store, { publishes: commands });
     const kept = commands.map(
-      async ({ event: { id } }) => (await store.history.getEvent({ tenantId: null, id }))?.relayed,
+      async ({ event: { id } }) => (await store.history.getEvent(null, id))?.relayed,
     );
     assert.deepEqual(await Promise.all(kept), [null, relayed, null]);
   });

@@ -43,7 +43,7 @@ async function deadLetter(
 }
 
 const stateOf = async (store: Store, id: string) => {
-  const delivery = await store.history.getDelivery({ tenantId: null, id });
+  const delivery = await store.history.getDelivery(null, id);
   return [delivery?.progress.state, delivery?.progress.reason];
 };
 
@@ -66,7 +66,7 @@ export const handEndings: StoreTheme = (check) => {
       claimed.map(({ id }) => id),
       [second],
     );
-    assert.equal((await store.history.getDelivery({ tenantId: null, id: first }))?.completedAt, later);
+    assert.equal((await store.history.getDelivery(null, first))?.completedAt, later);
   });
 
   check("leaves what somebody holds, and the next of an ordered lane comes free", async (store) => {

@@ -36,10 +36,10 @@ export const history: StoreTheme = (check) => {
   check("rows of other tenants do not exist", async (store) => {
     const { event, deliveries } = await publish(store, { event: { tenantId: "a" } });
     const { id } = only(deliveries);
-    assert.equal(await store.history.getEvent({ tenantId: "b", id: event.id }), null);
-    assert.equal(await store.history.getDelivery({ tenantId: "b", id }), null);
-    assert.equal((await store.history.getEvent({ tenantId: "a", id: event.id }))?.id, event.id);
-    assert.equal((await store.history.getDelivery({ tenantId: null, id }))?.id, id);
+    assert.equal(await store.history.getEvent("b", event.id), null);
+    assert.equal(await store.history.getDelivery("b", id), null);
+    assert.equal((await store.history.getEvent("a", event.id))?.id, event.id);
+    assert.equal((await store.history.getDelivery(null, id))?.id, id);
     for (const tenantId of ["b", "never seen"]) {
       assert.deepEqual((await store.history.searchEvents(eventSearchOf({ tenantId }))).rows, []);
       assert.deepEqual((await store.history.listDeliveries({ ...anyDelivery, tenantId })).rows, []);
@@ -68,13 +68,13 @@ export const history: StoreTheme = (check) => {
       assert.deepEqual(await idsOf(null), [first, second, foreign].sort());
       assert.deepEqual(await store.history.getDeliveries(null, []), []);
       const [read] = await store.history.getDeliveries(null, [first]);
-      assert.deepEqual(read, await store.history.getDelivery({ tenantId: null, id: first }));
+      assert.deepEqual(read, await store.history.getDelivery(null, first));
     },
   );
 
   check("knows nothing of unknown ids", async (store) => {
-    assert.equal(await store.history.getEvent({ tenantId: null, id: newId() }), null);
-    assert.equal(await store.history.getDelivery({ tenantId: null, id: newId() }), null);
+    assert.equal(await store.history.getEvent(null, newId()), null);
+    assert.equal(await store.history.getDelivery(null, newId()), null);
     assert.deepEqual(await store.history.listAttempts(newId()), []);
     assert.deepEqual((await store.history.listDeliveries({ ...anyDelivery, eventId: newId() })).rows, []);
   });
@@ -85,7 +85,7 @@ export const history: StoreTheme = (check) => {
       event: { tenantId: "acme" },
       deliveries: [{ lane: key, priority: "low", origin: "test", dueAt: start + 7 }],
     });
-    const stored = await store.history.getDelivery({ tenantId: "acme", id: only(deliveries).id });
+    const stored = await store.history.getDelivery("acme", only(deliveries).id);
     assert.deepEqual(stored, {
       id: only(deliveries).id,
       position: stored?.position,

@@ -61,7 +61,7 @@ export const largeEvents: StoreTheme = (check) => {
       assert.equal(only(publishes).kind, "accepted");
       const firstIds = idsOf(command.deliveries);
       assert.deepEqual(sorted(await listed(store, command.event.id)), sorted(firstIds));
-      const event = await store.history.getEvent({ tenantId: null, id: command.event.id });
+      const event = await store.history.getEvent(null, command.event.id);
       assert.equal(
         event?.deliveries,
         firstIds.length + command.later.length,
@@ -80,7 +80,7 @@ export const largeEvents: StoreTheme = (check) => {
       assert.equal(await after.deliveries.fanOut(), null);
       const all = [...firstIds, ...idsOf(command.later)];
       assert.deepEqual(sorted(await listed(after, command.event.id)), sorted(all));
-      const skipped = await after.history.getDelivery({ tenantId: null, id: command.later[5]?.id ?? "" });
+      const skipped = await after.history.getDelivery(null, command.later[5]?.id ?? "");
       assert.deepEqual([skipped?.progress.state, skipped?.progress.reason], ["skipped", "webhook_disabled"]);
       const { waiting } = await after.deliveries.depth();
       assert.equal(waiting.normal, all.length - 1 + 2);
@@ -109,7 +109,7 @@ export const largeEvents: StoreTheme = (check) => {
     const command = largeEvent();
     const broken = publishCommand({ deliveries: [{ id: "no uuid at all", state: "wrong" as "pending" }] });
     await commit(store, { publishes: [command, broken] }).catch(() => undefined);
-    const event = await store.history.getEvent({ tenantId: null, id: command.event.id });
+    const event = await store.history.getEvent(null, command.event.id);
     assert.equal((await store.deliveries.fanOut()) === null, event === null);
   });
 
@@ -127,12 +127,12 @@ export const largeEvents: StoreTheme = (check) => {
     };
     await expireAll();
     await forgetAll();
-    const kept = await store.history.getEvent({ tenantId: null, id: command.event.id });
+    const kept = await store.history.getEvent(null, command.event.id);
     assert.deepEqual(kept?.body, command.event.body);
     while ((await store.deliveries.fanOut()) !== null);
     assert.equal(await expireAll(), command.later.length - 1, "what was written late is found by the sweeps");
     await forgetAll();
-    assert.equal(await store.history.getEvent({ tenantId: null, id: command.event.id }), null);
+    assert.equal(await store.history.getEvent(null, command.event.id), null);
     assert.deepEqual(await listed(store, command.event.id), []);
   });
 
@@ -156,7 +156,7 @@ export const largeEvents: StoreTheme = (check) => {
     await store.deliveries.fanOut();
     assert.deepEqual(await store.webhooks.deletedWithWork(), ["gone"]);
     await runToEnd(() => store.upkeep.cancelWebhook({ webhookId: "gone", now: start, limit: 10 }));
-    const row = await store.history.getDelivery({ tenantId: null, id: command.later[0]?.id ?? "" });
+    const row = await store.history.getDelivery(null, command.later[0]?.id ?? "");
     assert.equal(row?.progress.reason, "webhook_deleted");
   });
 };

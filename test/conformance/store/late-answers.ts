@@ -58,7 +58,7 @@ const ends: Readonly<Record<string, (store: Store, delivery: Held) => Promise<un
 };
 
 async function read(store: Store, id: string): Promise<StoredDelivery> {
-  const stored = await store.history.getDelivery({ tenantId: null, id });
+  const stored = await store.history.getDelivery(null, id);
   assert.ok(stored !== null);
   return stored;
 }

@@ -112,7 +112,7 @@ export const leases: StoreTheme = (check) => {
       results.settled.map(({ kind }) => kind),
       ["written", "lost"],
     );
-    const stored = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
+    const stored = await store.history.getDelivery(null, only(deliveries).id);
     assert.equal(stored?.progress.state, "success");
   });
 

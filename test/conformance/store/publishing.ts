@@ -10,7 +10,7 @@ export const publishing: StoreTheme = (check) => {
     const { event } = await publish(store, {
       event: { body, source: "shop", priority: "high", timestamp: start - 5, ...keyed },
     });
-    const stored = await store.history.getEvent({ tenantId: "default", id: event.id });
+    const stored = await store.history.getEvent("default", event.id);
     const { fingerprint: _, ...visible } = event;
     assert.deepEqual(stored, { ...visible, sequenceNumber: 1, deliveries: 1, position: stored?.position });
   });
@@ -21,7 +21,7 @@ export const publishing: StoreTheme = (check) => {
     const commands = traces.map((one) => publishCommand({ event: { trace: one } }));
     await commit(store, { publishes: commands });
     const kept = commands.map(async ({ event }) => {
-      const stored = await store.history.getEvent({ tenantId: null, id: event.id });
+      const stored = await store.history.getEvent(null, event.id);
       return stored?.trace;
     });
     assert.deepEqual(await Promise.all(kept), traces);
@@ -30,7 +30,7 @@ export const publishing: StoreTheme = (check) => {
   check("keeps an empty body apart from a forgotten one", async (store) => {
     const { event } = await publish(store, { event: { body: new Uint8Array(0) } });
     assert.deepEqual(
-      (await store.history.getEvent({ tenantId: null, id: event.id }))?.body,
+      (await store.history.getEvent(null, event.id))?.body,
       new Uint8Array(0),
     );
   });
@@ -47,7 +47,7 @@ export const publishing: StoreTheme = (check) => {
   check("accepts an event without deliveries", async (store) => {
     const { event, result } = await publish(store, { deliveries: [] });
     assert.equal(result.kind, "accepted");
-    assert.equal((await store.history.getEvent({ tenantId: null, id: event.id }))?.deliveries, 0);
+    assert.equal((await store.history.getEvent(null, event.id))?.deliveries, 0);
   });
 
   check("leases only what asks for it, in the order of the deliveries", async (store) => {
@@ -79,7 +79,7 @@ export const publishing: StoreTheme = (check) => {
         deliveries: 2,
       },
     });
-    assert.equal(await store.history.getEvent({ tenantId: null, id: again.event.id }), null);
+    assert.equal(await store.history.getEvent(null, again.event.id), null);
     assert.equal((await store.deliveries.depth()).waiting.normal, 2);
     const next = await publish(store);
     assert.equal(next.result.kind === "accepted" && next.result.sequenceNumber, 2);
@@ -153,7 +153,7 @@ export const publishing: StoreTheme = (check) => {
       deliveries: [{ state: "skipped", reason: "webhook_suspended" }, {}],
     });
     const reasons = deliveries.map(async ({ id }) => {
-      const stored = await store.history.getDelivery({ tenantId: null, id });
+      const stored = await store.history.getDelivery(null, id);
       return stored?.progress.reason;
     });
     assert.deepEqual(await Promise.all(reasons), ["webhook_suspended", null]);

@@ -32,7 +32,7 @@ export const requeues: StoreTheme = (check) => {
     assert.equal(claimed.id, again[0]?.id);
     assert.equal(claimed.eventId, event.id);
     assert.deepEqual(claimed.body, event.body);
-    assert.equal((await store.history.getEvent({ tenantId: null, id: event.id }))?.deliveries, 3);
+    assert.equal((await store.history.getEvent(null, event.id))?.deliveries, 3);
     const listed = await store.history.listDeliveries({
       tenantId: null,
       webhookId: null,
@@ -73,7 +73,7 @@ export const requeues: StoreTheme = (check) => {
     await requeue(store, { eventId: event.id, deliveries: [first] });
     await requeue(store, { eventId: event.id, deliveries: [second] });
     const links = async (of: string): Promise<readonly (string | null | undefined)[]> => {
-      const stored = await store.history.getDelivery({ tenantId: null, id: of });
+      const stored = await store.history.getDelivery(null, of);
       return [stored?.replayOf, stored?.replayedBy];
     };
     assert.deepEqual(await links(id), [null, second.id]);

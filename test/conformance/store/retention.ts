@@ -25,10 +25,10 @@ export const retention: StoreTheme = (check) => {
       const { event, deliveries } = await publishSettled(store, { event: { createdAt } }, {});
       const step = { createdBefore: createdAt + day, now: createdAt + day, limit: 10 };
       await runToEnd(() => store.upkeep.forgetPayloads(step));
-      assert.equal((await store.history.getEvent({ tenantId: null, id: event.id }))?.body, null);
+      assert.equal((await store.history.getEvent(null, event.id))?.body, null);
       await runToEnd(() => store.upkeep.forgetHistory(step));
       const id = only(deliveries).id;
-      if ((await store.history.getDelivery({ tenantId: null, id })) === null) forgotten.push(id);
+      if ((await store.history.getDelivery(null, id)) === null) forgotten.push(id);
     }
     assert.equal(forgotten.length, 2);
   });
@@ -44,7 +44,7 @@ export const retention: StoreTheme = (check) => {
     const forget = () =>
       runToEnd(() => store.upkeep.forgetPayloads({ createdBefore: start + day, limit: 1 }));
     assert.equal(await forget(), 1);
-    const body = async (id: string) => (await store.history.getEvent({ tenantId: null, id }))?.body;
+    const body = async (id: string) => (await store.history.getEvent(null, id))?.body;
     assert.equal(await body(done.event.id), null);
     for (const kept of [waiting, half, young]) assert.deepEqual(await body(kept.event.id), kept.event.body);
     const { deliveries } = await claim(store, lane("webhook-1"), { now: start + day });
@@ -77,12 +77,12 @@ export const retention: StoreTheme = (check) => {
       runToEnd(() => store.upkeep.forgetHistory({ createdBefore: start + day, now: start + day, limit: 1 }));
     assert.equal(await forget(), 4);
     const { history } = store;
-    assert.equal(await history.getDelivery({ tenantId: null, id: only(old.deliveries).id }), null);
+    assert.equal(await history.getDelivery(null, only(old.deliveries).id), null);
     assert.deepEqual(await history.listAttempts(only(old.deliveries).id), []);
-    assert.equal(await history.getEvent({ tenantId: null, id: old.event.id }), null);
-    assert.equal(await history.getEvent({ tenantId: null, id: bare.event.id }), null);
-    assert.notEqual(await history.getEvent({ tenantId: null, id: waiting.event.id }), null);
-    assert.notEqual(await history.getEvent({ tenantId: null, id: young.event.id }), null);
+    assert.equal(await history.getEvent(null, old.event.id), null);
+    assert.equal(await history.getEvent(null, bare.event.id), null);
+    assert.notEqual(await history.getEvent(null, waiting.event.id), null);
+    assert.notEqual(await history.getEvent(null, young.event.id), null);
     await settle(store, only((await claim(store, lane("webhook-1"))).deliveries).lease);
     assert.equal(await forget(), 2);
     assert.equal(await forget(), 0);
@@ -102,11 +102,11 @@ export const retention: StoreTheme = (check) => {
     await runToEnd(() =>
       store.upkeep.forgetHistory({ createdBefore: start + day, now: start + day, limit: 10 }),
     );
-    assert.notEqual(await store.history.getEvent({ tenantId: null, id: event.id }), null);
+    assert.notEqual(await store.history.getEvent(null, event.id), null);
     await runToEnd(() =>
       store.upkeep.forgetHistory({ createdBefore: start + 3 * day, now: start + 3 * day, limit: 10 }),
     );
-    assert.equal(await store.history.getEvent({ tenantId: null, id: event.id }), null);
+    assert.equal(await store.history.getEvent(null, event.id), null);
   });
 
   check("keeps an event as long as its deduplication key can be repeated", async (store) => {
@@ -123,20 +123,20 @@ export const retention: StoreTheme = (check) => {
     await runToEnd(() =>
       store.upkeep.forgetHistory({ createdBefore: start + 9 * day, now: start + 9 * day, limit: 10 }),
     );
-    assert.equal(await store.history.getEvent({ tenantId: null, id: first.event.id }), null);
+    assert.equal(await store.history.getEvent(null, first.event.id), null);
     const anew = await publish(store, { event, dedupUntil: start + 9 * day });
     assert.equal(anew.result.kind, "accepted", "the key went with its event");
   });
 
   check("positions and sequence numbers go on after everything was forgotten", async (store, open) => {
     const first = await publishSettled(store, {}, {});
-    const before = await store.history.getEvent({ tenantId: null, id: first.event.id });
+    const before = await store.history.getEvent(null, first.event.id);
     await runToEnd(() =>
       store.upkeep.forgetHistory({ createdBefore: start + day, now: start + day, limit: 10 }),
     );
     const reopened = await open.reopen();
     const second = await publish(reopened);
-    const after = await reopened.history.getEvent({ tenantId: null, id: second.event.id });
+    const after = await reopened.history.getEvent(null, second.event.id);
     assert.equal(after?.sequenceNumber, 2);
     assert.ok((after?.position ?? 0) > (before?.position ?? 0));
   });

@@ -38,7 +38,7 @@ const dead = { state: "exhausted", reason: "max_attempts_exceeded" } as const;
 const later = start + day;
 
 async function read(store: Store, id: string): Promise<StoredDelivery> {
-  const stored = await store.history.getDelivery({ tenantId: null, id });
+  const stored = await store.history.getDelivery(null, id);
   assert.ok(stored !== null);
   return stored;
 }

@@ -172,7 +172,7 @@ export const searches: StoreTheme = (check) => {
         deliveries: index % 4 === 0 ? [] : [{}],
       });
       const { body, ...summary } = only(
-        [await store.history.getEvent({ tenantId: null, id: event.id })].filter((row) => row !== null),
+        [await store.history.getEvent(null, event.id)].filter((row) => row !== null),
       );
       made.push({ summary, body });
     }
@@ -229,7 +229,7 @@ export const searches: StoreTheme = (check) => {
       const forget = (createdBefore: number) =>
         runToEnd(() => store.upkeep.forgetHistory({ createdBefore, now: start + 7 * hour, limit: 100 }));
       await forget(start + 2 * hour);
-      assert.equal(await store.history.getEvent({ tenantId: null, id: first.event.id }), null);
+      assert.equal(await store.history.getEvent(null, first.event.id), null);
       assert.deepEqual(await found(null), [second.event.id], "it goes with its own event alone");
       await forget(start + 7 * hour);
       assert.deepEqual(await found(null), []);
@@ -390,6 +390,6 @@ async function variedDeliveries(store: Store): Promise<readonly StoredDelivery[]
       });
     ids.push(only(deliveries).id);
   }
-  const rows = await Promise.all(ids.map((id) => store.history.getDelivery({ tenantId: null, id })));
+  const rows = await Promise.all(ids.map((id) => store.history.getDelivery(null, id)));
   return rows.filter((row) => row !== null);
 }

@@ -47,7 +47,7 @@ export const settlements: StoreTheme = (check) => {
       dueAt: start + 7,
     });
     const { deliveries } = await publishSettled(store, {}, { attempt, progress, settledAt: start + 16 });
-    const stored = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
+    const stored = await store.history.getDelivery(null, only(deliveries).id);
     assert.deepEqual(stored?.progress, progress);
     assert.equal(stored?.category, "client_error");
     assert.equal(stored?.completedAt, start + 16);
@@ -68,7 +68,7 @@ export const settlements: StoreTheme = (check) => {
           attempt,
           progress: progressed({ state: "failed", attemptCount: number }),
         });
-        const stored = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
+        const stored = await store.history.getDelivery(null, only(deliveries).id);
         held.push(stored?.retryAfterHolds);
         assert.deepEqual((await store.history.listAttempts(only(deliveries).id)).at(-1)?.notes, notes);
       }
@@ -102,7 +102,7 @@ export const settlements: StoreTheme = (check) => {
       attempts.map(({ number }) => number),
       [1, 2, 3],
     );
-    const stored = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
+    const stored = await store.history.getDelivery(null, only(deliveries).id);
     assert.equal(stored?.completedAt, null);
     assert.equal(stored?.category, "server_error");
   });
@@ -116,7 +116,7 @@ export const settlements: StoreTheme = (check) => {
       attempt: newAttempt({ number: 2 }),
       progress: progressed({ attemptCount: 2 }),
     });
-    const stored = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
+    const stored = await store.history.getDelivery(null, only(deliveries).id);
     assert.equal(stored?.progress.state, "success");
     assert.equal(stored?.category, "timeout");
   });
@@ -136,7 +136,7 @@ export const settlements: StoreTheme = (check) => {
     const { deliveries, leases } = await publish(store, { deliveries: [{ claim: true }] });
     await store.deliveries.release(leases);
     await settle(store, only(leases), { attempt: newAttempt() });
-    const stored = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
+    const stored = await store.history.getDelivery(null, only(deliveries).id);
     assert.equal(stored?.progress.state, "pending");
     assert.deepEqual(await store.history.listAttempts(only(deliveries).id), []);
   });
@@ -150,7 +150,7 @@ export const settlements: StoreTheme = (check) => {
       const before = await store.deliveries.depth();
       await assert.rejects(settle(store, lease, { attempt: newAttempt() }));
       assert.deepEqual(await store.deliveries.depth(), before);
-      const stored = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
+      const stored = await store.history.getDelivery(null, only(deliveries).id);
       assert.equal(stored?.progress.state, "failed");
       assert.equal(await settle(store, lease, { attempt: newAttempt({ number: 2 }) }), true);
     },

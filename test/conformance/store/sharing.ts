@@ -228,7 +228,7 @@ export const sharing: StoreTheme = (check) => {
       results.map(({ kind }) => kind),
       ["accepted", "accepted"],
     );
-    assert.equal((await store.history.getDelivery({ tenantId: null, id }))?.retries.length, 1);
+    assert.equal((await store.history.getDelivery(null, id))?.retries.length, 1);
     assert.equal((await store.deliveries.depth()).deadLetters.get("default") ?? 0, 0);
     assert.equal((await other.deliveries.depth()).waiting.normal, 1);
   });

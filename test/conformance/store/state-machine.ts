@@ -212,7 +212,7 @@ interface Stand {
 }
 
 async function standOf({ store, id, webhookId }: Subject): Promise<Stand> {
-  const delivery = await store.history.getDelivery({ tenantId: null, id });
+  const delivery = await store.history.getDelivery(null, id);
   assert.ok(delivery !== null);
   const ofWebhook = { tenantId: null, webhookIds: [webhookId], eventTypes: null, categories: null };
   const query = { ...ofWebhook, from: null, to: null, page: firstPage };

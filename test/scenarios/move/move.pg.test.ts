@@ -73,7 +73,7 @@ suite("move to PostgreSQL and back", () => {
     const settings = { masterKey: masterKey(), masterKeyPrevious: [] };
     await runMove(
       { from: database.url, to: backDir, settings },
-      { tell: () => undefined, pause: () => Promise.reject(new Error("nobody serves")) },
+      () => undefined, () => Promise.reject(new Error("nobody serves")),
     );
     await assert.rejects(openMoved(), /moved to/);
 
@@ -97,7 +97,7 @@ suite("move to PostgreSQL and back", () => {
   async function move(tell: (news: MoveNews) => void = () => undefined) {
     return runMove(
       { from: dataDir, to: database.url, settings: ofTheFolder },
-      { tell, pause: () => Promise.reject(new Error("nobody serves")) },
+      tell, () => Promise.reject(new Error("nobody serves")),
     );
   }
 
@@ -114,13 +114,10 @@ suite("move to PostgreSQL and back", () => {
     await server.publish({ eventType: "order.paid", data: { n: 1 } });
     const ends = { from: served, to: other.url, settings: ofTheFolder };
     assert.equal((await planMove(ends)).served, true);
-    const report = await runMove(ends, {
-      tell: () => undefined,
-      pause: async () => {
+    const report = await runMove(ends, () => undefined, async () => {
         for (let n = 2; n <= 5; n += 1) await server.publish({ eventType: "order.paid", data: { n } });
         await server.close();
-      },
-    });
+      });
     assert.equal(report.rounds, 2);
     const rows = new Map(report.parts.map((part) => [part.part, part.rows]));
     assert.deepEqual([rows.get("events"), rows.get("deliveries")], [5, 5]);
@@ -151,7 +148,7 @@ suite("move to PostgreSQL and back", () => {
       tell: (each: MoveNews) => void news.push(each),
       pause: () => Promise.reject(new Error()),
     };
-    const report = await runMove(ends, watch);
+    const report = await runMove(ends, watch.tell, watch.pause);
     assert.deepEqual(
       news.filter(({ kind }) => kind === "replaced"),
       [{ kind: "replaced", part: "tenants", rows: 1 }],
@@ -167,7 +164,7 @@ suite("move to PostgreSQL and back", () => {
 
     const complete =
       /the move of .* is already complete: everything moved to .* on 20.*Serve from there.*--reopen/;
-    await assert.rejects(runMove(ends, watch), complete);
+    await assert.rejects(runMove(ends, watch.tell, watch.pause), complete);
     await assert.rejects(planMove(ends), complete);
   });
 
@@ -186,7 +183,7 @@ suite("move to PostgreSQL and back", () => {
       String.raw`UPDATE posthorn.tenants SET document = replace(document, '@', '\ud83d') WHERE id = 'acme'`,
     );
     const settings = { masterKey: key, masterKeyPrevious: [] };
-    await runMove({ from: from.url, to, settings }, { tell: () => undefined, pause: async () => undefined });
+    await runMove({ from: from.url, to, settings }, () => undefined, async () => undefined);
     const back = await openPosthorn({ dataDir: to, dev: true });
     t.after(() => back.close());
     assert.equal((await back.tenants.get("acme")).name, "half \ufffd");

@@ -66,7 +66,7 @@ export class EndChecks {
 
   async #checkEvent(id: string, deliveries: number, store: Store): Promise<void> {
     const { fail } = this.#watched;
-    const stored = await store.history.getEvent({ tenantId: null, id });
+    const stored = await store.history.getEvent(null, id);
     if (stored === null) fail("I-2", `event ${id} was accepted and is gone`);
     else if (stored.deliveries !== deliveries)
       fail("I-2", `event ${id} says ${stored.deliveries} deliveries, and has ${deliveries}`);
@@ -87,7 +87,7 @@ export class EndChecks {
         `${id} still waits at the end (${progress.state}, due ${progress.dueAt}, lease ${JSON.stringify(delivery.lease)})`,
       );
     if (progress.createdAt < end.historyFrom) return;
-    const stored = await end.store.history.getDelivery({ tenantId: null, id });
+    const stored = await end.store.history.getDelivery(null, id);
     if (stored === null) {
       fail("I-2", `delivery ${id} was accepted and is gone`);
       return;

@@ -191,10 +191,10 @@ export class ModelGateway implements GatewayStore {
       return { kind: "claimed" };
     },
     finish: async (completion) => this.keepAnswer(completion),
-    release: async ({ key, token }) => {
+    release: async (key, token) => {
       if (this.#answers.get(key)?.holder === token) this.#answers.delete(key);
     },
-    purge: async ({ now }) => {
+    purge: async (now) => {
       const over = [...this.#answers].filter(([, { expiresAt }]) => expiresAt <= now);
       for (const [key] of over) this.#answers.delete(key);
       return { changed: over.length, more: false };

@@ -28,28 +28,22 @@ export class ModelHistory implements HistoryStore {
     this.#rows = rows;
   }
 
-  async getEvent(query: {
-    readonly tenantId: string | null;
-    readonly id: string;
-  }): Promise<StoredEvent | null> {
-    const row = this.#rows.events.get(query.id);
-    return row === undefined || !isOf(row, query.tenantId) ? null : storedEvent(row);
+  async getEvent(tenantId: string | null, id: string): Promise<StoredEvent | null> {
+    const row = this.#rows.events.get(id);
+    return row === undefined || !isOf(row, tenantId) ? null : storedEvent(row);
   }
 
   async searchEvents(search: EventSearch): Promise<SearchPage<EventSummary>> {
     return searchEventModel(this.#rows, search);
   }
 
-  async getDelivery(query: {
-    readonly tenantId: string | null;
-    readonly id: string;
-  }): Promise<StoredDelivery | null> {
-    const row = this.#rows.deliveries.get(query.id);
-    return row === undefined || !isOf(row.event, query.tenantId) ? null : storedDelivery(row);
+  async getDelivery(tenantId: string | null, id: string): Promise<StoredDelivery | null> {
+    const row = this.#rows.deliveries.get(id);
+    return row === undefined || !isOf(row.event, tenantId) ? null : storedDelivery(row);
   }
 
   async getDeliveries(tenantId: string | null, ids: readonly string[]): Promise<readonly StoredDelivery[]> {
-    const found = await Promise.all(ids.map((id) => this.getDelivery({ tenantId, id })));
+    const found = await Promise.all(ids.map((id) => this.getDelivery(tenantId, id)));
     return found.filter((delivery) => delivery !== null);
   }
 

@@ -77,24 +77,24 @@ export class Listener {
         );
         if (this.#wasDeleted) this.#options.missed();
         this.#wasDeleted = false;
-        this.#bindLater(channel, { worker, queue });
+        this.#bindLater(channel, worker, queue);
       },
     });
   }
 
-  #bindLater(channel: Channel, bound: { readonly worker: number; readonly queue: string }): void {
+  #bindLater(channel: Channel, worker: number, queue: string): void {
     // The channel may have been replaced during set-up.
     if (this.#kept?.isCurrent(channel) !== true) return;
-    this.#bindingAgain.set(bindAgainMs, () => void this.#bindAgain(channel, bound));
+    this.#bindingAgain.set(bindAgainMs, () => void this.#bindAgain(channel, { worker, queue }));
   }
 
   async #bindAgain(
     channel: Channel,
-    bound: { readonly worker: number; readonly queue: string },
+    worker: number, queue: string,
   ): Promise<void> {
     try {
-      await this.#options.topology.bindWorkerQueue(channel, bound);
-      this.#bindLater(channel, bound);
+      await this.#options.topology.bindWorkerQueue(channel, { worker, queue });
+      this.#bindLater(channel, { worker, queue }.worker, { worker, queue }.queue);
     } catch {
       // If the exchange is missing, the broker closes the channel; the next channel declares it.
       this.#wasDeleted = true;

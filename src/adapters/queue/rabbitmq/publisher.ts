@@ -95,7 +95,7 @@ export class Publisher {
     return true;
   }
 
-  notify({ worker, lanes }: { readonly worker: number; readonly lanes: readonly LaneKey[] }): boolean {
+  notify(worker: number, lanes: readonly LaneKey[]): boolean {
     const messages = Math.ceil(lanes.length / lanesPerMessageMax);
     if (!this.isReady || this.underWay + messages > this.#options.unconfirmedMax) return false;
     for (let from = 0; from < lanes.length; from += lanesPerMessageMax) {

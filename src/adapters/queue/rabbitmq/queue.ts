@@ -121,7 +121,7 @@ export class RabbitMqWorkQueue implements RabbitMqQueue {
   }
 
   notify(message: { readonly worker: number; readonly lanes: readonly LaneKey[] }): boolean {
-    return this.#canSend && this.#publisher.notify(message);
+    return this.#canSend && this.#publisher.notify(message.worker, message.lanes);
   }
 
   consume(consumer: WorkConsumer): void {

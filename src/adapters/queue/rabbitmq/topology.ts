@@ -178,7 +178,7 @@ export class Topology {
     worker: number, queue: string,
   ): Promise<void> {
     await declared(`the queue ${queue}`, channel.assertQueue(queue, workerQueueOptions));
-    await this.bindWorkerQueue(channel, { worker, queue });
+    await this.bindWorkerQueue(channel, worker, queue);
   }
 
   /**
@@ -187,7 +187,7 @@ export class Topology {
    */
   async bindWorkerQueue(
     channel: Channel,
-    { worker, queue }: { readonly worker: number; readonly queue: string },
+    worker: number, queue: string,
   ): Promise<void> {
     await channel.bindQueue(queue, this.notifyExchange, String(worker));
   }

@@ -87,7 +87,7 @@ function tried(
 ): { readonly code: ReadyCode; readonly isAffordable: boolean } {
   const script = new Script(wrapped(text));
   const validate = load(script);
-  const isAffordable = values.every((data) => run(validate, { data, unitsMax }).kind === "judged");
+  const isAffordable = values.every((data) => run(validate, data, unitsMax).kind === "judged");
   // V8's cache holds only functions that have run.
   return { code: { text, compiled: script.createCachedData() }, isAffordable };
 }
@@ -96,14 +96,14 @@ function charged(
   validate: Validate,
   work: { readonly data: unknown; readonly unitsMax: number; readonly allowance: ValidationAllowance },
 ): Outcome {
-  const outcome = run(validate, work);
+  const outcome = run(validate, work.data, work.unitsMax);
   work.allowance.unitsLeft -= work.unitsMax - budget.unitsLeft;
   return outcome;
 }
 
 function run(
   validate: Validate,
-  { data, unitsMax }: { readonly data: unknown; readonly unitsMax: number },
+  data: unknown, unitsMax: number,
 ): Outcome {
   budget.refill(unitsMax);
   try {

@@ -70,7 +70,7 @@ test("attempts to come back follow each other after 100 ms at first, then more a
     { chance: 0.999_999, gaps: [100, 200, 400, 800, 1_600, 2_000, 2_000, 2_000] },
   ]) {
     const world = new World();
-    await world.connection.open({ timeoutMs: 5_000 });
+    await world.connection.open(5_000);
     world.dial = refused;
     world.chance = chance;
     world.newest.emit("error", new Error("gone"));
@@ -97,7 +97,7 @@ test("attempts to come back follow each other after 100 ms at first, then more a
 
 test("a client that is given up while it dials is ended when it arrives after all", async () => {
   const world = new World();
-  await world.connection.open({ timeoutMs: 5_000 });
+  await world.connection.open(5_000);
   world.newest.emit("error", new Error("gone"));
   const late = Promise.withResolvers<undefined>();
   world.dial = () => late.promise;
@@ -120,7 +120,7 @@ for (const { when, dial } of [
 ]) {
   test(`after closing while ${when} there is nothing left to wait for`, async () => {
     const world = new World();
-    await world.connection.open({ timeoutMs: 5_000 });
+    await world.connection.open(5_000);
     const client = world.newest;
     if (dial !== null) {
       world.dial = dial;

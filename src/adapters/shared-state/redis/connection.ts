@@ -47,7 +47,7 @@ export class Connection {
   }
 
   /** Makes the first connection. Rejects on failure, without another attempt. */
-  async open({ timeoutMs }: { readonly timeoutMs: number }): Promise<void> {
+  async open(timeoutMs: number): Promise<void> {
     this.#adopt(await this.#connect(timeoutMs));
   }
 

@@ -16,7 +16,7 @@ export class RedisEndpoints implements EndpointMemory {
   readonly #calls: Calls;
   readonly #keys: Keys;
 
-  constructor({ calls, keys }: { readonly calls: Calls; readonly keys: Keys }) {
+  constructor(calls: Calls, keys: Keys) {
     this.#calls = calls;
     this.#keys = keys;
   }

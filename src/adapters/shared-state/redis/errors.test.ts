@@ -66,7 +66,7 @@ for (const [reply, reason, problem] of away) {
     for (const error of [new ErrorReply(reply), new SimpleError(reply)]) {
       assert.match(awayReason(error) ?? "", reason);
       assert.equal((callError(error) as Error).name, "SharedStateUnavailableError");
-      assert.equal(problemOf(setupError(error, place)), problem);
+      assert.equal(problemOf(setupError(error, place.at, place.isEncrypted)), problem);
       assert.equal(isLoading(error), reply.startsWith("LOADING"));
     }
   });
@@ -89,7 +89,7 @@ test("a socket refused by the system is a lost connection, whether or not the co
   for (const code of ["EINVAL", "EADDRNOTAVAIL", "EMFILE", "EPERM", "ENETDOWN"]) {
     const error = Object.assign(new Error(`connect ${code}`), { code, syscall: "connect" });
     assert.match(awayReason(error) ?? "", new RegExp(code));
-    assert.equal(problemOf(setupError(error, place)), "unreachable");
+    assert.equal(problemOf(setupError(error, place.at, place.isEncrypted)), "unreachable");
   }
 });
 
@@ -97,7 +97,7 @@ test("a bug passes through unchanged", () => {
   for (const error of [new TypeError("not a text: LOADING"), new RangeError("x"), "thrown"]) {
     assert.equal(awayReason(error), null);
     assert.equal(callError(error), error);
-    assert.equal(setupError(error, place), error);
+    assert.equal(setupError(error, place.at, place.isEncrypted), error);
   }
 });
 

@@ -102,7 +102,7 @@ export function isLoading(error: unknown): boolean {
 /** Translates an error of opening into a message about the setting; other errors are returned unchanged. */
 export function setupError(
   error: unknown,
-  { at, isEncrypted }: { readonly at: string; readonly isEncrypted: boolean },
+  at: string, isEncrypted: boolean,
 ): unknown {
   if (!(error instanceof Error) || error instanceof SharedStateSetupError) return error;
   const code = codeOf(error);
@@ -155,9 +155,9 @@ const lasting: ReadonlySet<RedisProblem> = new Set([
 /** Translates a failed attempt to reconnect; null when the server is only away or busy. */
 export function lastingProblem(
   error: unknown,
-  address: { readonly at: string; readonly isEncrypted: boolean },
+  at: string, isEncrypted: boolean,
 ): SharedStateSetupError | null {
-  const known = setupError(error, address);
+  const known = setupError(error, { at, isEncrypted }.at, { at, isEncrypted }.isEncrypted);
   if (!(known instanceof SharedStateSetupError) || !lasting.has(known.problem)) return null;
   // A server that is away breaks off encrypted connections too.
   const isAway = error instanceof Error && (error instanceof NoAnswerError || lossOf(error) !== null);

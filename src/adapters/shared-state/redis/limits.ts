@@ -14,7 +14,7 @@ export class RedisLimits implements SharedLimits {
   readonly #calls: Calls;
   readonly #keys: Keys;
 
-  constructor({ calls, keys }: { readonly calls: Calls; readonly keys: Keys }) {
+  constructor(calls: Calls, keys: Keys) {
     this.#calls = calls;
     this.#keys = keys;
   }

@@ -13,7 +13,7 @@ export class RedisPublishes implements PublishMemory {
   readonly #calls: Calls;
   readonly #keys: Keys;
 
-  constructor({ calls, keys }: { readonly calls: Calls; readonly keys: Keys }) {
+  constructor(calls: Calls, keys: Keys) {
     this.#calls = calls;
     this.#keys = keys;
   }

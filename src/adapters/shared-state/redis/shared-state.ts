@@ -79,9 +79,9 @@ export class RedisSharedState implements SharedState {
       log: telemetry.log,
     });
     const context = { calls: this.#calls, keys };
-    this.limits = new RedisLimits(context);
-    this.endpoints = new RedisEndpoints(context);
-    this.publishes = new RedisPublishes(context);
+    this.limits = new RedisLimits(context.calls, context.keys);
+    this.endpoints = new RedisEndpoints(context.calls, context.keys);
+    this.publishes = new RedisPublishes(context.calls, context.keys);
     const self = Buffer.from(random.bytes(9)).toString("base64url");
     const news = new RedisConfigNews({ calls: this.#calls, channel: keys.config, self });
     this.news = news;
@@ -115,9 +115,9 @@ export class RedisSharedState implements SharedState {
 
   /** Rejects with the client's error. The error of the connection for calls takes precedence. */
   async open(timeoutMs: number): Promise<void> {
-    const listening = this.#listening.open({ timeoutMs });
+    const listening = this.#listening.open(timeoutMs);
     listening.catch(() => undefined);
-    await this.#commands.open({ timeoutMs });
+    await this.#commands.open(timeoutMs);
     await listening;
   }
 
@@ -143,7 +143,7 @@ export class RedisSharedState implements SharedState {
     if (this.#closing !== null) return;
     const { address, clock, telemetry } = this.#parts;
     this.#awaySince = clock.monotonicMs();
-    this.#complained = lastingProblem(error, address)?.problem ?? null;
+    this.#complained = lastingProblem(error, address.at, address.isEncrypted)?.problem ?? null;
     const fields = { at: address.at, reason: reasonOf(error) };
     telemetry.log.warn(fields, "the shared state is unavailable, continuing without it");
     this.#notifyWatchers(false);
@@ -152,7 +152,7 @@ export class RedisSharedState implements SharedState {
   /** An operator who changed a password should not have to guess why a running server counts as away. */
   #stays(error: unknown): void {
     const { address, telemetry } = this.#parts;
-    const problem = lastingProblem(error, address);
+    const problem = lastingProblem(error, address.at, address.isEncrypted);
     if (problem === null || problem.problem === this.#complained) return;
     this.#complained = problem.problem;
     telemetry.log.error(

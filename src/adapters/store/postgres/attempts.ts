@@ -32,10 +32,10 @@ export async function attemptsOf(state: StoreState, deliveryId: string): Promise
 
 export async function attemptStats(
   state: StoreState,
-  query: { readonly webhookId: string; readonly since: number },
+  webhookId: string, since: number,
 ): Promise<AttemptStats> {
   const { strings, aside } = state;
-  await strings.lookUp([query.webhookId]);
+  await strings.lookUp([webhookId]);
   const rows = await aside.rows<StatRow>(
     `WITH recent AS MATERIALIZED (
        SELECT outcome, category, duration_ms, executed_at FROM posthorn.attempts
@@ -43,7 +43,7 @@ export async function attemptStats(
      SELECT outcome, category, count(*), percentile_disc(0.5) WITHIN GROUP (ORDER BY duration_ms),
        percentile_disc(0.95) WITHIN GROUP (ORDER BY duration_ms), max(executed_at)
      FROM recent GROUP BY GROUPING SETS ((), (outcome, category))`,
-    [strings.find(query.webhookId), query.since],
+    [strings.find(webhookId), since],
   );
   return summaryOf(rows);
 }

@@ -51,7 +51,7 @@ export class PostgresAudit implements AuditStore {
   readonly #database: Database;
   readonly #aside: Database;
 
-  constructor({ database, aside }: { readonly database: Database; readonly aside: Database }) {
+  constructor(database: Database, aside: Database) {
     this.#database = database;
     this.#aside = aside;
   }

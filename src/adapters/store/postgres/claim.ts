@@ -203,7 +203,7 @@ export class Claimer {
           left[column.queuePosition] - right[column.queuePosition] ||
           (left[column.ref] ?? 0) - (right[column.ref] ?? 0),
       )
-      .map((row) => toClaimedDelivery(row, column.id, leaseOf(row), strings));
+      .map((row) => toClaimedDelivery(row, column.id, leaseOf(row), strings.text));
     if (lane.ordered) return { deliveries, ...orderedRest(summary, request.now) };
     const [high, normal, low] = [
       summary[column.moreHigh],

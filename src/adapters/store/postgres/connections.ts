@@ -126,7 +126,7 @@ export class Connections {
 
   #connection(client: pg.PoolClient, met: Met): Connection {
     const { bounds } = this.#options;
-    const statements = this.#statements.isOnFor(met.greeting) ? this.#statements : null;
+    const statements = this.#statements.isOnFor(met.greeting.isDirect) ? this.#statements : null;
     return new Connection(client, { ...met, bounds, statements });
   }
 
@@ -136,7 +136,7 @@ export class Connections {
     const met = await this.#asking(client, async () => {
       const greeting = await greet(client, bounds);
       const incarnation = incarnations.met(greeting.identity);
-      const hasPlans = greeting.isDirect && this.#statements.isOnFor(greeting);
+      const hasPlans = greeting.isDirect && this.#statements.isOnFor(greeting.isDirect);
       const plans = hasPlans ? await SessionPlans.open(client) : null;
       return { greeting, incarnation: greeting.isDirect ? incarnation : null, generation, plans };
     });
@@ -176,7 +176,7 @@ export class Connections {
   #giveBack(connection: Connection, error: unknown): void {
     const { client, greeting } = connection;
     const { unanswered } = this.#options;
-    if (isStatementLost(error)) this.#statements.lost(greeting);
+    if (isStatementLost(error)) this.#statements.lost(greeting.isDirect);
     // A session that cannot write may lead to a former primary; the next connection finds the current one.
     if (!isConnectionLoss(error) && !connection.isBroken) return client.release(isReadOnlyRefusal(error));
     const mayBeBusy = greeting.isDirect && connection.isUnanswered && this.#isPresent(connection);

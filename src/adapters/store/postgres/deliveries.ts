@@ -239,7 +239,7 @@ export class PostgresDeliveries implements DeliveryStore {
     const { deltas } = deliveries;
     const need = this.#needOf(batch);
     const isPlain = batch.requeues.length + batch.retries.length === 0 && areNew(batch.publishes);
-    const drawn = isPlain ? relativeNumbers(need.eventsByTenant) : await drawNumbers(transaction, need);
+    const drawn = isPlain ? relativeNumbers(need.eventsByTenant) : await drawNumbers(transaction, need.eventsByTenant, need.deliveries);
     const context = { transaction, numbers: drawn, deliveries, deltas, lostLanes: this.#lost.lanes };
     const publishing = new PublishBatch(this.#state, context);
     const requeuing = new RequeueBatch(this.#state, context);

@@ -125,7 +125,7 @@ for (const { when, isWritten } of [
     const committing = commit(store, { publishes: [command] });
     if (isWritten) assert.equal(only((await committing).publishes).kind, "accepted");
     else await assert.rejects(committing, unavailable);
-    const event = await store.history.getEvent({ tenantId: null, id: command.event.id });
+    const event = await store.history.getEvent(null, command.event.id);
     assert.equal(event !== null, isWritten);
     assert.equal((await store.deliveries.depth()).waiting.normal, isWritten ? 2 : 1);
   });

@@ -52,10 +52,7 @@ export async function fanOut(state: StoreState): Promise<FanOutPart | null> {
     const isWritten = await database.transaction(async (transaction) => {
       const locked = await transaction.rows<PartRow>(lockSql, [event, part]);
       if (locked.length === 0) return false;
-      const { nextDelivery } = await drawNumbers(transaction, {
-        eventsByTenant: new Map(),
-        deliveries: deliveries.length,
-      });
+      const { nextDelivery } = await drawNumbers(transaction, new Map(), deliveries.length);
       const stored = { seq: event, tenant, bodyBytes };
       for (const delivery of deliveries)
         rows.add(delivery, {

@@ -27,9 +27,9 @@ class FilterDraft {
     else this.add(`${column} = ANY (?::int[])`, numbers(known));
   }
 
-  created(range: { readonly from: number | null; readonly to: number | null }): void {
-    if (range.from !== null) this.add("d.created_at >= ?", range.from);
-    if (range.to !== null) this.add("d.created_at <= ?", range.to);
+  created(from: number | null, to: number | null): void {
+    if (from !== null) this.add("d.created_at >= ?", from);
+    if (to !== null) this.add("d.created_at <= ?", to);
   }
 
   ofEvent(id: string): void {
@@ -63,7 +63,7 @@ export async function deliveryFilter(
       query.states.map((state) => stateCodes.encode[state]),
     );
   }
-  draft.created(query);
+  draft.created(query.from, query.to);
   return draft.done();
 }
 
@@ -89,6 +89,6 @@ export async function deadLetterFilter(
       categories.map((category) => categoryCodes.encode[category]),
     );
   }
-  draft.created(query);
+  draft.created(query.from, query.to);
   return draft.done();
 }

@@ -39,12 +39,12 @@ export class GatewayAnswers implements AnswerStore {
     return (await keepAnswers(this.#database, [completion])) > 0;
   }
 
-  async release({ key, token }: { readonly key: string; readonly token: string }): Promise<void> {
+  async release(key: string, token: string): Promise<void> {
     const sql = "DELETE FROM posthorn.gateway_answers WHERE key = $1 AND holder = $2";
     await this.#database.rows(sql, [key, token]);
   }
 
-  async purge({ now, limit }: { readonly now: number; readonly limit: number }): Promise<StepResult> {
+  async purge(now: number, limit: number): Promise<StepResult> {
     const rows = await this.#aside.rows(
       `DELETE FROM posthorn.gateway_answers WHERE key IN (SELECT key FROM posthorn.gateway_answers
        WHERE expires_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED) RETURNING key`,

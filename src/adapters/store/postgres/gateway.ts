@@ -51,7 +51,7 @@ export class PostgresGateway implements GatewayStore {
   readonly #searches: RequestSearches;
   readonly answers: GatewayAnswers;
 
-  constructor({ database, aside }: { readonly database: Database; readonly aside: Database }) {
+  constructor(database: Database, aside: Database) {
     this.#database = database;
     this.#aside = aside;
     this.#searches = new RequestSearches(aside);

@@ -25,9 +25,9 @@ export class HistoryRows {
   readonly #lanes: Lanes;
   readonly #names: StoredNames;
 
-  constructor(context: { readonly strings: StringTable; readonly lanes: Lanes }) {
-    this.#strings = context.strings;
-    this.#lanes = context.lanes;
+  constructor(strings: StringTable, lanes: Lanes) {
+    this.#strings = strings;
+    this.#lanes = lanes;
     this.#names = {
       text: (ref) => this.#strings.text(ref),
       lane: (ref) => this.#lanes.byRef(ref).key,

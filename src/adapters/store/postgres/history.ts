@@ -55,29 +55,23 @@ export class PostgresHistory implements HistoryStore {
 
   constructor(state: StoreState) {
     this.#state = state;
-    this.#rows = new HistoryRows(state);
+    this.#rows = new HistoryRows(state.strings, state.lanes);
     this.#searches = new DeliverySearches(state, this.#rows);
     this.#events = new EventSearches(state, this.#rows);
   }
 
-  async getEvent(query: {
-    readonly tenantId: string | null;
-    readonly id: string;
-  }): Promise<StoredEvent | null> {
-    const rows = await this.#byId<EventRow>(events, "e.id", query.id);
-    return ownedBy(query.tenantId, await this.#rows.events(rows));
+  async getEvent(tenantId: string | null, id: string): Promise<StoredEvent | null> {
+    const rows = await this.#byId<EventRow>(events, "e.id", id);
+    return ownedBy(tenantId, await this.#rows.events(rows));
   }
 
   async searchEvents(search: EventSearch): Promise<SearchPage<EventSummary>> {
     return this.#events.page(search);
   }
 
-  async getDelivery(query: {
-    readonly tenantId: string | null;
-    readonly id: string;
-  }): Promise<StoredDelivery | null> {
-    const rows = await this.#byId<DeliveryRow>(deliveries, "d.id", query.id);
-    return ownedBy(query.tenantId, await this.#rows.deliveries(rows));
+  async getDelivery(tenantId: string | null, id: string): Promise<StoredDelivery | null> {
+    const rows = await this.#byId<DeliveryRow>(deliveries, "d.id", id);
+    return ownedBy(tenantId, await this.#rows.deliveries(rows));
   }
 
   async getDeliveries(tenantId: string | null, ids: readonly string[]): Promise<readonly StoredDelivery[]> {
@@ -141,7 +135,7 @@ export class PostgresHistory implements HistoryStore {
   }
 
   async backlog(webhookId: string, countMax: number): Promise<Backlog> {
-    return backlogOfWebhook(this.#state, { webhookId, countMax });
+    return backlogOfWebhook(this.#state, webhookId, countMax);
   }
 
   async waitingOf(query: WaitingQuery): Promise<ReadonlyMap<string, WaitingCount>> {
@@ -149,7 +143,7 @@ export class PostgresHistory implements HistoryStore {
   }
 
   async attemptStats(webhookId: string, since: number): Promise<AttemptStats> {
-    return attemptStats(this.#state, { webhookId, since });
+    return attemptStats(this.#state, webhookId, since);
   }
 
   async #byId<Row extends readonly unknown[]>(

@@ -71,9 +71,9 @@ export class IncarnateParts {
   /** A part whose methods run on the parts of the current server run. `like` names them. */
   follow<Name extends Exclude<keyof Parts, "state" | "partitions">>(
     name: Name,
-    like: { readonly prototype: Parts[Name] },
+    prototype: Parts[Name],
   ): Parts[Name] {
-    const methods = Object.getOwnPropertyNames(like.prototype).filter((each) => each !== "constructor");
+    const methods = Object.getOwnPropertyNames(prototype).filter((each) => each !== "constructor");
     const calls = methods.map((method) => {
       const call = (...given: unknown[]): Promise<unknown> =>
         this.#run((parts) => (parts[name] as unknown as Record<string, Call>)[method]?.(...given));

@@ -58,7 +58,7 @@ export class NamedStatements {
     return this.#generation;
   }
 
-  isOnFor({ isDirect }: { readonly isDirect: boolean }): boolean {
+  isOnFor(isDirect: boolean): boolean {
     if (isDirect) return this.#mode !== "off";
     return this.#mode === "on" && !this.#isPoolerUnable;
   }
@@ -75,7 +75,7 @@ export class NamedStatements {
   }
 
   /** A session lost a statement. Other sessions may have lost it too, so all are renewed. */
-  lost({ isDirect }: { readonly isDirect: boolean }): void {
+  lost(isDirect: boolean): void {
     if (isDirect) this.#generation += 1;
     else this.#isPoolerUnable = true;
   }

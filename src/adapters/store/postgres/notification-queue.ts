@@ -83,7 +83,7 @@ async function writeNotifications(runner: Runner, given: readonly NewNotificatio
       texts(notifications.map(({ tenantId }) => tenantId)),
       numbers(notifications.map(({ dueAt }) => dueAt)),
       texts(notifications.map((notification) => notificationDocument(notification))),
-      numbers(notifications.map((each) => Number(isUrgent(each)))),
+      numbers(notifications.map((each) => Number(isUrgent(each.tenantId, each.topic)))),
     ],
   );
 }

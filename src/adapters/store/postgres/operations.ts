@@ -44,7 +44,7 @@ export class PostgresOperations implements OperationStore {
       "SELECT tenant, document, revision FROM posthorn.operations WHERE id = $1",
       [query.id],
     );
-    return toOperation(row, query);
+    return toOperation(row, query.tenantId);
   }
 
   async list({ tenantId, page }: OperationQuery): Promise<Page<BatchOperation>> {
@@ -54,7 +54,7 @@ export class PostgresOperations implements OperationStore {
        ORDER BY seq DESC LIMIT $3 OFFSET $4`,
       [tenantId, before ?? Number.MAX_SAFE_INTEGER, limit + 1, offset],
     );
-    return toOperationPage(rows, page);
+    return toOperationPage(rows, page.limit);
   }
 
   async unfinished(): Promise<readonly BatchOperation[]> {

@@ -38,7 +38,7 @@ export class Partitions {
   /** Creates the partition of the month that contains a time. */
   async ensureMonthOf(time: number): Promise<void> {
     const month = { from: monthStart(time, 0), to: monthStart(time, 1) };
-    await this.#database.transaction((transaction) => makePartition(transaction, month));
+    await this.#database.transaction((transaction) => makePartition(transaction, month.from, month.to));
   }
 
   /**
@@ -71,13 +71,8 @@ export class Partitions {
   }
 }
 
-interface Month {
-  readonly from: number;
-  readonly to: number;
-}
-
-async function makePartition(transaction: Transaction, month: Month): Promise<void> {
-  const name = partitionName(month.from);
+async function makePartition(transaction: Transaction, from: number, to: number): Promise<void> {
+  const name = partitionName(from);
   await transaction.rows(lockTimeout);
   await transaction.rows(`SELECT pg_advisory_xact_lock(${partitionLock})`);
   const [row] = await transaction.rows<[isThere: boolean]>(
@@ -86,7 +81,7 @@ async function makePartition(transaction: Transaction, month: Month): Promise<vo
   );
   if (row?.[0] === true) return;
   const ofMonth = "posthorn.attempts_rest WHERE executed_at >= $1 AND executed_at < $2";
-  const late = await transaction.rows(`SELECT FROM ${ofMonth} LIMIT ${movedMax + 1}`, [month.from, month.to]);
+  const late = await transaction.rows(`SELECT FROM ${ofMonth} LIMIT ${movedMax + 1}`, [from, to]);
   if (late.length > movedMax) return;
   // Concurrent writes would prevent attaching, and thereby block the start of a server.
   await transaction.rows("LOCK TABLE posthorn.attempts_rest IN SHARE ROW EXCLUSIVE MODE");
@@ -95,10 +90,10 @@ async function makePartition(transaction: Transaction, month: Month): Promise<vo
   await transaction.rows(
     `WITH moved AS (DELETE FROM ${ofMonth} RETURNING *)
      INSERT INTO posthorn.${name} SELECT * FROM moved`,
-    [month.from, month.to],
+    [from, to],
   );
   await transaction.rows(
-    `ALTER TABLE posthorn.attempts ATTACH PARTITION posthorn.${name} FOR VALUES FROM (${month.from}) TO (${month.to})`,
+    `ALTER TABLE posthorn.attempts ATTACH PARTITION posthorn.${name} FOR VALUES FROM (${from}) TO (${to})`,
   );
 }
 

@@ -31,7 +31,7 @@ export class PostgresPortal implements PortalStore {
   readonly #database: Database;
   readonly #aside: Database;
 
-  constructor({ database, aside }: { readonly database: Database; readonly aside: Database }) {
+  constructor(database: Database, aside: Database) {
     this.#database = database;
     this.#aside = aside;
   }

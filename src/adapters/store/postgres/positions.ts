@@ -23,9 +23,8 @@ export interface Numbers {
  */
 export async function drawNumbers(
   transaction: Transaction,
-  need: { readonly eventsByTenant: ReadonlyMap<number, number>; readonly deliveries: number },
+  eventsByTenant: ReadonlyMap<number, number>, deliveries: number,
 ): Promise<Numbers> {
-  const { eventsByTenant } = need;
   const events = [...eventsByTenant.values()].reduce((sum, count) => sum + count, 0);
   const rows = await transaction.rows<NumberRow>(
     `WITH bumped AS (${bumpedSql})
@@ -36,7 +35,7 @@ export async function drawNumbers(
       numbers([...eventsByTenant.keys()]),
       numbers([...eventsByTenant.values()]),
       Math.ceil(events / blockSize),
-      Math.ceil(need.deliveries / blockSize),
+      Math.ceil(deliveries / blockSize),
     ],
   );
   return numbersFrom(rows, eventsByTenant);

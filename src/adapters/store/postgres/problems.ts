@@ -63,7 +63,7 @@ export class PostgresDeliveryProblems implements DeliveryProblemStore {
     );
   }
 
-  async get({ tenantId, id }: { tenantId: string | null; id: string }): Promise<StoredProblem | null> {
+  async get(tenantId: string | null, id: string): Promise<StoredProblem | null> {
     if (!isStoredId(id)) return null;
     const [row] = await this.#database.rows<ProblemRow>(
       "SELECT position, document FROM posthorn.delivery_problems WHERE id = $1 AND ($2::text IS NULL OR tenant = $2)",
@@ -85,7 +85,7 @@ export class PostgresDeliveryProblems implements DeliveryProblemStore {
       await writeAudit(transaction, audit);
       return true;
     });
-    return changed ? this.get(command) : null;
+    return changed ? this.get(command.tenantId, command.id) : null;
   }
 
   async troubledWebhooks(after: string | null, limit: number): Promise<readonly string[]> {

@@ -108,13 +108,13 @@ export class Retention {
     return { changed: rows.length, more: rows.length === limit };
   }
 
-  async forgetKeys(step: { readonly now: number; readonly limit: number }): Promise<StepResult> {
+  async forgetKeys(now: number, limit: number): Promise<StepResult> {
     let changed = 0;
     let more = false;
     for (const sql of expiredKeysSql) {
-      const rows = await this.#state.aside.rows(sql, [step.now, step.limit]);
+      const rows = await this.#state.aside.rows(sql, [now, limit]);
       changed += rows.length;
-      more ||= rows.length === step.limit;
+      more ||= rows.length === limit;
     }
     return { changed, more };
   }

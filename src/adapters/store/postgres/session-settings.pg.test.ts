@@ -62,7 +62,7 @@ for (const pooled of [false, true]) {
       event: { body, contentType: "application/octet-stream" },
       deliveries: [{ lane: key }, { lane: lane(newWebhook().id, "strict") }],
     });
-    assert.deepEqual((await store.history.getEvent({ tenantId: null, id: event.id }))?.body, body);
+    assert.deepEqual((await store.history.getEvent(null, event.id))?.body, body);
     const claimed = only((await claim(store, key)).deliveries);
     assert.deepEqual(claimed.body, body);
     assert.equal((await settled(store, claimed.lease)).kind, "written");

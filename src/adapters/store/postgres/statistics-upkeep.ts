@@ -34,7 +34,7 @@ export class StatisticsUpkeep {
   }
 
   /** A journal holds the facts of a few seconds, so one writer is one portion. */
-  recover({ writtenBefore }: { readonly writtenBefore: number }): Promise<StepResult> {
+  recover(writtenBefore: number): Promise<StepResult> {
     return this.#database.transaction(async (transaction) => {
       const [silent] = await transaction.rows<[writer: number]>(
         "SELECT writer FROM posthorn.stat_journal GROUP BY writer HAVING max(at) < $1 LIMIT 1",
@@ -60,17 +60,17 @@ export class StatisticsUpkeep {
     });
   }
 
-  async rollUp(step: { readonly endedBefore: number; readonly limit: number }): Promise<StepResult> {
+  async rollUp(endedBefore: number, limit: number): Promise<StepResult> {
     const done = await this.doneUntil();
     for (const each of rollUps) {
-      const due = nextRollUp(each, {
+      const due = nextRollUp(each.step, each.from, {
         doneUntil: done.get(each.step) ?? null,
         first: await this.first(each.from),
-        endedBefore: step.endedBefore,
-        smallerUntil: each.from === "minute" ? step.endedBefore : (done.get(each.from) ?? 0),
+        endedBefore,
+        smallerUntil: each.from === "minute" ? endedBefore : (done.get(each.from) ?? 0),
       });
       if (due !== null)
-        return { changed: await this.#addUp(each, { ...due, limit: step.limit }), more: true };
+        return { changed: await this.#addUp(each, { ...due, limit }), more: true };
     }
     return { changed: 0, more: false };
   }

@@ -40,7 +40,7 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
   async read(query: StatisticsQuery): Promise<StatisticsPage> {
     const found = await this.#whose(query.of);
     if (found === null) return { rows: [], next: null };
-    const starts = bucketsWithin(query, query.step);
+    const starts = bucketsWithin(query.from, query.to, query.step);
     const rows: Row[] = [];
     const atOnce = bucketsAtOnce(query.of);
     for (let at = 0; at < starts.length && rows.length <= query.limit; at += atOnce)
@@ -127,11 +127,11 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
   }
 
   async recover(step: { readonly writtenBefore: number }): Promise<StepResult> {
-    return this.#upkeep.recover(step);
+    return this.#upkeep.recover(step.writtenBefore);
   }
 
   async rollUp(endedBefore: number, limit: number): Promise<StepResult> {
-    return this.#upkeep.rollUp({ endedBefore, limit });
+    return this.#upkeep.rollUp(endedBefore, limit);
   }
 
   async forget(step: StatisticsForgetting): Promise<StepResult> {

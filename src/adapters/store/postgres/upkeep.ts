@@ -57,6 +57,6 @@ export class PostgresUpkeep implements UpkeepStore {
 
   async forgetKeys(step: { readonly now: number; readonly limit: number }): Promise<StepResult> {
     await this.#partitions.ensure(step.now);
-    return this.#retention.forgetKeys(step);
+    return this.#retention.forgetKeys(step.now, step.limit);
   }
 }

@@ -41,14 +41,14 @@ export class SqliteAlerts implements AlertStore {
 
   async saveRule(rule: StoredAlertRule, audit?: AuditEntry): Promise<void> {
     this.#connection.write(() => {
-      this.#statements.saveRule.run(ownerOf(rule), rule.name, JSON.stringify(rule));
+      this.#statements.saveRule.run(ownerOf(rule.tenantId), rule.name, JSON.stringify(rule));
       this.#audit.write(audit);
     });
   }
 
   async deleteRule(rule: AlertRuleName, audit?: AuditEntry): Promise<boolean> {
     return this.#connection.write(() => {
-      const { changes } = this.#statements.deleteRule.run(ownerOf(rule), rule.name);
+      const { changes } = this.#statements.deleteRule.run(ownerOf(rule.tenantId), rule.name);
       if (Number(changes) === 0) return false;
       this.#audit.write(audit);
       return true;
@@ -71,7 +71,7 @@ export class SqliteAlerts implements AlertStore {
 
   async get(query: { readonly tenantId: string | null; readonly id: string }): Promise<AlertRecord | null> {
     const row = this.#connection.read(() => this.#statements.get.get(query.id));
-    return visibleAlert(row as unknown as AlertDocumentRow | undefined, query);
+    return visibleAlert(row as unknown as AlertDocumentRow | undefined, query.tenantId);
   }
 
   async list(query: AlertQuery): Promise<Page<AlertRecord>> {

@@ -53,15 +53,11 @@ export class AttemptReader {
     return (this.#ofDelivery.all(deliveryId) as unknown as AttemptRow[]).map(toAttempt);
   }
 
-  async stats(query: {
-    readonly webhookId: string;
-    readonly tenantId: string | null;
-    readonly since: number;
-  }): Promise<AttemptStats> {
+  async stats(webhookId: string, tenantId: string | null, since: number): Promise<AttemptStats> {
     const { connection, strings } = this.#state;
-    const summary = new AttemptSummary(query.since);
-    const webhook = connection.read(() => strings.find(query.webhookId));
-    const tenant = connection.read(() => (query.tenantId === null ? null : strings.find(query.tenantId)));
+    const summary = new AttemptSummary(since);
+    const webhook = connection.read(() => strings.find(webhookId));
+    const tenant = connection.read(() => (tenantId === null ? null : strings.find(tenantId)));
     let before: number | null = webhook === null ? null : Number.MAX_SAFE_INTEGER;
     while (webhook !== null && before !== null && summary.read < attemptsReadMax) {
       const from: number = before;

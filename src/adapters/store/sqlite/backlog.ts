@@ -31,13 +31,7 @@ export class BacklogCounter {
     );
   }
 
-  async count({
-    webhookId,
-    countMax,
-  }: {
-    readonly webhookId: string;
-    readonly countMax: number;
-  }): Promise<Backlog> {
+  async count(webhookId: string, countMax: number): Promise<Backlog> {
     const { connection } = this.#state;
     const places = connection.read(() => this.#placesOf(webhookId, countMax, this.#fresh()));
     if (places === null) return backlogOf([], false);
@@ -72,7 +66,7 @@ export class BacklogCounter {
       await setImmediate();
       const deep = counted.size === 0 ? webhookIds[at] : undefined;
       if (deep === undefined) continue;
-      note(deep, await this.count({ webhookId: deep, countMax }));
+      note(deep, await this.count(deep, countMax));
       at += 1;
     }
     return counts;

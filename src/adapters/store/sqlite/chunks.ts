@@ -68,23 +68,23 @@ export class Chunks {
   }
 
   /** Records a row that is being written. */
-  note(kind: ChunkKind, row: { readonly seq: number; readonly createdAt: number }): void {
+  note(kind: ChunkKind, seq: number, createdAt: number): void {
     const open = this.#open[kind];
-    const chunk = chunkOf(row.seq);
+    const chunk = chunkOf(seq);
     if (chunk !== open.chunk) {
       if (open.changed) this.#flush(kind);
       open.chunk = chunk;
-      open.createdMin = row.createdAt;
-      open.createdMax = row.createdAt;
+      open.createdMin = createdAt;
+      open.createdMax = createdAt;
       open.changed = true;
       return;
     }
-    if (row.createdAt < open.createdMin) {
-      open.createdMin = row.createdAt;
+    if (createdAt < open.createdMin) {
+      open.createdMin = createdAt;
       open.changed = true;
     }
-    if (row.createdAt > open.createdMax) {
-      open.createdMax = row.createdAt;
+    if (createdAt > open.createdMax) {
+      open.createdMax = createdAt;
       open.changed = true;
     }
   }
@@ -92,7 +92,7 @@ export class Chunks {
   /** Lowers the creation time of an existing row. */
   lower(kind: ChunkKind, seq: number, createdAt: number): void {
     const chunk = chunkOf(seq);
-    if (chunk === this.#open[kind].chunk) this.note(kind, { seq, createdAt });
+    if (chunk === this.#open[kind].chunk) this.note(kind, seq, createdAt);
     else this.#lower.run(createdAt, kind, chunk);
   }
 

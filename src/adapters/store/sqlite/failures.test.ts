@@ -112,7 +112,7 @@ test("a statement that fails in mid-batch rolls back everything before it", asyn
     deliveries: [{ claim: true }],
   });
   await assert.rejects(commit(store, { publishes: [command], settlements: [settlement(first), broken] }));
-  assert.equal(await store.history.getEvent({ tenantId: null, id: command.event.id }), null);
+  assert.equal(await store.history.getEvent(null, command.event.id), null);
   assert.equal((await store.deliveries.depth()).waiting.normal, 2);
   // The strings of the refused event were stored in a transaction that was rolled back.
   const retried = await commit(store, {
@@ -120,7 +120,7 @@ test("a statement that fails in mid-batch rolls back everything before it", asyn
     settlements: [settlement(first), settlement(second)],
   });
   assert.deepEqual(retried.settled, [{ kind: "written" }, { kind: "written" }]);
-  const stored = await store.history.getEvent({ tenantId: "t", id: command.event.id });
+  const stored = await store.history.getEvent("t", command.event.id);
   assert.equal(stored?.eventType, "never seen");
   assert.equal(stored?.sequenceNumber, 1);
   const strings = db.prepare("SELECT count(*) AS count FROM words WHERE word IN ('t', 'never seen')").get();

@@ -43,7 +43,7 @@ export class FanOut {
     for (const [part, { count, document }] of partsOf(command).entries()) {
       const first = counters.reserveDeliveries(count);
       for (let seq = first; seq < first + count; seq += 1)
-        chunks.note(chunkKinds.deliveries, { seq, createdAt });
+        chunks.note(chunkKinds.deliveries, seq, createdAt);
       this.#keep.run(event, part, first, document);
     }
   }

@@ -26,9 +26,9 @@ class FilterDraft {
     else this.add(`${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(known));
   }
 
-  created(range: { readonly from: number | null; readonly to: number | null }): void {
-    if (range.from !== null) this.add("d.created_at >= ?", range.from);
-    if (range.to !== null) this.add("d.created_at <= ?", range.to);
+  created(from: number | null, to: number | null): void {
+    if (from !== null) this.add("d.created_at >= ?", from);
+    if (to !== null) this.add("d.created_at <= ?", to);
   }
 
   add(condition: string, ...values: (number | string)[]): void {
@@ -57,7 +57,7 @@ export function deliveryFilter(
     const codes = query.states.map((state) => stateCodes.encode[state]);
     draft.add(`d.state IN (${codes.join(", ")})`);
   }
-  draft.created(query);
+  draft.created(query.from, query.to);
   return draft.done();
 }
 
@@ -82,6 +82,6 @@ export function deadLetterFilter(strings: StringTable, query: Omit<DeadLetterQue
       query.categories.map((category) => categoryCodes.encode[category]),
     );
   }
-  draft.created(query);
+  draft.created(query.from, query.to);
   return draft.done();
 }

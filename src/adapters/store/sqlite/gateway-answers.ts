@@ -69,11 +69,11 @@ export class GatewayAnswers implements AnswerStore {
     return true;
   }
 
-  async release({ key, token }: { readonly key: string; readonly token: string }): Promise<void> {
+  async release(key: string, token: string): Promise<void> {
     if (this.#claims.get(key)?.token === token) this.#claims.delete(key);
   }
 
-  async purge({ now, limit }: { readonly now: number; readonly limit: number }): Promise<StepResult> {
+  async purge(now: number, limit: number): Promise<StepResult> {
     const ended = [...this.#claims.values()].filter(({ expiresAt }) => expiresAt <= now);
     for (const { key } of ended) this.#claims.delete(key);
     const removed = Number(this.#connection.write(() => this.#sql("purge").run(now, limit)).changes);

@@ -57,24 +57,18 @@ export class SqliteHistory implements HistoryStore {
     );
   }
 
-  async getEvent(query: {
-    readonly tenantId: string | null;
-    readonly id: string;
-  }): Promise<StoredEvent | null> {
-    const event = this.#state.connection.read(() => this.#rows.eventById(query.id));
-    return ownedBy(query.tenantId, event);
+  async getEvent(tenantId: string | null, id: string): Promise<StoredEvent | null> {
+    const event = this.#state.connection.read(() => this.#rows.eventById(id));
+    return ownedBy(tenantId, event);
   }
 
   async searchEvents(search: EventSearch): Promise<SearchPage<EventSummary>> {
     return this.#events.page(search);
   }
 
-  async getDelivery(query: {
-    readonly tenantId: string | null;
-    readonly id: string;
-  }): Promise<StoredDelivery | null> {
-    const delivery = this.#state.connection.read(() => this.#rows.deliveryById(query.id));
-    return ownedBy(query.tenantId, delivery);
+  async getDelivery(tenantId: string | null, id: string): Promise<StoredDelivery | null> {
+    const delivery = this.#state.connection.read(() => this.#rows.deliveryById(id));
+    return ownedBy(tenantId, delivery);
   }
 
   async getDeliveries(tenantId: string | null, ids: readonly string[]): Promise<readonly StoredDelivery[]> {
@@ -136,7 +130,7 @@ export class SqliteHistory implements HistoryStore {
   }
 
   async backlog(webhookId: string, countMax: number): Promise<Backlog> {
-    return this.#backlog.count({ webhookId, countMax });
+    return this.#backlog.count(webhookId, countMax);
   }
 
   async waitingOf(query: WaitingQuery): Promise<ReadonlyMap<string, WaitingCount>> {
@@ -144,10 +138,7 @@ export class SqliteHistory implements HistoryStore {
   }
 
   async attemptStats(webhookId: string, since: number): Promise<AttemptStats> {
-    return this.#attempts.stats({
-      webhookId, since,
-      tenantId: this.#plan(() => this.#webhookTenant(webhookId)),
-    });
+    return this.#attempts.stats(webhookId, this.#plan(() => this.#webhookTenant(webhookId)), since);
   }
 
   #deliveryWalk(query: Omit<DeliveryQuery, "page">): Walk | null {

@@ -85,8 +85,8 @@ export class Leases {
   }
 
   /** Whether the delivery was ended while this was its current lease. */
-  wasEnded(lease: { readonly seq: number; readonly leaseToken: number }): boolean {
-    return this.#ended.get(lease.seq) === lease.leaseToken;
+  wasEnded(seq: number, leaseToken: number): boolean {
+    return this.#ended.get(seq) === leaseToken;
   }
 
   /** The lease holder has reported, inside a transaction. */
@@ -109,7 +109,7 @@ export class Leases {
 
   /** The lease holder of an ended delivery has no request to report. */
   forgetEnded(seq: number, leaseToken: number): void {
-    if (this.wasEnded({ seq, leaseToken })) this.#ended.delete(seq);
+    if (this.wasEnded(seq, leaseToken)) this.#ended.delete(seq);
   }
 
   /** Ends the lease of a delivery that has a position; nothing needs to be written. */

@@ -20,7 +20,7 @@ export function deliveryWalk(
   if (query.eventId !== null) return eventDeliveriesWalk(context, query.eventId, filter);
   const indexed = tenantIds.length > 0 || query.webhookId !== null;
   return {
-    chunkBelow: (before) => chunkBelow(context.state, query, before),
+    chunkBelow: (before) => chunkBelow(context.state, query.from, query.to, before),
     seqs: sliceReader(context, { filter, isOwned: indexed }),
   };
 }
@@ -99,9 +99,8 @@ function eventDeliveriesWalk(
 
 function chunkBelow(
   state: StoreState,
-  range: { readonly from: number | null; readonly to: number | null }, before: number,
+  from: number | null, to: number | null, before: number,
 ): number | null {
-  const { from, to } = range;
   return state.chunks.atOrBelow(chunkKinds.deliveries, { from, to, chunk: chunkOf(before - 1) });
 }
 

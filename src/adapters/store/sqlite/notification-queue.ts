@@ -71,7 +71,7 @@ export class NotificationRows {
     for (const notification of notifications) {
       const { id, key, channelId, tenantId, dueAt } = notification;
       const document = notificationDocument(notification);
-      this.#notification.run(id, key, channelId, tenantId, dueAt, document, Number(isUrgent(notification)));
+      this.#notification.run(id, key, channelId, tenantId, dueAt, document, Number(isUrgent(notification.tenantId, notification.topic)));
     }
   }
 }

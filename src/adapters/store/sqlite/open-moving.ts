@@ -19,10 +19,10 @@ export async function openSqliteMoveTarget(
 ): Promise<MoveTarget> {
   // Creates the schema.
   await (await openSqliteStore({ ...options, evenIfMoved: true })).close();
-  const lock = takeOwnerLock(options);
+  const lock = takeOwnerLock(options.dataDir, options.pid);
   try {
     const db = openDatabase(databaseFile(options.dataDir), 5_000, planMigrations);
-    begin(db, options);
+    begin(db, options.dataDir, options.source);
     return new SqliteMoveTarget(db, () => lock.release());
   } catch (error) {
     lock.release();
@@ -32,7 +32,7 @@ export async function openSqliteMoveTarget(
 
 function begin(
   db: DatabaseSync,
-  { dataDir, source }: { readonly dataDir: string; readonly source: string },
+  dataDir: string, source: string,
 ): void {
   const begun = db.prepare("SELECT value FROM meta WHERE key = 'moving'").get();
   if (begun !== undefined) {

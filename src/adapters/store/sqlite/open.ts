@@ -64,7 +64,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   let lock: OwnerLock | null = null;
   let connection: Connection | null = null;
   try {
-    lock = takeOwnerLock(options);
+    lock = takeOwnerLock(options.dataDir, options.pid);
     const db = openDatabase(databaseFile(options.dataDir), options.busyTimeoutMs ?? busyTimeoutMsDefault, planMigrations);
     connection = new Connection(db);
     migrate(db, options.now);

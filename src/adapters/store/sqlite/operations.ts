@@ -63,7 +63,7 @@ export class SqliteOperations implements OperationStore {
     readonly id: string;
   }): Promise<BatchOperation | null> {
     const row = this.#connection.read(() => this.#get.get(query.id)) as unknown as OperationRow | undefined;
-    return toOperation(row, query);
+    return toOperation(row, query.tenantId);
   }
 
   async list({ tenantId, page }: OperationQuery): Promise<Page<BatchOperation>> {
@@ -71,7 +71,7 @@ export class SqliteOperations implements OperationStore {
     const rows = this.#connection.read(() =>
       this.#list.all(tenantId, before ?? Number.MAX_SAFE_INTEGER, limit + 1, offset),
     );
-    return toOperationPage(rows as unknown as [seq: number, ...row: OperationRow][], page);
+    return toOperationPage(rows as unknown as [seq: number, ...row: OperationRow][], page.limit);
   }
 
   async unfinished(): Promise<readonly BatchOperation[]> {

@@ -18,17 +18,17 @@ const busy = 5;
  * Never open `owner.lock` by other means in this process: closing any descriptor of a file drops POSIX locks on it.
  * That is why the pid is in a separate file.
  */
-export function takeOwnerLock(owner: { readonly dataDir: string; readonly pid: number }): OwnerLock {
-  const pidFile = join(owner.dataDir, "owner.pid");
-  const lock = new DatabaseSync(lockFile(owner.dataDir), { timeout: 0 });
+export function takeOwnerLock(dataDir: string, pid: number): OwnerLock {
+  const pidFile = join(dataDir, "owner.pid");
+  const lock = new DatabaseSync(lockFile(dataDir), { timeout: 0 });
   try {
     lock.exec("BEGIN EXCLUSIVE");
   } catch (error) {
     lock.close();
     if (!isBusy(error)) throw error;
-    throw new DataFolderInUseError(owner.dataDir, readPid(pidFile));
+    throw new DataFolderInUseError(dataDir, readPid(pidFile));
   }
-  writePid(pidFile, owner.pid);
+  writePid(pidFile, pid);
   return {
     release: () => {
       if (lock.isOpen) lock.close();

@@ -88,7 +88,7 @@ export class SqliteDeliveryProblems implements DeliveryProblemStore {
     return statement.all(before, from, tenantId, wanted, now, limit + 1) as unknown as ProblemRow[];
   }
 
-  async get({ tenantId, id }: { tenantId: string | null; id: string }): Promise<StoredProblem | null> {
+  async get(tenantId: string | null, id: string): Promise<StoredProblem | null> {
     const found = this.#connection.read(() => this.writer.get(id));
     return found !== null && (tenantId === null || tenantId === found.tenantId) ? found : null;
   }

@@ -38,7 +38,7 @@ export class DeliveryWriter {
   write(delivery: NewDelivery, event: EventRef): Lease {
     const { counters, chunks } = this.#state;
     const seq = counters.nextDelivery();
-    chunks.note(chunkKinds.deliveries, { seq, createdAt: delivery.createdAt });
+    chunks.note(chunkKinds.deliveries, seq, delivery.createdAt);
     return this.writeAt(seq, delivery, event);
   }
 
@@ -150,7 +150,7 @@ export class PublishWriter {
       event.trace === null ? null : packTraceContext(event.trace),
       event.relayed === null ? null : packRelayed(event.relayed),
     );
-    chunks.note(chunkKinds.events, { seq: ref.seq, createdAt: event.createdAt });
+    chunks.note(chunkKinds.events, ref.seq, event.createdAt);
   }
 
   /** The earlier publish with this key; null when the key is free or expired. */

@@ -121,11 +121,11 @@ export class Retention {
     return { changed, more: changed === limit };
   }
 
-  forgetKeys(step: { readonly now: number; readonly limit: number }): StepResult {
-    const changes = this.#expiredKeys.map((statement) => Number(statement.run(step.now, step.limit).changes));
+  forgetKeys(now: number, limit: number): StepResult {
+    const changes = this.#expiredKeys.map((statement) => Number(statement.run(now, limit).changes));
     return {
       changed: changes.reduce((sum, count) => sum + count, 0),
-      more: changes.some((count) => count === step.limit),
+      more: changes.some((count) => count === limit),
     };
   }
 

@@ -76,7 +76,7 @@ export class SettleWriter {
     const { leases, counters } = this.#state;
     const { lease } = settlement;
     const seq = lease.ref;
-    if (!leases.wasEnded({ seq, leaseToken: lease.leaseToken })) return lost;
+    if (!leases.wasEnded(seq, lease.leaseToken)) return lost;
     const row = this.#ended.get(seq) as unknown as EndedRow | undefined;
     if (row === undefined) return lost;
     const state = decodeState(givenUpStates, row[0]);

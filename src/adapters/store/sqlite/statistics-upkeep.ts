@@ -82,7 +82,7 @@ export class StatisticsUpkeep {
   }
 
   /** A journal holds the facts of a few seconds, so one writer is one portion. */
-  recover({ writtenBefore }: { readonly writtenBefore: number }): StepResult {
+  recover(writtenBefore: number): StepResult {
     const found = this.#silentWriter.get(writtenBefore) as unknown as [writer: number] | undefined;
     if (found === undefined) return { changed: 0, more: false };
     const [writer] = found;
@@ -105,15 +105,15 @@ export class StatisticsUpkeep {
     return { changed, more: true };
   }
 
-  rollUp(step: { readonly endedBefore: number; readonly limit: number }): StepResult {
+  rollUp(endedBefore: number, limit: number): StepResult {
     for (const each of rollUps) {
-      const due = nextRollUp(each, {
+      const due = nextRollUp(each.step, each.from, {
         doneUntil: this.doneUntil(each.step),
         first: this.first(each.from),
-        endedBefore: step.endedBefore,
-        smallerUntil: each.from === "minute" ? step.endedBefore : (this.doneUntil(each.from) ?? 0),
+        endedBefore,
+        smallerUntil: each.from === "minute" ? endedBefore : (this.doneUntil(each.from) ?? 0),
       });
-      if (due !== null) return { changed: this.#addUp(each, { ...due, limit: step.limit }), more: true };
+      if (due !== null) return { changed: this.#addUp(each, { ...due, limit }), more: true };
     }
     return { changed: 0, more: false };
   }

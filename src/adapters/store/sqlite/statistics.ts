@@ -85,14 +85,14 @@ export class SqliteStatistics implements StatisticsStore {
     let more = true;
     while (more)
       more = this.#state.connection.write(
-        () => this.#upkeep.recover({ writtenBefore: Number.MAX_SAFE_INTEGER }).more,
+        () => this.#upkeep.recover(Number.MAX_SAFE_INTEGER).more,
       );
   }
 
   /** Reads a few buckets at a time, so that other work runs in between. */
   async read(query: StatisticsQuery): Promise<StatisticsPage> {
     const rows: StatisticsRow[] = [];
-    const starts = bucketsWithin(query, query.step);
+    const starts = bucketsWithin(query.from, query.to, query.step);
     const named = this.#named(query);
     const seeksOfBucket = Math.max(1, [...(named?.values() ?? [])].flat().length);
     const atOnce = named === null ? 1 : Math.ceil(readsPerTurn / seeksOfBucket);
@@ -182,11 +182,11 @@ export class SqliteStatistics implements StatisticsStore {
   }
 
   async recover(step: { readonly writtenBefore: number }): Promise<StepResult> {
-    return this.#state.connection.write(() => this.#upkeep.recover(step));
+    return this.#state.connection.write(() => this.#upkeep.recover(step.writtenBefore));
   }
 
   async rollUp(endedBefore: number, limit: number): Promise<StepResult> {
-    return this.#state.connection.write(() => this.#upkeep.rollUp({ endedBefore, limit }));
+    return this.#state.connection.write(() => this.#upkeep.rollUp(endedBefore, limit));
   }
 
   async forget(step: StatisticsForgetting): Promise<StepResult> {

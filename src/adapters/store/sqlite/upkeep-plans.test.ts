@@ -53,7 +53,7 @@ test("upkeep that finds nothing to do walks through no table", async (t) => {
     await upkeep.forgetAudit(old);
     await upkeep.forgetKeys(old);
     await gateway.forgetRequests({ before: start - 7 * day, bodiesBefore: start - day, limit: 10 });
-    await gateway.answers.purge(old);
+    await gateway.answers.purge(old.now, old.limit);
     await statistics?.recover({ writtenBefore: start - day, limit: 10 });
     await statistics?.rollUp(start - day, 10);
     const before = { minute: start - day, hour: start - day, day: start - day };

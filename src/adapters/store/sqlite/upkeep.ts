@@ -70,6 +70,6 @@ export class SqliteUpkeep implements UpkeepStore {
   }
 
   async forgetKeys(step: { readonly now: number; readonly limit: number }): Promise<StepResult> {
-    return this.#state.connection.write(() => this.#retention.forgetKeys(step));
+    return this.#state.connection.write(() => this.#retention.forgetKeys(step.now, step.limit));
   }
 }

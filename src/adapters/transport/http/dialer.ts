@@ -58,7 +58,7 @@ export class Dialer {
 
   constructor(parts: DialerParts) {
     this.#parts = parts;
-    this.#identities = new TlsIdentities(parts);
+    this.#identities = new TlsIdentities(parts.ca, parts.clock);
   }
 
   dial(target: DialTarget, identity: TlsIdentity, done: DialDone): Dial {

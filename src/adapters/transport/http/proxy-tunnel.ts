@@ -33,7 +33,7 @@ export function parseProxyUrl(text: string, lookup?: LookupFunction): Proxy {
   return {
     secure,
     hostname: url.hostname.replace(/^\[(.*)\]$/, "$1"),
-    portNumber: portOf(url),
+    portNumber: portOf(url.port, url.protocol),
     lookup,
     authorization: url.username === "" ? null : `Basic ${Buffer.from(credentials).toString("base64")}`,
   };
@@ -91,7 +91,7 @@ function connectTo(proxy: Proxy): Socket {
 
 function connectRequest(proxy: Proxy, target: DialTarget): string {
   const host = isIPv6(target.hostname) ? `[${target.hostname}]` : target.hostname;
-  const port = portOf(target);
+  const port = portOf(target.port, target.protocol);
   const lines = [`CONNECT ${host}:${port} HTTP/1.1`, `Host: ${host}:${port}`];
   if (proxy.authorization !== null) lines.push(`Proxy-Authorization: ${proxy.authorization}`);
   return `${lines.join("\r\n")}${headEnd}`;
@@ -104,7 +104,7 @@ function refusedBy(head: string): TransportFault | null {
   return new TransportFault("network", `proxy refused the tunnel with status ${status}`);
 }
 
-function portOf(url: { readonly port: string; readonly protocol: string }): number {
-  if (url.port !== "") return Number(url.port);
-  return url.protocol === "https:" ? 443 : 80;
+function portOf(port: string, protocol: string): number {
+  if (port !== "") return Number(port);
+  return protocol === "https:" ? 443 : 80;
 }

@@ -49,7 +49,7 @@ export class TlsIdentities {
   /** Most recently used last. */
   readonly #others = new Map<string, Connect>();
 
-  constructor({ ca, clock }: { readonly ca: string | undefined; readonly clock: Clock }) {
+  constructor(ca: string | undefined, clock: Clock) {
     this.#ca = ca;
     this.#sessions = new TlsSessions(clock);
     this.#plain = this.#connectorFor("h1", plainIdentity);

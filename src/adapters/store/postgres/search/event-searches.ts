@@ -60,7 +60,7 @@ export class EventSearches {
     scope: Scope, window: { readonly span: Span; readonly rows: number; readonly wanted: number },
   ): Promise<DatedWindow<EventRow>> {
     const parameters = new Parameters();
-    const inWindow = windowSql(scope, window, parameters);
+    const inWindow = windowSql(scope, window.span, window.rows, parameters);
     const conditions = ["true", ...eventConditions(filter, parameters)].join(" AND ");
     const rows = await this.#state.aside.rows<
       readonly [looked: number, reached: number | null, createdAt: number | null, ...EventRow]
@@ -89,7 +89,7 @@ const nothing: SearchPage<never> = { rows: [], next: null, searchedTo: null, isC
 /** Uses a single index, like the windows of deliveries. */
 function windowSql(
   { tenant, events }: Scope,
-  { span, rows }: { readonly span: Span; readonly rows: number },
+  span: Span, rows: number,
   parameters: Parameters,
 ): string {
   const above = `${parameters.add(span.above)}::bigint`;

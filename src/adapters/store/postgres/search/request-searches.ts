@@ -38,7 +38,7 @@ export class RequestSearches {
       (window) => this.#window(search, window),
     );
     const rows = page.rows.map(([, ...row]) => toRequest(row));
-    return requestPage(rows, page);
+    return requestPage(rows, page.next, page.isCutShort);
   }
 
   /** Examines all rows in a window of one index, and reads the matching ones. */

@@ -63,13 +63,13 @@ export class DeliverySearches {
     const context = { state: this.#state, statements: this.#statements };
     if (eventId !== null || idempotencyKey !== null) {
       const positions = this.#positionsOfEvents(search);
-      return new ListSource(context, { ...direction, filter, positions });
+      return new ListSource(context.statements, { ...direction, filter, positions });
     }
     if (states?.every((state) => waitingStates.some((waiting) => waiting === state)) === true) {
       const { positions, areAll } = this.#waiting.positions(webhookIds);
-      if (areAll) return new ListSource(context, { ...direction, filter, positions });
+      if (areAll) return new ListSource(context.statements, { ...direction, filter, positions });
     }
-    return new RowSource(context, { ...direction, filter, range: search.filter });
+    return new RowSource(context.state, context.statements, { ...direction, filter, range: search.filter });
   }
 
   /** Deliveries written with an event are contiguous, later ones are listed by event. */
@@ -104,7 +104,7 @@ export class DeliverySearches {
   async #walk(search: DeliverySearch, source: SearchSource): Promise<SearchPage<StoredDelivery>> {
     const context = { state: this.#state, statements: this.#statements };
     const isNewestFirst = search.order === "newest";
-    const page = await walkPage(context, { ...search, isNewestFirst, table: deliveryTable }, source);
+    const page = await walkPage(context.state, context.statements, { ...search, isNewestFirst, table: deliveryTable }, source);
     return { ...page, ...this.#read(page.rows) };
   }
 

@@ -31,7 +31,7 @@ export class EventSearches {
       const filter = eventSearchFilter(strings, search.filter);
       return filter === null ? null : this.#source(search, filter);
     });
-    const page = await walkPage(this.#context, { ...search, isNewestFirst: true, table: eventTable }, source);
+    const page = await walkPage(this.#context.state, this.#context.statements, { ...search, isNewestFirst: true, table: eventTable }, source);
     // Skips rows that upkeep removed in between.
     const rows = connection.read(() =>
       page.rows.map((seq) => this.#rows.eventSummary(seq)).filter((row) => row !== undefined),
@@ -44,12 +44,12 @@ export class EventSearches {
     const direction = { isNewestFirst: true };
     if (idempotencyKey === null) {
       const rowsFirst = dataContains === null ? {} : { rowsFirst: bodiesFirst };
-      return new RowSource(this.#context, { ...direction, ...rowsFirst, filter, range: asked });
+      return new RowSource(this.#context.state, this.#context.statements, { ...direction, ...rowsFirst, filter, range: asked });
     }
     const { statements, state } = this.#context;
     const tenant = tenantId === null ? null : state.strings.find(tenantId);
     const found = statements.get(`SELECT e.seq FROM ${eventsOfKey}`).all(idempotencyKey, tenant);
     const positions = (found as unknown as [seq: number][]).map(([seq]) => seq);
-    return new ListSource(this.#context, { ...direction, filter, positions });
+    return new ListSource(this.#context.statements, { ...direction, filter, positions });
   }
 }

@@ -35,7 +35,7 @@ export class RequestSearches {
     if (isBySource(index)) this.#bySource.fileForSearch();
     const source = new RequestSource(this.#statements, search, index);
     const page = await walk(this.#connection, { ...search, begin: source.begin }, source);
-    return requestPage(this.#read(page.rows), page);
+    return requestPage(this.#read(page.rows), page.next, page.isCutShort);
   }
 
   /** Skips rows that retention removed in between. */

@@ -36,7 +36,7 @@ export class RowSource implements SearchSource {
   readonly rowsFirst: number;
 
   constructor(
-    context: { readonly state: StoreState; readonly statements: StatementCache },
+    state: StoreState, statements: StatementCache,
     search: Direction & {
       readonly filter: SearchFilter;
       readonly range: { readonly from: number | null; readonly to: number | null };
@@ -44,7 +44,7 @@ export class RowSource implements SearchSource {
     },
   ) {
     const { filter, isNewestFirst } = search;
-    this.#state = context.state;
+    this.#state = state;
     this.#filter = filter;
     this.#range = search.range;
     // The index finds an owner's rows, so that most of a chunk costs nothing.
@@ -52,7 +52,7 @@ export class RowSource implements SearchSource {
     this.#isNewestFirst = isNewestFirst;
     const owned = filter.owner === null ? [] : ["d.seq >> 12 = ?", ...filter.owner.conditions];
     const where = [...owned, "d.seq BETWEEN ? AND ?", ...filter.conditions].join(" AND ");
-    this.#statement = context.statements.get(
+    this.#statement = statements.get(
       `SELECT ${columnsOf(filter)} FROM ${filter.table.name} d ${indexOf(filter)}
        WHERE ${where} ORDER BY d.seq ${isNewestFirst ? "DESC" : "ASC"}`,
     );
@@ -102,7 +102,7 @@ export class ListSource implements SearchSource {
   readonly #statement: StatementSync;
 
   constructor(
-    { statements }: { readonly statements: StatementCache },
+    statements: StatementCache,
     search: Direction & { readonly filter: SearchFilter; readonly positions: readonly number[] },
   ) {
     const { filter, isNewestFirst, positions } = search;

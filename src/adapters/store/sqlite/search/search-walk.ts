@@ -16,19 +16,19 @@ const nothing: SearchPage<never> = { rows: [], next: null, searchedTo: null, isC
 
 /** Positions of one page, and the creation time of the last row. */
 export async function walkPage(
-  context: { readonly state: StoreState; readonly statements: StatementCache },
+  state: StoreState, statements: StatementCache,
   search: WalkSearch,
   source: SearchSource | null,
 ): Promise<SearchPage<number>> {
   if (source === null) return nothing;
-  const begin = search.after?.position ?? startOf(context.state, search);
+  const begin = search.after?.position ?? startOf(state, search);
   const {
     rows,
     next: position,
     isCutShort,
-  } = await walk(context.state.connection, { ...search, begin }, source);
+  } = await walk(state.connection, { ...search, begin }, source);
   if (position === null) return { ...nothing, rows };
-  const searchedTo = createdAt(context, { position, table: search.table });
+  const searchedTo = createdAt({ state, statements }, { position, table: search.table });
   return { rows, next: { position, dueAt: null }, searchedTo, isCutShort };
 }
 
@@ -65,7 +65,7 @@ function startOf({ counters }: StoreState, { isNewestFirst, table }: WalkSearch)
 }
 
 function createdAt(
-  { state, statements }: { readonly state: StoreState; readonly statements: StatementCache },
+  state: StoreState, statements: StatementCache,
   { position, table }: { readonly position: number; readonly table: SearchTable },
 ): number | null {
   const statement = statements.get(
