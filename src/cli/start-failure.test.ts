@@ -28,15 +28,9 @@ test("a start on a full disk reports the failure and a remedy", () => {
   for (const error of [store, refusal("ENOSPC", { path: "/srv/posthorn/admin.key" })]) {
     const failure = startFailure(error);
     assert.ok(failure instanceof CommandFailure);
-<<<<<<< HEAD
-    assert.match(failure.message, /^cannot start: .*(disk .* is full|no space is left)$/);
-    assert.deepEqual(failure.hints, ["Free some space or make the disk larger, then run the command again."]);
-    assert.doesNotMatch(failure.message, /automatically/);
-=======
     assert.match(failure.message, /^cannot start: .*(disk .* is full|no space left)$/);
     assert.deepEqual(failure.hints, ["Free some disk space, then run the command again."]);
-    assert.doesNotMatch(failure.message, /by itself/);
->>>>>>> 2eb031f6 (texts: command line)
+    assert.doesNotMatch(failure.message, /automatically/);
   }
 });
 

@@ -105,11 +105,7 @@ suite("mistakes that newcomers make", () => {
     writeFileSync(join(dataDir, "posthorn.db"), "");
     await fails(["backup", file, "--data-dir", dataDir], {
       status: 1,
-<<<<<<< HEAD
-      says: /posthorn: nothing was copied: .*file already exists/,
-=======
-      says: /posthorn: backup failed: .*file exists already/,
->>>>>>> 2eb031f6 (texts: command line)
+      says: /posthorn: backup failed: .*file already exists/,
     });
     chmodSync(file, 0o600);
   });
