@@ -18,7 +18,7 @@ export function addSettingsOptions(command: Command): Command {
       const text = description
         .replaceAll("`", "")
         .replace(/\.$/, "")
-        .replace(/^\w/, (letter) => letter.toLowerCase());
+        .replace(/^[A-Z](?=[a-z ])/, (letter) => letter.toLowerCase());
       if (typeof fallback === "boolean") {
         command.addOption(new FlagOption(flagOf(option), text));
         command.addOption(new FlagOption(flagOf(option).replace("--", "--no-"), "the opposite").hideHelp());
