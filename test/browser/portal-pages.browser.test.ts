@@ -220,7 +220,7 @@ suite("pages of the portal", () => {
     await page.getByText("This is not a JSON object.").waitFor();
     await page.getByLabel("Content").fill('{"order_id": 12}');
     await page.getByRole("button", { name: "Send", exact: true }).click();
-    await page.getByText("Your server accepted it.").first().waitFor();
+    await page.getByText("Your server accepted the message.").first().waitFor();
     const bodies = world.receiver.requests.map(({ body }) => Buffer.from(body).toString());
     assert.ok(bodies.some((body) => body.includes('"order_id":12')));
   });

@@ -179,7 +179,7 @@ suite("webhooks in the dashboard", () => {
       await page.getByRole("option", { name: option }).first().waitFor();
       await page.keyboard.press("Enter");
     };
-    await page.getByText("1 dead letter.", { exact: false }).waitFor();
+    await page.getByText("1 dead letter.", { exact: false }).first().waitFor();
     const openProblem = async () => {
       await page.keyboard.press("g");
       await page.keyboard.press("p");
@@ -298,7 +298,7 @@ suite("webhooks in the dashboard", () => {
     await page.getByLabel("Or end time").fill("yesterday");
     await page.getByText("Enter a time in the future.").waitFor();
     await page.getByLabel("Or end time").fill("");
-    await page.getByLabel("Duration").selectOption("1 hour");
+    await page.getByRole("combobox", { name: "Duration" }).selectOption("1 hour");
     await page.getByLabel(/^Reason/).fill("the receiver moves house");
     await page.getByRole("button", { name: "Pause", exact: true }).click();
     await page.getByText(/until .*: the receiver moves house/).waitFor();
