@@ -88,7 +88,9 @@ test("an unexpected empty response is an error", async (t) => {
     if (request.url === "/v1") response.end(index);
     else response.writeHead(request.method === "DELETE" ? 204 : 200).end();
   });
-  await assert.rejects(client.get("/v1/events"), { message: `${url} responded with 200 without any content` });
+  await assert.rejects(client.get("/v1/events"), {
+    message: `${url} responded with 200 without any content`,
+  });
   assert.deepEqual(await client.call("DELETE", { path: "/v1/webhooks/1" }), {});
 });
 
