@@ -88,7 +88,7 @@ function contradictoryServices(settings: Settings): readonly Contradiction[] {
     isEmbedded &&
       settings.databaseDirectUrl !== null && {
         options: ["databaseDirectUrl", "databaseUrl"],
-        problem: "requires POSTHORN_DATABASE_URL",
+        problem: "a direct URL requires POSTHORN_DATABASE_URL",
       },
     isEmbedded &&
       settings.queueUrl !== null && {

@@ -37,7 +37,10 @@ suite("rules of connections", () => {
       );
       const [, ignored] = await requests();
       assert.equal(ignored?.["outcome"], "ignored");
-      assert.match(JSON.stringify(ignored?.["forwards"]), /deduplicate: the same message arrived within 3600000 ms/);
+      assert.match(
+        JSON.stringify(ignored?.["forwards"]),
+        /deduplicate: the same message arrived within 3600000 ms/,
+      );
     });
 
   for (const mode of modes)

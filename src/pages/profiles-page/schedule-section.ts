@@ -27,7 +27,7 @@ export function scheduleSection(profile: Profile): string {
 /** Enough rows to show when a schedule reaches its largest delay. */
 const rowsMax = 12;
 
-/** Without jitter, and without the maximum age of a delivery. */
+/** Without jitter and minimum delays. */
 function nominalDelaysMs(schedule: RetrySchedule): readonly number[] {
   if (schedule.kind === "list") return schedule.delaysMs;
   const { attemptsMax, baseDelayMs, multiplier, delayMsMax } = schedule;

@@ -126,8 +126,8 @@ export interface SearchPage<Row, Place = SearchPlace> {
 }
 
 /**
- * A search sorts at most this many waiting deliveries. Sorted by next attempt, it considers only these; otherwise it
- * continues through the history from there.
+ * A search examines at most this many waiting deliveries separately. Sorted by next attempt, it considers only
+ * these; otherwise it continues through the history from there.
  */
 export const waitingLookedMax = 10_000;
 

@@ -56,7 +56,8 @@ suite("workers that go without a word", () => {
     owner.signal("SIGCONT");
     await eventually("the paused worker finds out", {
       ask: async () => owner.output,
-      holds: (output) => /other workers serve its webhooks now/.test(output) && /the lease was lost/.test(output),
+      holds: (output) =>
+        /other workers serve its webhooks now/.test(output) && /the lease was lost/.test(output),
     });
     const ids = receiver.requests.map(({ headers }) => String(headers["webhook-id"]));
     assert.deepEqual(ids, [published[0], ...published]);
