@@ -30,7 +30,7 @@ export interface UpkeepOptions {
   /** Null if problems are not tracked. */
   readonly problems: ProblemUpkeep | null;
   readonly gateway: Pick<GatewayStore, "forgetRequests"> & { readonly answers: Pick<AnswerStore, "purge"> };
-  /** Null if there are no notifications. */
+  /** Null without notifications. */
   readonly notifications: Pick<NotificationQueue, "forget"> | null;
   readonly webhooks: Pick<WebhookStore, "deletedWithWork">;
   readonly clock: Clock;
@@ -46,7 +46,7 @@ export interface UpkeepOptions {
   readonly states: Pick<EndpointStates, "write" | "changed">;
   /** With several processes, one at a time does the store's upkeep; checked before each step. */
   readonly ownership: Pick<Ownership, "isLeader">;
-  /** False in a process that only writes the state of its own endpoints. */
+  /** False in a process that only writes the state of the endpoints that it owns. */
   readonly schedules: boolean;
 }
 
@@ -332,5 +332,5 @@ const settlingMs = 5 * 60_000;
 const giveBackMs = 2_000;
 const firstRoundMs = 5_000;
 const roundMs = 60_000;
-/** Longer than a pause of upkeep, so that it stays with one process for as long as that lives. */
+/** Longer than a pause of upkeep, so it stays with one process for as long as that lives. */
 const leadership = { name: "upkeep", forMs: 90_000 };

@@ -283,7 +283,7 @@ export class GatewayInbound implements Inbound {
     const fields = { sourceId: source.id, tenantId: source.tenantId, cause, incident: "unauthenticated" };
     this.#options.telemetry.log.warn(fields, "a message to the gateway was not authentic");
     this.#options.telemetry.metrics.gatewayIncident?.(cause);
-    // The text is the same for every cause, so that it does not help anyone who guesses.
+    // The text is the same for every cause, so it does not help anyone who guesses.
     const text = "The message carries no valid proof of its sender.";
     const isToken = cause === "bad_token" && message.headers.get("authorization") !== null;
     const headers: Record<string, string> = isToken ? { "www-authenticate": "Bearer" } : {};

@@ -11,7 +11,7 @@ export interface DescribedDeployment {
   readonly historyDays: number;
 }
 
-/** Generated from the same data that deliveries use, so that it describes the actual behaviour (EDS-9.7-6). */
+/** Generated from the same data that deliveries use, so it describes the actual behaviour (EDS-9.7-6). */
 export function describeService(deployment: DescribedDeployment): ServiceDescription {
   const content = {
     service: "posthorn gateway",

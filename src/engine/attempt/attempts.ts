@@ -53,7 +53,7 @@ export class Attempts {
       if (token.kind === "failed") return { ...notSent(token.detail), ...shortageIn(token) };
       flight.accessToken = token.accessToken;
     }
-    // Without a token there was no wait, so the whole message, including its time, follows from stored data.
+    // Without a token this does not wait, so the whole message, including its time, follows from stored data.
     const request = buildRequest(flight, tokens === null ? flight.startedAt : clock.now());
     return typeof request === "string" ? request : transport.send(request);
   }

@@ -338,7 +338,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     return this.#ownerEpoch;
   }
 
-  /** The latest report of its owner; null if this process is the owner, or if there is no report. */
+  /** The latest report of its owner; null if this process is the owner, or without a report. */
   get report(): EndpointReport | null {
     return this.#report;
   }

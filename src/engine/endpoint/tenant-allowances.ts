@@ -157,7 +157,7 @@ export class TenantAllowances {
 }
 
 /**
- * Pause after a failed call. Meanwhile the worker's share of the limit decides, so no caller waits for the next
+ * Pause after a failed call. During the pause, the worker's share of the limit decides, so no caller waits for the next
  * failure.
  */
 const pauseMs = 1_000;

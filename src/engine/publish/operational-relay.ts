@@ -114,7 +114,7 @@ export class OperationalRelay {
     if (tenantId !== operatorTenantId) await this.#publishTo(operatorTenantId, event);
   }
 
-  /** Stores nothing if there are no subscribers. */
+  /** Stores nothing without subscribers. */
   async #publishTo(tenantId: string, event: OperationalEvent): Promise<void> {
     const endpoints = (): readonly Endpoint[] => this.#listeners(tenantId, event);
     if (endpoints().length === 0) return;

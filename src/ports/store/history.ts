@@ -42,7 +42,7 @@ export interface HistoryStore {
   backlog(webhookId: string, countMax: number): Promise<Backlog>;
   /** Waiting deliveries of each webhook, counted up to `countMax`. Webhooks without work are omitted. */
   waitingOf(query: WaitingQuery): Promise<ReadonlyMap<string, WaitingCount>>;
-  /** Attempts of a webhook since a time; reads the newest 10,000 at most. */
+  /** Attempts of a webhook since a time; reads up to 10,000, newest first. */
   attemptStats(webhookId: string, since: number): Promise<AttemptStats>;
 }
 
