@@ -148,7 +148,7 @@ suite("what cannot work is named, with its place", () => {
     assert.deepEqual(problemsOf({ type: "any_of", verifiers: [eight, eight] }), []);
     assert.match(
       problemsOf({ type: "any_of", verifiers: [eight, eight, bearer] })[0] ?? "",
-      /at most 16 verifiers/,
+      /no more than 16 verifiers/,
     );
     assert.match(problemsOf({ type: "any_of", verifiers: [] })[0] ?? "", /^\/verifiers: /);
   });
