@@ -23,7 +23,8 @@ export const usage = `npm run bench [-- OPTIONS]
 /** Null when help was asked for. */
 export function parseOptions(
   args: readonly string[],
-  names: readonly string[], profiled: readonly string[],
+  names: readonly string[],
+  profiled: readonly string[],
 ): BenchOptions | null {
   const { values } = parse(args);
   if (values.help === true) return null;

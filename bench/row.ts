@@ -53,7 +53,8 @@ export class RowSkippedError extends Error {
 /** A line with a goal about its ratio. */
 export function judged(
   line: Omit<Line, "goal" | "pass">,
-  text: string, met: (ratio: number) => boolean,
+  text: string,
+  met: (ratio: number) => boolean,
 ): Line {
   return { ...line, goal: text, pass: line.ratio === null ? null : met(line.ratio) };
 }

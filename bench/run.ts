@@ -21,7 +21,11 @@ async function main(): Promise<number> {
   let options: BenchOptions | null = null;
   try {
     const names = allRows.map(({ name }) => name);
-    options = parseOptions(process.argv.slice(2), names, names.filter((name) => !unprofiledRows.includes(name)));
+    options = parseOptions(
+      process.argv.slice(2),
+      names,
+      names.filter((name) => !unprofiledRows.includes(name)),
+    );
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     process.stderr.write(`${error.message}\n${usage}\n`);

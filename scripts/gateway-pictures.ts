@@ -55,10 +55,7 @@ export async function fillGateway(server: PosthornProcess, to: Receiver): Promis
   return { github: github.source_id, rejected: rejected?.id ?? "" };
 }
 
-async function fromGithub(
-  url: string,
-  event: string, action: string, secret: string,
-): Promise<void> {
+async function fromGithub(url: string, event: string, action: string, secret: string): Promise<void> {
   const body = JSON.stringify({
     action,
     number: 4711,
@@ -81,7 +78,8 @@ async function fromStripe({ url }: Made, type: string): Promise<void> {
 
 async function send(
   url: string,
-  body: string, headers: Readonly<Record<string, string>> = {},
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   await fetch(url, { method: "POST", headers: { "content-type": "application/json", ...headers }, body });
 }

@@ -41,7 +41,12 @@ export interface RunResult {
   readonly processorSeconds: number | null;
 }
 
-export async function runTests(/** In the order in which they start. */ runs: readonly TestRun[], namePattern: string | undefined, /** How many run at a time. */ concurrency: Bounds, onEnd: (result: RunResult) => void): Promise<void> {
+export async function runTests(
+  /** In the order in which they start. */ runs: readonly TestRun[],
+  namePattern: string | undefined,
+  /** How many run at a time. */ concurrency: Bounds,
+  onEnd: (result: RunResult) => void,
+): Promise<void> {
   const jobs = runs.map((testRun) => async () => onEnd(await runOne(testRun, namePattern)));
   await runSideBySide(jobs, byIdleProcessor(concurrency));
 }
@@ -123,7 +128,11 @@ class RunRecord {
       data.line === undefined || this.#isFileItself(data.name)
         ? this.#run.title
         : `${relative(projectRoot, data.file ?? this.#file)}:${data.line}`;
-    this.#failures.push({ place, name: this.#pathOf(data.name, data.nesting), report: this.#describe(error) });
+    this.#failures.push({
+      place,
+      name: this.#pathOf(data.name, data.nesting),
+      report: this.#describe(error),
+    });
   }
 
   /** What the tests printed is shown with its first failure, and otherwise not at all. */

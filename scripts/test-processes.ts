@@ -63,10 +63,7 @@ export interface Process {
 }
 
 /** `count` processes for the short files, after one for each of the others; with 0 each file has its own. */
-export function processesOf(
-  paths: readonly string[],
-  name: string, count: number,
-): readonly Process[] {
+export function processesOf(paths: readonly string[], name: string, count: number): readonly Process[] {
   const short = count > 0 && paths.length > count ? paths.filter((path) => !isAlone(path)) : [];
   const together = new Set(short);
   const alone = paths.filter((path) => !together.has(path)).map((path) => ({ title: path, paths: [path] }));

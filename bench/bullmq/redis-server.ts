@@ -16,8 +16,20 @@ export async function startRedis(dataDir: string): Promise<RedisServer> {
   const server = spawn(
     "redis-server",
     [
-      "--port", String(port), "--bind", "127.0.0.1", "--dir", dataDir, "--save", "",
-      "--appendonly", "yes", "--appendfsync", "everysec", "--maxmemory-policy", "noeviction",
+      "--port",
+      String(port),
+      "--bind",
+      "127.0.0.1",
+      "--dir",
+      dataDir,
+      "--save",
+      "",
+      "--appendonly",
+      "yes",
+      "--appendfsync",
+      "everysec",
+      "--maxmemory-policy",
+      "noeviction",
     ],
     { stdio: ["ignore", "ignore", 2] },
   );

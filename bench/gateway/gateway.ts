@@ -54,7 +54,8 @@ export class SenderProcess {
 /** Sources of a served product, each connected to one of these addresses; the paths of theirs. */
 export async function makeSources(
   { url, adminKey }: ServedProduct,
-  urls: readonly string[], mode: "pass_through" | "store_and_forward",
+  urls: readonly string[],
+  mode: "pass_through" | "store_and_forward",
 ): Promise<readonly string[]> {
   const call = async (request: string, body: object | null): Promise<Record<string, string>> => {
     const [method = "", path = ""] = request.split(" ");
@@ -66,7 +67,10 @@ export async function makeSources(
   };
   const { version } = await call("GET /service-description", null);
   const verification = {
-    type: "hmac", header: signatureHeader, prefix: "sha256=", secrets: [gatewaySecret],
+    type: "hmac",
+    header: signatureHeader,
+    prefix: "sha256=",
+    secrets: [gatewaySecret],
   };
   const paths: string[] = [];
   for (const destination of urls) {
@@ -75,7 +79,9 @@ export async function makeSources(
     await call(`POST /v1/sources/${id}/acknowledge`, { version });
     await call(`PATCH /v1/sources/${id}`, { mode });
     const webhook = await call("POST /v1/webhooks", {
-      url: destination, events: ["relayed"], signing: { schemes: ["v1"] },
+      url: destination,
+      events: ["relayed"],
+      signing: { schemes: ["v1"] },
     });
     await call("POST /v1/connections", { source_id: id, webhook_id: webhook["id"] });
     paths.push(new URL(source["url"] ?? "").pathname);

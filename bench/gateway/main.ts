@@ -49,7 +49,8 @@ class Sender {
     const said = await answer.body.text();
     const seconds = answer.headers["retry-after"];
     return {
-      status: answer.statusCode, said,
+      status: answer.statusCode,
+      said,
       retryAfterMs: seconds === undefined ? null : Number(seconds) * 1_000,
     };
   }
@@ -117,10 +118,7 @@ async function proxy({ origin }: { readonly origin: string }): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-async function relay(
-  pool: Pool,
-  request: IncomingMessage, response: ServerResponse,
-): Promise<void> {
+async function relay(pool: Pool, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const message = Buffer.concat(chunks);

@@ -40,7 +40,8 @@ const webhooksApart = 7;
 
 export function shiftsOf(
   { copies, spanMs }: HistoryBlock,
-  events: number, deliveries: number,
+  events: number,
+  deliveries: number,
 ): readonly Shift[] {
   return Array.from({ length: copies }, (_, index) => {
     const copy = index + 1;
@@ -67,7 +68,9 @@ export function movedBy(column: string, was: "was" | "lane_was" = "was"): string
 /** The tables with rows of the block, and what a copy of them has otherwise. */
 export function copiedTables(
   block: HistoryBlock,
-  dialect: Dialect, shift: Shift, last: LastRows,
+  dialect: Dialect,
+  shift: Shift,
+  last: LastRows,
 ): readonly CopiedTable[] {
   const { idAt } = dialect;
   const [createdAt, executedAt] = [later("created_at", shift), later("executed_at", shift)];
@@ -77,7 +80,9 @@ export function copiedTables(
     {
       name: "events",
       changed: {
-        seq: `r.seq + ${shift.events}`, id: idAt("r.id", createdAt), created_at: createdAt,
+        seq: `r.seq + ${shift.events}`,
+        id: idAt("r.id", createdAt),
+        created_at: createdAt,
         ...dialect.events,
       },
       where: `r.seq <= ${last.event}`,
@@ -85,9 +90,14 @@ export function copiedTables(
     {
       name: "deliveries",
       changed: {
-        seq: `r.seq + ${shift.deliveries}`, event: `r.event + ${shift.events}`,
-        id: idAt("r.id", createdAt), created_at: createdAt, webhook: "m.webhook", lane: "m.lane",
-        first_attempt_at: later("first_attempt_at", shift), completed_at: later("completed_at", shift),
+        seq: `r.seq + ${shift.deliveries}`,
+        event: `r.event + ${shift.events}`,
+        id: idAt("r.id", createdAt),
+        created_at: createdAt,
+        webhook: "m.webhook",
+        lane: "m.lane",
+        first_attempt_at: later("first_attempt_at", shift),
+        completed_at: later("completed_at", shift),
         // What waits does so until tomorrow.
         due_at: `CASE WHEN r.completed_at IS NULL THEN r.due_at ELSE ${later("due_at", shift)} END`,
       },
@@ -97,8 +107,10 @@ export function copiedTables(
     {
       ...dialect.attempts,
       changed: {
-        id: idAt("r.id", executedAt), executed_at: executedAt,
-        scheduled_at: later("scheduled_at", shift), ...dialect.attempts.changed,
+        id: idAt("r.id", executedAt),
+        executed_at: executedAt,
+        scheduled_at: later("scheduled_at", shift),
+        ...dialect.attempts.changed,
       },
     },
     {

@@ -85,9 +85,12 @@ export class HistoryLoader {
     const blocks = Math.floor(dayMinutes / blockMinutes);
     const spanMs = blockMinutes * minuteMs;
     this.#block = {
-      beginsAt: bucketAt(shape.endsAt, "minute") - blocks * spanMs, spanMs, copies: blocks - 1,
+      beginsAt: bucketAt(shape.endsAt, "minute") - blocks * spanMs,
+      spanMs,
+      copies: blocks - 1,
       deliveries: blockMinutes * fanOut * Math.ceil(deliveries / (blocks * blockMinutes * fanOut)),
-      webhookIds: this.#webhookIds, tenants,
+      webhookIds: this.#webhookIds,
+      tenants,
     };
   }
 
@@ -178,8 +181,14 @@ export class HistoryLoader {
       const rows = this.#buckets.take(now, 2_000);
       if (rows.length === 0) break;
       const batch = {
-        writer, number: this.#commits, at: now, settled: [], published: [], rows,
-        writtenTo: this.#commits, unwritten: { from: 0, since: now },
+        writer,
+        number: this.#commits,
+        at: now,
+        settled: [],
+        published: [],
+        rows,
+        writtenTo: this.#commits,
+        unwritten: { from: 0, since: now },
       };
       await this.#store.deliveries.commit({ ...nothing, statistics: batch });
     }
@@ -192,16 +201,35 @@ export class HistoryLoader {
     const eventType = eventTypes[this.#made % eventTypes.length] ?? "";
     return {
       event: {
-        id: this.#newId(at), tenantId: tenantOf(group), eventType, timestamp: at, source: "shop",
-        idempotencyKey: null, fingerprint: null, trace: null, relayed: null, priority: "normal",
-        createdAt: at, contentType: "application/json", raw: false, body,
+        id: this.#newId(at),
+        tenantId: tenantOf(group),
+        eventType,
+        timestamp: at,
+        source: "shop",
+        idempotencyKey: null,
+        fingerprint: null,
+        trace: null,
+        relayed: null,
+        priority: "normal",
+        createdAt: at,
+        contentType: "application/json",
+        raw: false,
+        body,
       },
       deliveries: Array.from({ length: fanOut }, (_, index) => {
         const webhookId = this.#webhookIds[(first + index * tenants) % this.#webhookIds.length] ?? "";
         return {
-          id: this.#newId(at), lane: { webhookId, ordering: "none", eventType: null },
-          priority: "normal", state: "pending", reason: null, dueAt: at, createdAt: at,
-          origin: "publish", format: "standard", claim: true, leaseUntil: at + minuteMs,
+          id: this.#newId(at),
+          lane: { webhookId, ordering: "none", eventType: null },
+          priority: "normal",
+          state: "pending",
+          reason: null,
+          dueAt: at,
+          createdAt: at,
+          origin: "publish",
+          format: "standard",
+          claim: true,
+          leaseUntil: at + minuteMs,
         } as const;
       }),
       dedupUntil: null,
@@ -217,15 +245,26 @@ export class HistoryLoader {
       lease,
       settledAt: at + 40,
       progress: {
-        state, attemptCount: 1, createdAt: at, firstAttemptAt: at,
+        state,
+        attemptCount: 1,
+        createdAt: at,
+        firstAttemptAt: at,
         dueAt: state === "failed" ? this.#shape.endsAt + dayMs : at,
         reason: isAccepted ? null : "permanent_client_error_422",
         retried: null,
       },
       attempt: {
-        id: this.#newId(at), number: 1, ...seen, receiverStateUnknown: false, errorMessage: null,
-        responseSample: isAccepted ? "ok" : "refused by rule 7", durationMs: 20 + (number % 80),
-        scheduledAt: at, executedAt: at, nextRetryAt: null, notes: null,
+        id: this.#newId(at),
+        number: 1,
+        ...seen,
+        receiverStateUnknown: false,
+        errorMessage: null,
+        responseSample: isAccepted ? "ok" : "refused by rule 7",
+        durationMs: 20 + (number % 80),
+        scheduledAt: at,
+        executedAt: at,
+        nextRetryAt: null,
+        notes: null,
       },
     };
   }
@@ -241,7 +280,11 @@ export class HistoryLoader {
 function failing(webhookId: string, lastFailedAt: number): WebhookRuntimeState {
   const health = { ...createHealth(), failingSince: lastFailedAt - 1_000, lastFailedAt };
   return {
-    webhookId, pausedUntil: null, pauseReason: null, lastSuccessAt: null, circuit: null,
+    webhookId,
+    pausedUntil: null,
+    pauseReason: null,
+    lastSuccessAt: null,
+    circuit: null,
     health: JSON.stringify(health),
   };
 }

@@ -95,12 +95,16 @@ function dialectOf(shift: Shift, last: LastRows): Dialect {
         (SELECT t.last FROM tenant_sequences t WHERE t.tenant = r.tenant)`,
     },
     attempts: {
-      name: "attempts", where: ofDelivery.where, joins: movedBy("webhook"),
+      name: "attempts",
+      where: ofDelivery.where,
+      joins: movedBy("webhook"),
       changed: { ...ofDelivery.changed, webhook: "m.webhook" },
     },
     more: [
       {
-        name: "queue", where: ofDelivery.where, joins: movedBy("lane", "lane_was"),
+        name: "queue",
+        where: ofDelivery.where,
+        joins: movedBy("lane", "lane_was"),
         changed: { ...ofDelivery.changed, lane: "m.lane" },
       },
       { name: "dead_letters", ...ofDelivery },

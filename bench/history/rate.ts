@@ -105,7 +105,8 @@ function tell(audience: Audience, shares: readonly Window[]): void {
 
 async function ask(
   { server, questions }: Pick<RateParts, "server" | "questions">,
-  audience: Audience, untilMs: number,
+  audience: Audience,
+  untilMs: number,
 ): Promise<void> {
   const leftMs = (): number => Math.max(0, untilMs - performance.now());
   for (let index = 0; leftMs() > 0; index += 1) {

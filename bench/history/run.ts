@@ -104,7 +104,8 @@ async function measure(name: string, server: PosthornProcess): Promise<void> {
 
 async function askAll(
   server: PosthornProcess,
-  paths: readonly string[], count: number,
+  paths: readonly string[],
+  count: number,
 ): Promise<readonly Asked[]> {
   const all: Asked[] = [];
   for (const path of paths) {
@@ -127,10 +128,7 @@ interface Asked {
   readonly processorMs: number;
 }
 
-async function timesOf(
-  server: PosthornProcess,
-  path: string, count: number,
-): Promise<Asked> {
+async function timesOf(server: PosthornProcess, path: string, count: number): Promise<Asked> {
   const timesMs: number[] = [];
   const before = serversCpuMs();
   for (let index = 0; index < count; index += 1) {
@@ -192,7 +190,10 @@ async function runSqlite(folder: string): Promise<void> {
   const isLoaded = existsSync(dataDir);
   await mkdir(dataDir, { recursive: true });
   await run({
-    name: "sqlite", dataDir, env: {}, isLoaded,
+    name: "sqlite",
+    dataDir,
+    env: {},
+    isLoaded,
     open: () => openSqliteStore({ dataDir, now: Date.now(), pid: process.pid }),
     copy: async (block) => copyInSqlite(databaseFile(dataDir), block),
     loaded: async () => undefined,
@@ -210,7 +211,10 @@ async function runPostgres(folder: string): Promise<void> {
   postmaster = await postmasterOf(url);
   try {
     await run({
-      name: "postgres", dataDir, env: { POSTHORN_DATABASE_URL: url }, isLoaded,
+      name: "postgres",
+      dataDir,
+      env: { POSTHORN_DATABASE_URL: url },
+      isLoaded,
       open: () => openPostgresStore({ url, now: Date.now(), masterKeyIds }),
       copy: (block) => copyInPostgres(url, block),
       loaded: async () => {

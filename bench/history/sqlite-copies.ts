@@ -47,7 +47,8 @@ function dialectOf(shift: Shift, last: LastRows): Dialect {
   return {
     idAt: (id, time) => `printf('%08x-%04x-', (${time}) >> 16, (${time}) & 65535) || substr(${id}, 15)`,
     events: {
-      timestamp: later("timestamp", shift), delivery_first: `r.delivery_first + ${shift.deliveries}`,
+      timestamp: later("timestamp", shift),
+      delivery_first: `r.delivery_first + ${shift.deliveries}`,
       sequence_number: `r.sequence_number + ${shift.copy} *
         (SELECT t.sequence_last FROM tenant_tallies t WHERE t.tenant = r.tenant)`,
     },

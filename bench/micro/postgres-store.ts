@@ -8,10 +8,7 @@ import { StoreWork, storeWorkBodyBytes, storeWorkStartAt } from "../store/store-
 
 const preparedStatements = process.argv.includes("--unprepared") ? "off" : "auto";
 
-async function publishAndSettle(
-  work: StoreWork,
-  batch: number, total: number,
-): Promise<void> {
+async function publishAndSettle(work: StoreWork, batch: number, total: number): Promise<void> {
   const publishing = new Meter();
   const settling = new Meter();
   for (let done = 0; done < total; done += batch) {
@@ -21,9 +18,7 @@ async function publishAndSettle(
     const settlements = work.successes(leases);
     await settling.add(batch, () => work.settle(settlements));
   }
-  console.log(
-    `batch ${String(batch).padStart(4)}: publish ${text(publishing)}, settle ${text(settling)}`,
-  );
+  console.log(`batch ${String(batch).padStart(4)}: publish ${text(publishing)}, settle ${text(settling)}`);
 }
 
 async function claimAndSettle(
@@ -71,8 +66,7 @@ try {
   await publishAndSettle(work, 200, 20_000);
   const statements = preparedStatements === "off" ? "unprepared" : "prepared";
   console.log(`bodies of ${storeWorkBodyBytes} bytes, ${statements} statements`);
-  for (const batch of [1, 20, 200, 1_000])
-    await publishAndSettle(work, batch, Math.min(40_000, batch * 400));
+  for (const batch of [1, 20, 200, 1_000]) await publishAndSettle(work, batch, Math.min(40_000, batch * 400));
   await fill(work, 25_000);
   // Where autovacuum is switched off, as on some test servers, nobody else does it.
   await database.query("VACUUM ANALYZE");

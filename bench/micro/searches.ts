@@ -154,9 +154,7 @@ function outcome(index: number, createdAt: number): Outcome {
 async function load(store: Store, rows: number): Promise<void> {
   const begun = performance.now();
   for (let from = 0; from < rows; from += perCommit) {
-    const publishes = Array.from({ length: perCommit }, (_, offset) =>
-      command(from + offset, rows),
-    );
+    const publishes = Array.from({ length: perCommit }, (_, offset) => command(from + offset, rows));
     const empty = { publishes: [], requeues: [], retries: [], settlements: [], webhookStates: [] };
     const { publishes: results } = await store.deliveries.commit({ ...empty, publishes });
     const settlements = results.flatMap((result, offset): Settlement[] => {

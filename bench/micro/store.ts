@@ -8,10 +8,7 @@ import { laneOf, StoreWork, storeWorkStartAt } from "../store/store-work.ts";
 // What the embedded store costs per delivery, without an engine. Run: node bench/micro/store.ts [DATA_DIR]
 // Budgets: batches of 200: publish 12 µs, settle 4.5 µs, claim 4 µs with a body of 1 KiB.
 
-async function publishAndSettle(
-  work: StoreWork,
-  batch: number, total: number,
-): Promise<void> {
+async function publishAndSettle(work: StoreWork, batch: number, total: number): Promise<void> {
   const publishing = new Meter();
   const settling = new Meter();
   for (let done = 0; done < total; done += batch) {
@@ -22,9 +19,7 @@ async function publishAndSettle(
     );
     await settling.add(batch, () => work.settle(settlements));
   }
-  console.log(
-    `batch ${String(batch).padStart(4)}   publish ${text(publishing)}   settle ${text(settling)}`,
-  );
+  console.log(`batch ${String(batch).padStart(4)}   publish ${text(publishing)}   settle ${text(settling)}`);
 }
 
 async function claimAndSettle(

@@ -21,10 +21,18 @@ const concurrency = 100;
 const rounds = 4;
 const payload = Buffer.from(JSON.stringify({ type: "order.created", data: { text: "x".repeat(400) } }));
 const headers = [
-  "Content-Type", "application/json", "User-Agent", "Posthorn/0.1.0",
-  "Webhook-ID", "0198f3c2-7b1e-7c52-9d40-1f0d3c5b7a91", "Webhook-Timestamp", "1764000000",
-  "Webhook-Signature", "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=",
-  "Idempotency-Key", '"0198f3c2-7b1e-7c52-9d40-1f0d3c5b7a91"',
+  "Content-Type",
+  "application/json",
+  "User-Agent",
+  "Posthorn/0.1.0",
+  "Webhook-ID",
+  "0198f3c2-7b1e-7c52-9d40-1f0d3c5b7a91",
+  "Webhook-Timestamp",
+  "1764000000",
+  "Webhook-Signature",
+  "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=",
+  "Idempotency-Key",
+  '"0198f3c2-7b1e-7c52-9d40-1f0d3c5b7a91"',
 ];
 
 /** Answers every request without parsing more than it must: the request's last byte is known by its length. */

@@ -67,7 +67,8 @@ export async function openProduct(options: ProductOptions): Promise<Product> {
   const prometheus = createPrometheusMetrics(() => systemClock.monotonicMs());
   const tracer = await tracerTo(home.tracesTo, createLog(settings));
   const telemetry = {
-    log: createLog(settings), metrics: listening(prometheus.metrics, options.onSettled),
+    log: createLog(settings),
+    metrics: listening(prometheus.metrics, options.onSettled),
     ...(tracer !== null && { tracer }),
   };
   const companions = await openCompanions(settings, random, telemetry);
@@ -75,7 +76,12 @@ export async function openProduct(options: ProductOptions): Promise<Product> {
   const { store, digestKeyHolder: holder } = await openStore(settings, folder, masterKeys, companions);
   const keys = await loadKeys(settings, { master, holder, store, folder, random });
   const assembled = await assembleEngine({
-    settings, store, companions, keys, random, telemetry,
+    settings,
+    store,
+    companions,
+    keys,
+    random,
+    telemetry,
     clock: systemClock,
   });
   return { ...assembled, store, companions, stopMetrics: () => prometheus.stop() };

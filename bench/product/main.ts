@@ -85,7 +85,8 @@ function batchOfTypes(input: FloodInput, from: number): string[] {
 
 async function publishAll(
   engine: Product["engine"],
-  types: readonly string[], tenantId: string | null,
+  types: readonly string[],
+  tenantId: string | null,
 ): Promise<void> {
   const entries = await engine.publisher.publishMany(
     { tenantId },
@@ -125,7 +126,8 @@ async function planned(events: readonly PlannedEvent[]): Promise<readonly PacedE
 
 async function publishOne(
   engine: Product["engine"],
-  tenantId: string | null, eventType: string,
+  tenantId: string | null,
+  eventType: string,
 ): Promise<PacedEvent> {
   const publishedAt = machineMs();
   const { id } = await engine.publisher.publish({ tenantId }, { eventType, data: eventData });

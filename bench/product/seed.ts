@@ -23,10 +23,7 @@ export function webhooksFor(
 }
 
 /** Webhooks of an origin each, over TLS. */
-export function webhooksOverTls(
-  sink: Pick<Sink, "tlsOrigin">,
-  count: number, path: string,
-): WebhookSeed[] {
+export function webhooksOverTls(sink: Pick<Sink, "tlsOrigin">, count: number, path: string): WebhookSeed[] {
   return Array.from({ length: count }, (_, index) => ({
     url: `${sink.tlsOrigin(`n${index}`)}${path}`,
     eventType: eventTypeOf(index),
@@ -37,12 +34,14 @@ export function webhooksOverTls(
 /** A data folder on disk that holds these webhooks. Made once for each set of webhooks, then copied. */
 export function seedWebhooks(
   context: Context,
-  name: string, webhooks: readonly WebhookSeed[],
+  name: string,
+  webhooks: readonly WebhookSeed[],
 ): Promise<string> {
   return context.folders.filled(name, JSON.stringify(webhooks), (dataDir) =>
-      withPublisher({ dataDir }, async (product) => {
-        await product.createWebhooks(webhooks);
-      }));
+    withPublisher({ dataDir }, async (product) => {
+      await product.createWebhooks(webhooks);
+    }),
+  );
 }
 
 /** Publishes without delivering: the deliveries wait in the store, due. */

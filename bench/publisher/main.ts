@@ -22,7 +22,10 @@ class Publisher {
   async publish(index: number): Promise<string> {
     const body = this.#bodies[index % this.#bodies.length] as string;
     const answer = await this.#pool.request({
-      method: "POST", path: "/v1/events", headers: this.#headers, body,
+      method: "POST",
+      path: "/v1/events",
+      headers: this.#headers,
+      body,
     });
     const text = await answer.body.text();
     if (answer.statusCode !== 202) throw new Error(`publishing was answered ${answer.statusCode}: ${text}`);

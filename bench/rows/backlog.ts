@@ -54,7 +54,8 @@ function lines(pairs: readonly Pair<Start>[]): Line[] {
   return [
     judged(
       { name: "backlog", unit: "deliveries/s of the others", ...compare(({ stretch }) => stretch.perSecond) },
-      "≥ 0.90 × without", (share) => share >= 0.9,
+      "≥ 0.90 × without",
+      (share) => share >= 0.9,
     ),
     judged(
       {
@@ -64,11 +65,13 @@ function lines(pairs: readonly Pair<Start>[]): Line[] {
         baseline: rssMibGoal,
         ratio: rssMib / rssMibGoal,
       },
-      "≤ 400 MiB", (share) => share <= 1,
+      "≤ 400 MiB",
+      (share) => share <= 1,
     ),
     judged(
       { name: "backlog: restart", unit: "ms to the first delivery", ...compare(({ firstMs }) => firstMs) },
-      "≤ 3 × empty", (times) => times <= 3,
+      "≤ 3 × empty",
+      (times) => times <= 3,
     ),
   ];
 }
@@ -83,9 +86,10 @@ async function seedStores(context: Context, eventsPerWebhook: number): Promise<S
   const all: WebhookSeed[] = webhooksFor(context.sink.origin, { count: idleWebhooks + otherWebhooks });
   let ids: readonly string[] = [];
   const empty = await context.folders.filled("backlog-empty", "backlog", (dataDir) =>
-      withPublisher({ dataDir }, async (product) => {
-        ids = await product.createWebhooks(all);
-      }));
+    withPublisher({ dataDir }, async (product) => {
+      ids = await product.createWebhooks(all);
+    }),
+  );
   const loaded = context.folders.copy(empty, "backlog-loaded");
   const startedAt = performance.now();
   await withPublisher({ dataDir: loaded }, async (product) => {
@@ -105,10 +109,7 @@ interface Start {
   readonly firstMs: number;
 }
 
-async function drainOthers(
-  context: Context,
-  dataDir: string, left: number,
-): Promise<Start> {
+async function drainOthers(context: Context, dataDir: string, left: number): Promise<Start> {
   const counts = context.quick ? { warmUp: 1_500, count: 5_000 } : { warmUp: 3_000, count: 30_000 };
   await seedDue({ dataDir }, { events: counts.warmUp + counts.count, types: otherTypes });
   await context.sink.reset();

@@ -26,10 +26,7 @@ export const bullmq: Row = {
 
 const warmUp = 2_000;
 
-async function drainOnce(
-  context: Context,
-  port: number, count: number,
-): Promise<Figure> {
+async function drainOnce(context: Context, port: number, count: number): Promise<Figure> {
   const { sink } = context;
   const worker = new Child(new URL("../bullmq/main.ts", import.meta.url));
   try {

@@ -80,7 +80,8 @@ async function compare(context: Context, { name, few, many, rounds, tidy }: Comp
     const baseline = median(rates.few);
     return judged(
       { name, value, unit: `claims/s, ${waiting} waiting`, baseline, ratio: value / baseline },
-      `≥ ${goal.toFixed(2)} × ${fewWaiting.toLocaleString("en")} waiting`, (share) => share >= goal,
+      `≥ ${goal.toFixed(2)} × ${fewWaiting.toLocaleString("en")} waiting`,
+      (share) => share >= goal,
     );
   } finally {
     await child.kill();

@@ -34,7 +34,8 @@ export const drain: Row = {
         baseline: figure.baseline,
         ratio: figure.ratio,
       },
-      "≥ 0.60 × raw", (ratio) => ratio >= 0.6,
+      "≥ 0.60 × raw",
+      (ratio) => ratio >= 0.6,
     );
     return [line, ...besideBullmq(context, line)];
   },
@@ -60,8 +61,11 @@ export const drainStatistics: Row = {
   name: "drain-stats",
   run: (context) =>
     besideWithout(context, {
-      name: "drain-stats", burden: "statistics", least: 0.97,
-      without: { stats: false }, burdened: { stats: true },
+      name: "drain-stats",
+      burden: "statistics",
+      least: 0.97,
+      without: { stats: false },
+      burdened: { stats: true },
     }),
 };
 
@@ -76,8 +80,11 @@ export const drainTracing: Row = {
     const tracesTo = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
     try {
       return await besideWithout(context, {
-        name: "drain-tracing", burden: "tracing", least: 0.98,
-        without: {}, burdened: { tracesTo },
+        name: "drain-tracing",
+        burden: "tracing",
+        least: 0.98,
+        without: {},
+        burdened: { tracesTo },
       });
     } finally {
       collector.close();
@@ -129,7 +136,8 @@ function besideBullmq(context: Context, line: Line): Line[] {
   return [
     judged(
       { name: "drain: bullmq", value: line.value, unit: "deliveries/s", baseline: bullmq.value, ratio },
-      "≥ 3 × bullmq", (times) => times >= 3,
+      "≥ 3 × bullmq",
+      (times) => times >= 3,
     ),
   ];
 }

@@ -82,13 +82,11 @@ function compared(
   };
 }
 
-function rateLine(
-  pairs: readonly Pair<number>[],
-  name: string, goal: number, beside: string,
-): Line {
+function rateLine(pairs: readonly Pair<number>[], name: string, goal: number, beside: string): Line {
   return judged(
     { name, unit: "messages/s", ...compared(pairs) },
-    `≥ ${goal.toFixed(2)} × ${beside}`, (share) => share >= goal,
+    `≥ ${goal.toFixed(2)} × ${beside}`,
+    (share) => share >= goal,
   );
 }
 
@@ -98,7 +96,8 @@ const destinations = ({ sink }: Context): readonly string[] =>
 /** Messages a second until they were answered. */
 async function receivedOnce(
   context: Context,
-  counts: Counts, mode: "pass_through" | "store_and_forward",
+  counts: Counts,
+  mode: "pass_through" | "store_and_forward",
 ): Promise<number> {
   const product = new ProductProcess();
   const sender = new SenderProcess();

@@ -101,12 +101,22 @@ async function measure(context: Context, name: string, mode: Mode, home: Home): 
     const ratio = beside / alone;
     return [
       {
-        name, unit: "ms p95 of quick ones", value: beside, baseline: alone, ratio,
-        goal: `≤ ${ratioMax} × alone`, pass: ratio <= ratioMax,
+        name,
+        unit: "ms p95 of quick ones",
+        value: beside,
+        baseline: alone,
+        ratio,
+        goal: `≤ ${ratioMax} × alone`,
+        pass: ratio <= ratioMax,
       },
       {
-        name: `${name}: first`, unit: "ms to a new one", value: first, baseline: null, ratio: null,
-        goal: "≤ 6 s", pass: first <= firstMsMax,
+        name: `${name}: first`,
+        unit: "ms to a new one",
+        value: first,
+        baseline: null,
+        ratio: null,
+        goal: "≤ 6 s",
+        pass: first <= firstMsMax,
       },
     ];
   } finally {
@@ -130,7 +140,9 @@ async function makeHang(api: Api, receiver: Receiver, { hang, ...mode }: Mode): 
   for (const tenant of new Set(targets.map((target) => target.tenant)))
     await api.call("PUT", `/v1/tenants/${tenant}`, {});
   const oauth2 = {
-    token_url: `${receiver.origin}/hang`, client_id: "bench", client_secret: "of the bench",
+    token_url: `${receiver.origin}/hang`,
+    client_id: "bench",
+    client_secret: "of the bench",
   };
   for (const { tenant, index, type } of targets) {
     const url = receiver.hangingUrl(hang, index);
@@ -207,8 +219,13 @@ async function gatewayLine(context: Context): Promise<Line> {
     await product.kill();
     await Promise.all(senders);
     return {
-      name: "tenants: gateway, 25 x 22", unit: "of 60 accepted", value: accepted, baseline: 60,
-      ratio: accepted / 60, goal: "60 of 60", pass: accepted === 60,
+      name: "tenants: gateway, 25 x 22",
+      unit: "of 60 accepted",
+      value: accepted,
+      baseline: 60,
+      ratio: accepted / 60,
+      goal: "60 of 60",
+      pass: accepted === 60,
     };
   } finally {
     await product.kill();
@@ -270,10 +287,15 @@ class Api {
   /** Its address. */
   async source(tenantId: string, destination: string): Promise<string> {
     const source = await this.call("POST", "/v1/sources", {
-      name: "bench", tenant_id: tenantId, verification: { type: "none" },
+      name: "bench",
+      tenant_id: tenantId,
+      verification: { type: "none" },
     });
     const webhook = await this.call("POST", "/v1/webhooks", {
-      tenant_id: tenantId, url: destination, events: ["relayed"], signing: { schemes: ["v1"] },
+      tenant_id: tenantId,
+      url: destination,
+      events: ["relayed"],
+      signing: { schemes: ["v1"] },
     });
     await this.call("POST", "/v1/connections", { source_id: source["source_id"], webhook_id: webhook["id"] });
     return source["url"] ?? "";

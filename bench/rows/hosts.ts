@@ -93,8 +93,6 @@ async function rawVisit(context: Context, { origins }: Hosts): Promise<number> {
   const names = Array.from({ length: origins }, (_, index) => context.sink.tlsOrigin(`hraw${index}`));
   const samples: number[] = [];
   for (let run = 0; run < context.runs; run += 1)
-    samples.push(
-      (await context.raw.overTls(names, "/close/hosts", origins)).cpuUs,
-    );
+    samples.push((await context.raw.overTls(names, "/close/hosts", origins)).cpuUs);
   return median(samples);
 }

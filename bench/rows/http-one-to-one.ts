@@ -15,21 +15,22 @@ export const httpOneToOne: Row = {
   name: "http-1to1",
   async run(context) {
     const counts = context.quick ? { warmUp: 1_500, count: 5_000 } : { warmUp: 3_000, count: 30_000 };
-    const figure = await besideRaw(context, { name: "http-1to1", measure: () => httpOnce(context, counts.warmUp, counts.count) });
+    const figure = await besideRaw(context, {
+      name: "http-1to1",
+      measure: () => httpOnce(context, counts.warmUp, counts.count),
+    });
     const { value, baseline, ratio } = figure;
     return [
       judged(
         { name: "http-1to1", value, unit: "events/s", baseline, ratio },
-        "≥ 0.25 × raw", (share) => share >= 0.25,
+        "≥ 0.25 × raw",
+        (share) => share >= 0.25,
       ),
     ];
   },
 };
 
-async function httpOnce(
-  context: Context,
-  warmUp: number, count: number,
-): Promise<Figure> {
+async function httpOnce(context: Context, warmUp: number, count: number): Promise<Figure> {
   const webhooks = webhooksFor(context.sink.origin, { count: webhookCount });
   const types = Array.from({ length: webhookCount }, (_, index) => eventTypeOf(index));
   const dataDir = await seedWebhooks(context, "http-1to1", webhooks);
@@ -38,7 +39,8 @@ async function httpOnce(
   try {
     const { url, adminKey } = await product.serve({ dataDir });
     const stretch = await measureStretch(context, product, {
-      warmUp, count,
+      warmUp,
+      count,
       go: () => publisher.publish({ url, adminKey, types, events: warmUp + count }),
     });
     const { cpuMs } = await publisher.usage();

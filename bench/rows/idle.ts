@@ -38,7 +38,8 @@ export const idle: Row = {
       return [
         judged(
           { name: "idle", value: percent, unit: "% of a core", baseline: 1, ratio: percent },
-          "≤ 1 %", (share) => share <= 1,
+          "≤ 1 %",
+          (share) => share <= 1,
         ),
       ];
     } finally {

@@ -38,11 +38,13 @@ export const isolation: Row = {
     return [
       judged(
         { name: "isolation", unit: "events/s of the others", ...compare("perSecond") },
-        "≥ 0.90 × without", (share) => share >= 0.9,
+        "≥ 0.90 × without",
+        (share) => share >= 0.9,
       ),
       judged(
         { name: "isolation: p95", unit: "ms p95 of the others", ...compare("delayMs") },
-        "≤ 1.5 × without", (times) => times <= 1.5,
+        "≤ 1.5 × without",
+        (times) => times <= 1.5,
       ),
     ];
   },

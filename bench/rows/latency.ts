@@ -40,7 +40,8 @@ export const latency: Row = {
     return [
       judged(
         { name: "latency", value: accepted, unit: "ms p95", baseline: toSink, ratio: median(ratios) },
-        "≤ 10 × raw", (times) => times <= 10,
+        "≤ 10 × raw",
+        (times) => times <= 10,
       ),
     ];
   },

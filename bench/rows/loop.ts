@@ -32,7 +32,8 @@ function lineOf(context: Context, name: string, { ms: stopMs, processorMs }: Loo
       baseline: stopMsGoal,
       ratio: stopMs / stopMsGoal,
     },
-    `≤ ${stopMsGoal} ms`, (share) => share <= 1,
+    `≤ ${stopMsGoal} ms`,
+    (share) => share <= 1,
   );
 }
 
@@ -84,10 +85,7 @@ function clientOf({ url, adminKey }: ServedProduct): Client {
   };
 }
 
-function batch(
-  client: Client,
-  events: number, type: string, data: unknown,
-): Promise<string> {
+function batch(client: Client, events: number, type: string, data: unknown): Promise<string> {
   const event = { event_type: type, data };
   return client("POST", "/v1/events/batch", { events: Array.from({ length: events }, () => event) });
 }
@@ -138,7 +136,9 @@ const settleMs = 500;
 async function retention(context: Context): Promise<Line[]> {
   const events = context.quick ? 100_000 : 2_000_000;
   const webhooks = webhooksFor(context.sink.origin, { count: 1, eventType });
-  const dataDir = await context.folders.filled("loop-retention", `${events}`, (folder) => fillWithOldEvents(folder, webhooks, events));
+  const dataDir = await context.folders.filled("loop-retention", `${events}`, (folder) =>
+    fillWithOldEvents(folder, webhooks, events),
+  );
   const product = await new ProductProcess().open({ home: { dataDir }, delivers: true });
   try {
     await product.start();
@@ -165,7 +165,8 @@ async function retention(context: Context): Promise<Line[]> {
 
 async function fillWithOldEvents(
   dataDir: string,
-  webhooks: ReturnType<typeof webhooksFor>, events: number,
+  webhooks: ReturnType<typeof webhooksFor>,
+  events: number,
 ): Promise<void> {
   const product = await new ProductProcess().open({ home: { dataDir }, delivers: false });
   try {

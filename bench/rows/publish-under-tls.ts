@@ -47,7 +47,8 @@ export const publishUnderTls: Row = {
     return [
       judged(
         { name: "publish-under-tls", value, unit: "ms p95", baseline, ratio: value / baseline },
-        "≤ 2 × plain or 5 ms, no stop > 20 ms", (times) => (times <= 2 || value <= 5) && workMs <= 20,
+        "≤ 2 × plain or 5 ms, no stop > 20 ms",
+        (times) => (times <= 2 || value <= 5) && workMs <= 20,
       ),
     ];
   },
@@ -55,7 +56,8 @@ export const publishUnderTls: Row = {
 
 async function publishOnce(
   context: Context,
-  name: string, webhooks: readonly WebhookSeed[],
+  name: string,
+  webhooks: readonly WebhookSeed[],
 ): Promise<Published> {
   const durationMs = context.quick ? 2_000 : 15_000;
   const types = webhooks.map((_, index) => eventTypeOf(index));
@@ -75,9 +77,7 @@ async function publishOnce(
     await product.committed();
     const after = await product.usage();
     const { all, resumed } = await context.sink.handshakes();
-    context.progress(
-      `${name}: ${all} handshakes for ${tookMs.length} events, ${resumed} of them resumed`,
-    );
+    context.progress(`${name}: ${all} handshakes for ${tookMs.length} events, ${resumed} of them resumed`);
     return {
       p95Ms: percentile(tookMs, p95),
       stop: await product.longestStop(),

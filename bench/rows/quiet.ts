@@ -31,7 +31,9 @@ export const quiet: Row = {
       ...(await measured(context, { mode: "embedded", cpuMsGoal: 0.6 })),
       ...(await measured(context, { mode: "postgres", cpuMsGoal: 1.5, servers: ownPostgres })),
       ...(await measured(context, {
-        mode: "distributed", cpuMsGoal: 1.5, servers: ownPostgresRabbitmqAndRedis,
+        mode: "distributed",
+        cpuMsGoal: 1.5,
+        servers: ownPostgresRabbitmqAndRedis,
       })),
     ];
   },
@@ -51,7 +53,11 @@ async function measured(context: Context, mode: Mode): Promise<readonly Line[]> 
     const lines: Line[] = [];
     await deployment.stretch(context, warmUp.perSecond, warmUp.durationMs);
     for (const perSecond of rates) {
-      const stretch = await deployment.stretch(context, perSecond, context.quick ? durationMsQuick : durationMs);
+      const stretch = await deployment.stretch(
+        context,
+        perSecond,
+        context.quick ? durationMsQuick : durationMs,
+      );
       context.note(noteOn(stretch, `quiet: ${mode.mode}, ${perSecond}/s`));
       lines.push(...linesOf(stretch, { ...mode, perSecond }));
     }
@@ -75,11 +81,13 @@ function linesOf(stretch: QuietStretch, of: Mode & { readonly perSecond: number 
   return [
     judged(
       { ...line, baseline: of.cpuMsGoal, ratio: value / of.cpuMsGoal },
-      `≤ ${of.cpuMsGoal} ms`, (share) => share <= 1,
+      `≤ ${of.cpuMsGoal} ms`,
+      (share) => share <= 1,
     ),
     judged(
       { name: `${name}: p95`, value: p95Ms, unit: "ms p95", baseline: p95Goal.ms, ratio: p95Ms / p95Goal.ms },
-      p95Goal.text, (share) => share <= 1,
+      p95Goal.text,
+      (share) => share <= 1,
     ),
   ];
 }
@@ -111,7 +119,12 @@ class Deployment {
   readonly #servers: OwnServers | null;
   readonly #home: Home;
 
-  private constructor(processes: readonly ProductProcess[], publishing: Publishing, servers: OwnServers | null, home: Home) {
+  private constructor(
+    processes: readonly ProductProcess[],
+    publishing: Publishing,
+    servers: OwnServers | null,
+    home: Home,
+  ) {
     this.#processes = processes;
     this.#publishing = publishing;
     this.#servers = servers;
@@ -119,10 +132,7 @@ class Deployment {
   }
 
   /** One process, or an API and a worker. */
-  static async start(
-    context: Context,
-    servers: OwnServers | null, isApart: boolean,
-  ): Promise<Deployment> {
+  static async start(context: Context, servers: OwnServers | null, isApart: boolean): Promise<Deployment> {
     const webhooks = webhooksFor(context.sink.origin, { count: webhookCount });
     const home = servers?.home ?? { dataDir: await seedWebhooks(context, "quiet", webhooks) };
     if (servers !== null)
@@ -183,25 +193,26 @@ class Deployment {
 /** A stretch of its own, because counting costs a little. */
 async function noteStatements(
   context: Context,
-  deployment: Deployment, servers: OwnServers, name: string,
+  deployment: Deployment,
+  servers: OwnServers,
+  name: string,
 ): Promise<void> {
   const { statements } = servers;
   // Processes of the server report what they did with some delay: what they report first is of this pace, too.
   await deployment.stretch(context, reportingPace.perSecond, reportingPace.durationMs);
   await statements.start();
-  const { events } = await deployment.stretch(context, goalRate, context.quick ? durationMsQuick : durationMs);
-  context.note(
-    describeWork(await statements.stop(), events, `quiet: ${name}, ${goalRate}/s`),
+  const { events } = await deployment.stretch(
+    context,
+    goalRate,
+    context.quick ? durationMsQuick : durationMs,
   );
+  context.note(describeWork(await statements.stop(), events, `quiet: ${name}, ${goalRate}/s`));
 }
 
 const reportingPace = { perSecond: goalRate, durationMs: 1_500 };
 const shownMax = 12;
 
-function describeWork(
-  work: DatabaseWork,
-  events: number, name: string,
-): string {
+function describeWork(work: DatabaseWork, events: number, name: string): string {
   const each = (count: number, digits = 2): string => (count / events).toFixed(digits);
   const head =
     `${name}: an event is ${each(work.transactions)} transactions, ${each(work.flushes)} flushes, ` +

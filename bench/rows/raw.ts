@@ -14,10 +14,7 @@ export const rawDispatch: Row = {
   run: (context) => measure(context, "raw-dispatch", { by: "dispatch", schemes: ["v1"] }),
 };
 
-async function measure(
-  context: Context,
-  name: string, kind: RawKind,
-): Promise<readonly Line[]> {
+async function measure(context: Context, name: string, kind: RawKind): Promise<readonly Line[]> {
   const rates: number[] = [];
   const cpuUs: number[] = [];
   const startedAt = performance.now();
@@ -34,7 +31,5 @@ async function measure(
   );
   if (context.profile !== null) await context.raw.profile(context.profile, kind);
   const value = median(rates);
-  return [
-    { name, value, unit: "requests/s", baseline: null, ratio: null, goal: null, pass: null },
-  ];
+  return [{ name, value, unit: "requests/s", baseline: null, ratio: null, goal: null, pass: null }];
 }

@@ -23,7 +23,12 @@ export const postgres = drainOnServers("postgres", 0.3, ["pg"], onPostgres);
 export const distributed = drainOnServers("distributed", 0.12, ["pg", "rabbit", "redis"], onAllServers);
 
 /** As `drain`: 50,000 due deliveries over 100 webhooks, until settled and committed. */
-function drainOnServers(name: string, /** Of raw. */ goal: number, servers: readonly ServerMark[], openHome: (folders: Folders) => Promise<ServerHome>): Row {
+function drainOnServers(
+  name: string,
+  /** Of raw. */ goal: number,
+  servers: readonly ServerMark[],
+  openHome: (folders: Folders) => Promise<ServerHome>,
+): Row {
   return {
     name,
     async run(context) {
@@ -37,7 +42,8 @@ function drainOnServers(name: string, /** Of raw. */ goal: number, servers: read
       return [
         judged(
           { name, value, unit: "deliveries/s", baseline, ratio },
-          `≥ ${goal.toFixed(2)} × raw`, (share) => share >= goal,
+          `≥ ${goal.toFixed(2)} × raw`,
+          (share) => share >= goal,
         ),
       ];
     },

@@ -40,9 +40,7 @@ export const tenants: Row = {
         beside.get(burden)?.push(await measure(context, burden, folder));
       }
     }
-    const lines = burdens.map((burden) =>
-      lineOf(context, burden, alone, beside.get(burden) ?? []),
-    );
+    const lines = burdens.map((burden) => lineOf(context, burden, alone, beside.get(burden) ?? []));
     return [...lines, ...(await hangingModes(context))];
   },
 };
@@ -51,10 +49,7 @@ export const tenants: Row = {
 type Delays = Readonly<Record<Kind, { readonly deliveredMs: number; readonly waitedMs: number }>>;
 
 /** The kind that suffers most. */
-function lineOf(
-  context: Context,
-  burden: Burden, alone: readonly Delays[], beside: readonly Delays[],
-): Line {
+function lineOf(context: Context, burden: Burden, alone: readonly Delays[], beside: readonly Delays[]): Line {
   const of = (delays: readonly Delays[], kind: Kind, figure: "deliveredMs" | "waitedMs"): number =>
     median(delays.map((each) => each[kind][figure]));
   const compared = kinds.map((kind) => {
@@ -71,14 +66,12 @@ function lineOf(
   const { value, baseline, ratio } = worst;
   return judged(
     { name: `tenants: ${burden}`, unit: "ms p95 of the small ones", value, baseline, ratio },
-    "≤ 1.5 × alone", (times) => times <= 1.5,
+    "≤ 1.5 × alone",
+    (times) => times <= 1.5,
   );
 }
 
-async function measure(
-  context: Context,
-  burden: Burden | null, folder: string,
-): Promise<Delays> {
+async function measure(context: Context, burden: Burden | null, folder: string): Promise<Delays> {
   const { sink } = context;
   const durationMs = context.quick ? 3_000 : 10_000;
   const dataDir = context.folders.copy(folder, "tenants");
@@ -104,7 +97,9 @@ async function measure(
 /** Makes the large tenant a burden, then lets the small ones begin. Returns what goes on meanwhile. */
 async function begin(
   context: Context,
-  burden: Burden, product: ProductProcess, durationMs: number,
+  burden: Burden,
+  product: ProductProcess,
+  durationMs: number,
 ): Promise<Promise<unknown>> {
   // Its work waited in the store, and began with the process.
   if (burden === "backlog") return Promise.resolve();
@@ -112,7 +107,9 @@ async function begin(
   const total = burden === "hanging" ? largeCount * 10 : ((durationMs + leadMs) / 1000) * 600;
   const stepMs = burden === "hanging" ? 0.5 : 1000 / 600;
   const events = Array.from({ length: total }, (_, index) => ({
-    atMs: index * stepMs, tenantId: burden, eventType: `${burden}.${index % largeCount}`,
+    atMs: index * stepMs,
+    tenantId: burden,
+    eventType: `${burden}.${index % largeCount}`,
   }));
   const going = product.planned(events);
   await sleep(leadMs);
@@ -165,7 +162,8 @@ function smallEvents(durationMs: number): PlannedEvent[] {
 
 function addressOf(
   kind: Kind,
-  tenant: number, nth: number,
+  tenant: number,
+  nth: number,
 ): { readonly tenantId: string; readonly eventType: string } {
   const own = kind === "quick" || kind === "slow" ? 0 : nth % freshEach;
   return { tenantId: `${kind}${tenant}`, eventType: `${kind}.${own}` };
@@ -186,9 +184,9 @@ async function seedFolders(context: Context): Promise<{ readonly plain: string; 
     ...largeWebhooks("backlog", `${origin}/slow/${quickMs}`, backlogWebhooks),
   ];
   const plain = await context.folders.filled("tenants-plain", "tenants plain", async (dataDir) => {
-      await withPublisher({ dataDir }, async (product) => void (await product.createWebhooks(webhooks)));
-      await deliverOnce(dataDir);
-    });
+    await withPublisher({ dataDir }, async (product) => void (await product.createWebhooks(webhooks)));
+    await deliverOnce(dataDir);
+  });
   const backlog = context.folders.copy(plain, "tenants-backlog");
   const types = Array.from({ length: backlogWebhooks }, (_, index) => `backlog.${index}`);
   await withPublisher({ dataDir: backlog }, (product) =>
@@ -223,13 +221,13 @@ function smallWebhooks(origin: string, kind: Kind): WebhookSeed[] {
   });
 }
 
-function largeWebhooks(
-  burden: Burden,
-  url: string, count: number,
-): WebhookSeed[] {
+function largeWebhooks(burden: Burden, url: string, count: number): WebhookSeed[] {
   return Array.from({ length: count }, (_, index) => ({
-    tenantId: burden, eventType: `${burden}.${index}`, url: `${url}/${index}`,
-    schemes: ["v1"] as const, timeoutMs: hangTimeoutMs,
+    tenantId: burden,
+    eventType: `${burden}.${index}`,
+    url: `${url}/${index}`,
+    schemes: ["v1"] as const,
+    timeoutMs: hangTimeoutMs,
   }));
 }
 

@@ -31,7 +31,8 @@ export const through: Row = {
     return [
       judged(
         { name: "through", value, unit: "events/s", baseline, ratio },
-        "≥ 0.45 × raw", (share) => share >= 0.45,
+        "≥ 0.45 × raw",
+        (share) => share >= 0.45,
       ),
     ];
   },
@@ -66,7 +67,8 @@ export const fanOut: Row = {
     return [
       judged(
         { name: "fan-out", value, unit: "deliveries/s", baseline, ratio },
-        "≥ 0.50 × raw", (share) => share >= 0.5,
+        "≥ 0.50 × raw",
+        (share) => share >= 0.5,
       ),
     ];
   },

@@ -17,7 +17,9 @@ export const tlsWarm: Row = {
   async run(context) {
     const counts = context.quick ? { warmUp: 1_000, count: 5_000 } : { warmUp: 5_000, count: 40_000 };
     const { value, baseline, ratio } = await drainBesideRaw(context, {
-      name: "tls-warm", path: "/ok/warm", ...counts,
+      name: "tls-warm",
+      path: "/ok/warm",
+      ...counts,
       webhooks: warmOrigins,
       rawRequests: counts.count / 2,
     });
@@ -31,14 +33,17 @@ export const tlsCold: Row = {
   async run(context) {
     const counts = context.quick ? { warmUp: 100, count: 400 } : { warmUp: 500, count: 2_000 };
     const { value, baseline, ratio, mainCpuUs } = await drainBesideRaw(context, {
-      name: "tls-cold", path: "/close/cold", ...counts,
+      name: "tls-cold",
+      path: "/close/cold",
+      ...counts,
       webhooks: counts.warmUp + counts.count,
       rawRequests: counts.count,
     });
     return [
       judged(
         { name: "tls-cold", value, unit: "deliveries/s", baseline, ratio },
-        "≥ 0.90 × raw, main thread ≤ 60 µs", (share) => share >= 0.9 && (mainCpuUs ?? 0) <= 60,
+        "≥ 0.90 × raw, main thread ≤ 60 µs",
+        (share) => share >= 0.9 && (mainCpuUs ?? 0) <= 60,
       ),
     ];
   },

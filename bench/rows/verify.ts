@@ -48,10 +48,7 @@ export const verify: Row = {
     );
     const line = { name: "verify", value, unit: "verifications/s", baseline: median(baselines) };
     return Promise.resolve([
-      judged(
-        { ...line, ratio: median(ratios) },
-        "≥ 1 × standardwebhooks", (ratio) => ratio >= 1,
-      ),
+      judged({ ...line, ratio: median(ratios) }, "≥ 1 × standardwebhooks", (ratio) => ratio >= 1),
     ]);
   },
 };

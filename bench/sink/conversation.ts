@@ -86,10 +86,7 @@ export class Conversation {
     } else if (behaviour === slowByte) {
       this.#counters.slow += 1;
       if (this.#counters.recording) this.#counters.noted(idOf(chunk, offset));
-      const delayMs = Number.parseInt(
-        text(chunk, offset + "POST /slow/".length, offset + 20),
-        10,
-      );
+      const delayMs = Number.parseInt(text(chunk, offset + "POST /slow/".length, offset + 20), 10);
       setTimeout(() => this.#socket.write(answers[1] as Buffer), delayMs);
     } else {
       this.#counters.failed += 1;

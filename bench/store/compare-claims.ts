@@ -19,7 +19,8 @@ export interface ClaimRates {
  */
 export async function compareClaims(
   { few, many }: ClaimStores,
-  rounds: number, perLane: number,
+  rounds: number,
+  perLane: number,
 ): Promise<ClaimRates> {
   const rates = { few: [] as number[], many: [] as number[] };
   for (let round = 0; round < rounds; round += 1) {

@@ -71,7 +71,13 @@ export class StoreWork {
   }
 
   #commit(publishes: readonly PublishCommand[], settlements: readonly Settlement[]): Promise<CommitResult> {
-    return this.#store.deliveries.commit({ publishes, settlements, requeues: [], retries: [], webhookStates: [] });
+    return this.#store.deliveries.commit({
+      publishes,
+      settlements,
+      requeues: [],
+      retries: [],
+      webhookStates: [],
+    });
   }
 
   #publication(options: { readonly claim: boolean; readonly webhooksPerEvent: number }): PublishCommand {

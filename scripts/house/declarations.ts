@@ -47,9 +47,22 @@ function isTypeOfParameter(node: ts.Node): boolean {
 
 const placesOfFields = /^src\/(api|engine\/management|services|cli|core\/resources)\//;
 const boundNames = new Set([
-  "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength",
-  "minItems", "maxItems", "minProperties", "maxProperties",
-  "min", "max", "lengthMin", "lengthMax", "countMin", "countMax",
+  "minimum",
+  "maximum",
+  "exclusiveMinimum",
+  "exclusiveMaximum",
+  "minLength",
+  "maxLength",
+  "minItems",
+  "maxItems",
+  "minProperties",
+  "maxProperties",
+  "min",
+  "max",
+  "lengthMin",
+  "lengthMax",
+  "countMin",
+  "countMax",
 ]);
 
 /** Places that write a bound down: as a property of a schema or of a rule, or as a named number. */

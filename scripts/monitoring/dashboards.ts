@@ -53,7 +53,8 @@ function placed(panels: readonly Panel[]): readonly object[] {
 function panelJson(panel: Panel, id: number, gridPos: object): object {
   const { title, says, kind, unit, queries } = panel;
   return {
-    id, gridPos,
+    id,
+    gridPos,
     type: kind,
     title,
     description: says,

@@ -2,7 +2,10 @@
 export const releasedPackages = [".", "packages/receiver", "packages/client"] as const;
 
 /** What keeps this tag from being published; nothing when all is well. */
-export function releaseProblems(/** Such as `v0.1.0`. */ tag: string, read: (path: string) => string): readonly string[] {
+export function releaseProblems(
+  /** Such as `v0.1.0`. */ tag: string,
+  read: (path: string) => string,
+): readonly string[] {
   const [, version] = /^v(\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?)$/.exec(tag) ?? [];
   if (version === undefined) return [`"${tag}" is not a tag of a release, such as v0.1.0`];
   const manifests = releasedPackages.flatMap((folder) => {

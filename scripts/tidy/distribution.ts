@@ -1,8 +1,5 @@
 /** Median, 90th percentile and maximum, beside what the budget asks for. */
-export function distribution(
-  values: readonly number[],
-  medianGoal: number, p90Goal: number,
-): string {
+export function distribution(values: readonly number[], medianGoal: number, p90Goal: number): string {
   const sorted = values.toSorted((left, right) => left - right);
   const at = (share: number): number =>
     sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;

@@ -71,7 +71,8 @@ function problemsOfPlatforms(packages: Readonly<Record<string, LockedPackage>>):
 
 function problemsOfRanges(
   kind: (typeof dependencyKinds)[number],
-  manifest: LockedPackage, locked: LockedPackage,
+  manifest: LockedPackage,
+  locked: LockedPackage,
 ): string[] {
   const wanted = manifest[kind] ?? {};
   const present = locked[kind] ?? {};

@@ -27,13 +27,17 @@ export class Auditing {
   constructor(options: AuditingOptions) {
     const { clock, random } = options;
     this.#options = options;
-    const ids = createUuidV7Source(() => clock.now(), (count) => random.bytes(count));
+    const ids = createUuidV7Source(
+      () => clock.now(),
+      (count) => random.bytes(count),
+    );
     this.#nextId = () => ids.next();
   }
 
   async run(
     route: Route,
-    call: Call, request: FastifyRequest,
+    call: Call,
+    request: FastifyRequest,
     handle: (call: Call) => Promise<Answer>,
   ): Promise<Answer> {
     const { audit } = route;
@@ -89,7 +93,9 @@ export class Auditing {
       return { ...nobody, role, kind: "portal_session", sessionId: keyId, reference: portal.reference };
     return {
       ...nobody,
-      keyId, role, keyName: this.#options.services.apiKeys.nameOf(keyId),
+      keyId,
+      role,
+      keyName: this.#options.services.apiKeys.nameOf(keyId),
       kind: session === null ? "api_key" : "dashboard_session",
       sessionId: session?.id ?? null,
     };
@@ -141,7 +147,9 @@ function addressOf({ connection }: Call): string | null {
 
 function targetOf(
   { idFrom }: AuditedAction,
-  call: Call, answer: Answer | null, before: Json | null,
+  call: Call,
+  answer: Answer | null,
+  before: Json | null,
 ): AuditedTarget {
   const params = (call.params ?? {}) as Json;
   const body = (call.body ?? {}) as Json;
@@ -156,7 +164,9 @@ function targetOf(
 /** The fields that the body and the route set, where they differ from the previous values. */
 function changesOf(
   { sets, removes }: AuditedAction,
-  call: Call, before: Json | null, schema: Route["body"],
+  call: Call,
+  before: Json | null,
+  schema: Route["body"],
 ): AuditRecord["changes"] {
   const { body } = call;
   const given = isObject(body) ? body : {};

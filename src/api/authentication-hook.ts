@@ -64,7 +64,9 @@ type RequestHead = IncomingMessage & { readonly method: string };
 /** Responses to a session are never cached, and a person's calls extend the session. */
 function keepSession(
   session: Session,
-  request: FastifyRequest, answer: ServerResponse, sessions: Sessions | null,
+  request: FastifyRequest,
+  answer: ServerResponse,
+  sessions: Sessions | null,
 ): void {
   answer.setHeader("cache-control", "no-store");
   if (request.headers[ownHeader] === "poll") return;

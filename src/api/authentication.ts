@@ -71,7 +71,10 @@ export async function authenticateCustomer(
 ): Promise<Caller> {
   const principal = await portalSessions.holderOf(token);
   if (principal !== null) return { principal, session: null };
-  throw new UnauthenticatedError("The portal session is unknown, expired or revoked.", 'Bearer realm="posthorn", error="invalid_token"');
+  throw new UnauthenticatedError(
+    "The portal session is unknown, expired or revoked.",
+    'Bearer realm="posthorn", error="invalid_token"',
+  );
 }
 
 export function foreignCall(): PosthornError {
@@ -84,11 +87,17 @@ export function foreignCall(): PosthornError {
 function holderOfKey(header: string | undefined, apiKeys: ApiKeyService): Principal {
   const presented = bearerToken(header);
   if (presented === null) {
-    throw new UnauthenticatedError('Send "Authorization: Bearer KEY" with an API key.', 'Bearer realm="posthorn"');
+    throw new UnauthenticatedError(
+      'Send "Authorization: Bearer KEY" with an API key.',
+      'Bearer realm="posthorn"',
+    );
   }
   const principal = apiKeys.authenticate(presented);
   if (principal === null) {
-    throw new UnauthenticatedError("The API key is unknown, expired or revoked.", 'Bearer realm="posthorn", error="invalid_token"');
+    throw new UnauthenticatedError(
+      "The API key is unknown, expired or revoked.",
+      'Bearer realm="posthorn", error="invalid_token"',
+    );
   }
   return principal;
 }

@@ -63,10 +63,7 @@ function contextOf(listing: Listing): string {
   return JSON.stringify([listing.tenantId, listing.route, filters]);
 }
 
-function open(
-  cursor: string,
-  context: string, encryptionKey: Uint8Array,
-): CursorPosition | null {
+function open(cursor: string, context: string, encryptionKey: Uint8Array): CursorPosition | null {
   if (cursor.length > cursorLengthMax || !/^[\w-]+$/.test(cursor)) return null;
   const bytes = Buffer.from(cursor, "base64url");
   // The last character may carry unused bits; accept only the canonical spelling.

@@ -143,10 +143,7 @@ function renderAnswer(answer: Answer): Rendered {
   return { status: answer.status, headers: text === "" ? {} : jsonHeaders, text };
 }
 
-export function renderError(
-  error: unknown,
-  log: Logger, requestId: string, basePath: string,
-): Rendered {
+export function renderError(error: unknown, log: Logger, requestId: string, basePath: string): Rendered {
   const known = knownError(error);
   if (known !== null) return renderProblem(known, basePath);
   const fields =
@@ -236,9 +233,7 @@ function createBodyReader(route: Route): (request: FastifyRequest) => unknown {
     }
     const { bodyElements } = route;
     const body =
-      bodyElements === undefined
-        ? parseJson(raw, bounds)
-        : parseElements(raw, bounds, bodyElements);
+      bodyElements === undefined ? parseJson(raw, bounds) : parseElements(raw, bounds, bodyElements);
     const errors = check(body);
     if (errors !== null) throw new InvalidRequestError("The body is not valid.", errors);
     // Events are read from the raw text.

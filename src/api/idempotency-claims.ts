@@ -76,8 +76,11 @@ export class IdempotencyClaims {
     let state: IdempotencyState;
     try {
       state = await this.#store.begin({
-        ...claim, fingerprint, now,
-        claimUntil: now + claimKeptMs, expiresAt: now + answerKeptMs,
+        ...claim,
+        fingerprint,
+        now,
+        claimUntil: now + claimKeptMs,
+        expiresAt: now + answerKeptMs,
       });
     } catch (error) {
       // The claim may have been written even though the response was lost.

@@ -52,7 +52,8 @@ function isLasting(status: number): boolean {
 
 async function settle(
   answer: Rendered,
-  claim: ClaimedKey, request: IdempotentRequest,
+  claim: ClaimedKey,
+  request: IdempotentRequest,
   { claims, secretBox }: IdempotencyDependencies,
 ): Promise<Rendered> {
   if (!isLasting(answer.status)) await claims.end(claim, null);
@@ -67,7 +68,8 @@ async function settle(
 }
 
 function replay(
-  status: number, body: string,
+  status: number,
+  body: string,
   request: IdempotentRequest,
   { secretBox }: IdempotencyDependencies,
 ): Rendered {
@@ -116,7 +118,12 @@ function unpack(body: string, { secretBox, context }: Packing & { readonly secre
  * SHA-256 of the request. Headers differ between repeats and are ignored (IDK-9), except the media type of a body that
  * is not self-describing.
  */
-export function fingerprintOf(method: string, /** Path and query. */ url: string, mediaType: string | null, body: Uint8Array): string {
+export function fingerprintOf(
+  method: string,
+  /** Path and query. */ url: string,
+  mediaType: string | null,
+  body: Uint8Array,
+): string {
   const head = mediaType === null ? `${method} ${url}\n` : `${method} ${url}\n${mediaType}\n`;
   return createHash("sha256").update(head).update(body).digest("hex");
 }

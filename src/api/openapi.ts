@@ -136,7 +136,8 @@ function rawParameters({ raw }: Route): Schema | undefined {
 
 function parametersOf(
   schema: Schema | undefined,
-  where: "path" | "query", components: Components,
+  where: "path" | "query",
+  components: Components,
 ): readonly JsonObject[] {
   const { properties = {}, required = [] } = (schema ?? {}) as {
     readonly properties?: Readonly<Record<string, Schema & { readonly description?: string }>>;

@@ -33,17 +33,15 @@ export interface SearchPager<Place> {
   searchRequest(query: PageQuery, listing: Listing): SearchPageRequest<Place>;
   searchAnswer<Row>(
     page: SearchedPage<Row, Place>,
-    listing: Listing, toJson: (row: Row) => unknown,
+    listing: Listing,
+    toJson: (row: Row) => unknown,
   ): SearchJson;
 }
 
 export interface Pager extends SearchPager<SearchPlace> {
   /** For listings of the store, which are ordered by a numeric position. */
   request(query: PageQuery, listing: Listing): PageRequest;
-  answer<Row>(
-    page: Page<Row>,
-    listing: Listing, toJson: (row: Row) => unknown,
-  ): ListJson;
+  answer<Row>(page: Page<Row>, listing: Listing, toJson: (row: Row) => unknown): ListJson;
   /** For searches ordered by id. */
   readonly byId: SearchPager<{ readonly id: string }>;
   /** For listings that continue after an id. */

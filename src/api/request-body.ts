@@ -76,10 +76,7 @@ const nothing = Buffer.alloc(0);
  * Appends a chunk; `bytes` is the new length, and the buffer may have spare room. Chunks are not collected in a list,
  * because the caller controls their size: one object per byte would take a hundred times its size.
  */
-function withChunk(
-  kept: Buffer,
-  chunk: Buffer, bytes: number,
-): Buffer {
+function withChunk(kept: Buffer, chunk: Buffer, bytes: number): Buffer {
   const end = bytes - chunk.length;
   if (end === 0) return chunk;
   // The first chunk is shared memory without spare room, so it is never written to.

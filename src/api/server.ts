@@ -88,10 +88,7 @@ const pageRedirects: Readonly<Record<string, string>> = { "/": "docs", "/docs/":
 
 /** Serves only inbound requests, so that the API can be on another address. */
 export function createInbound(options: ApiOptions): Promise<Api> {
-  return createFrom(
-    { ...options, takesInbound: true, dashboard: null, portal: null },
-    [], {}, null,
-  );
+  return createFrom({ ...options, takesInbound: true, dashboard: null, portal: null }, [], {}, null);
 }
 
 /** Serves health and metrics without a key, for a process that does not serve the API. */
@@ -99,7 +96,12 @@ export function createProbes(options: ApiOptions): Promise<Api> {
   return createFrom(options, systemRoutes(options), {}, null);
 }
 
-async function createFrom(options: ApiOptions, routes: readonly Route[], redirects: typeof pageRedirects, streams: OpenStreams | null): Promise<Api> {
+async function createFrom(
+  options: ApiOptions,
+  routes: readonly Route[],
+  redirects: typeof pageRedirects,
+  streams: OpenStreams | null,
+): Promise<Api> {
   const bodies = new BodyMemory(bodyMemoryBytesMax);
   const app = createServer(options, routes, bodies);
   const claims = new IdempotencyClaims({ ...options, store: options.idempotency });
@@ -175,8 +177,7 @@ function createServer(options: ApiOptions, routes: readonly Route[], bodies: Bod
       // Node would send its own error without a body.
       requireHostHeader: false,
     },
-    frameworkErrors: (error, request, reply) =>
-      send(reply, renderError(error, log, request.id, basePath)),
+    frameworkErrors: (error, request, reply) => send(reply, renderError(error, log, request.id, basePath)),
     clientErrorHandler: (error, socket) => {
       const { remoteAddress } = socket;
       const status = answerBrokenRequest(error, socket, options);
@@ -195,9 +196,7 @@ function createServer(options: ApiOptions, routes: readonly Route[], bodies: Bod
   app.addContentTypeParser("*", (request, payload, done) => {
     readOtherBody(request, payload, bodies, done);
   });
-  app.setErrorHandler((error, request, reply) =>
-    send(reply, renderError(error, log, request.id, basePath)),
-  );
+  app.setErrorHandler((error, request, reply) => send(reply, renderError(error, log, request.id, basePath)));
   const origins = new Set(options.portal?.origins);
   app.setNotFoundHandler((request, reply) => {
     const preflight = answerPreflight(request, origins);
@@ -272,7 +271,8 @@ function registerWithoutBody(app: FastifyInstance, route: Route, parts: RoutePar
 /** Handles bodies other than JSON: bytes if the route accepts them, otherwise 415. */
 function readOtherBody(
   request: FastifyRequest,
-  payload: IncomingMessage, bodies: BodyMemory,
+  payload: IncomingMessage,
+  bodies: BodyMemory,
   done: (error: Error | null, body?: RequestBody) => void,
 ): void {
   const { rawForm } = request.routeOptions.config;

@@ -40,7 +40,9 @@ export interface SentFile extends DashboardFile {
 /** An asset, or the document for every other path, whose script selects the page. */
 export function fileAt(
   files: ReadonlyMap<string, DashboardFile>,
-  path: string, assetHeaders: SentFile["headers"], pageHeaders: SentFile["headers"],
+  path: string,
+  assetHeaders: SentFile["headers"],
+  pageHeaders: SentFile["headers"],
 ): SentFile {
   const isAsset = path.startsWith("assets/");
   const file = files.get(isAsset ? path : "index.html");

@@ -12,7 +12,8 @@ function openScene() {
   const clock = new ManualClock();
   const scene = { value: 0, isAway: false, warnings: 0, written: [] as GaugeRow[] };
   const sampler = new GaugeSampler({
-    clock, random: { bytes: (count: number) => new Uint8Array(count) } as never,
+    clock,
+    random: { bytes: (count: number) => new Uint8Array(count) } as never,
     log: { debug: nothing, info: nothing, error: nothing, warn: () => void (scene.warnings += 1) },
     store: {
       writeGauges: async (row) => {

@@ -77,7 +77,9 @@ export class GaugeSampler {
   async #write(): Promise<void> {
     for (const [step, { start, span }] of this.#open)
       await this.#options.store.writeGauges({
-        step, start, writer: this.#writer,
+        step,
+        start,
+        writer: this.#writer,
         document: JSON.stringify(span),
       });
   }

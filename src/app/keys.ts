@@ -41,12 +41,11 @@ export interface MasterKeys {
 /** Reads the master keys from settings, or from a file in the data folder, which is created at the first start. */
 export function readMasterKeys(
   settings: Pick<Settings, "masterKey" | "masterKeyPrevious">,
-  folder: DataFolder, random: Random,
+  folder: DataFolder,
+  random: Random,
 ): MasterKeys {
   const master = masterKeyOf(settings, folder, random);
-  const previous = settings.masterKeyPrevious.map((text) =>
-    parsed(text, "POSTHORN_MASTER_KEY_PREVIOUS"),
-  );
+  const previous = settings.masterKeyPrevious.map((text) => parsed(text, "POSTHORN_MASTER_KEY_PREVIOUS"));
   return { current: master.bytes, previous, warnings: master.warnings };
 }
 
@@ -75,17 +74,21 @@ export async function loadKeys(
 }
 
 /** Creates a new digest key if it is permanently lost. An existing key stays. */
-export async function replaceLostDigestKey(holder: DigestKeyHolder, master: MasterKeys, random: Random): Promise<void> {
+export async function replaceLostDigestKey(
+  holder: DigestKeyHolder,
+  master: MasterKeys,
+  random: Random,
+): Promise<void> {
   const ring = createKeyRing({ current: master.current, previous: master.previous, random });
   await loadDigestKey(holder, ring, random, async () => false);
 }
 
 function masterKeyOf(
   { masterKey }: Pick<Settings, "masterKey">,
-  folder: DataFolder, random: Random,
+  folder: DataFolder,
+  random: Random,
 ): { readonly bytes: Uint8Array; readonly warnings: readonly string[] } {
-  if (masterKey !== null)
-    return { bytes: parsed(masterKey, "POSTHORN_MASTER_KEY"), warnings: [] };
+  if (masterKey !== null) return { bytes: parsed(masterKey, "POSTHORN_MASTER_KEY"), warnings: [] };
   return loadMasterKeyFile(folder.masterKeyFile, random);
 }
 
@@ -101,7 +104,8 @@ const adminKeyBytes = 32;
 
 function adminKeyOf(
   { adminKey, roles, databaseUrl }: Pick<Settings, "adminKey" | "roles" | "databaseUrl">,
-  folder: DataFolder, random: Random,
+  folder: DataFolder,
+  random: Random,
 ): { readonly key: string; readonly file: string | null; readonly warnings: readonly string[] } {
   if (adminKey !== null) return { key: adminKey, file: null, warnings: [] };
   const path = folder.adminKeyFile;

@@ -110,7 +110,8 @@ export async function openProbes(parts: ListenerParts): Promise<Listener | null>
 /** Opens the inbound gateway: on a separate port if configured, otherwise on the port of the API. */
 export async function openGateway(
   parts: ListenerParts,
-  listens: boolean, apiUrl: string | null,
+  listens: boolean,
+  apiUrl: string | null,
 ): Promise<{ readonly url: string | null; close(graceMs: number): Promise<void> }> {
   const { settings, gateway } = parts;
   const port = listens && settings.roles.includes("gateway") ? settings.inboundPort : null;

@@ -51,7 +51,9 @@ async function mailerOf({
   if (smtpUrl === null || mailFrom === null) return null;
   const { createSmtpMailer } = await import("../adapters/mail/smtp/smtp-mailer.ts");
   return createSmtpMailer({
-    url: smtpUrl, from: mailFrom, bouncesTo: mailBounces,
+    url: smtpUrl,
+    from: mailFrom,
+    bouncesTo: mailBounces,
     requiresTls: !smtpPlain && !isLoopback(new URL(smtpUrl).hostname),
     lookup: infrastructureLookup,
   });

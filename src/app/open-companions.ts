@@ -25,7 +25,8 @@ export interface Companions {
 /** Opens both in parallel. If one fails, the other is closed again. */
 export async function openCompanions(
   settings: Pick<Settings, "queueUrl" | "queuePrefix" | "redisUrl" | "redisPrefix">,
-  random: Random, telemetry: Telemetry,
+  random: Random,
+  telemetry: Telemetry,
 ): Promise<Companions> {
   const { queueUrl, queuePrefix, redisUrl, redisPrefix } = settings;
   const common = { random, telemetry, clock: systemClock, connectTimeoutMs, lookup: infrastructureLookup };

@@ -23,7 +23,9 @@ export interface OpenedStore {
 /** PostgreSQL if there is a URL, otherwise SQLite in the data folder. Only the selected adapter is loaded. */
 export async function openStore(
   settings: StoreSettings,
-  folder: DataFolder, masterKeys: () => MasterKeys, /** Used with PostgreSQL only. */ companions?: Companions,
+  folder: DataFolder,
+  masterKeys: () => MasterKeys,
+  /** Used with PostgreSQL only. */ companions?: Companions,
 ): Promise<OpenedStore> {
   const { databaseUrl } = settings;
   const now = systemClock.now();
@@ -37,8 +39,12 @@ export async function openStore(
   const masterKeyIds = { current: masterKeyId(current), previous: previous.map(masterKeyId) };
   const direct = directUrlOf(settings);
   const store = await openPostgresStore({
-    url: databaseUrl, now, masterKeyIds, connectTimeoutMs,
-    connectionsMax: settings.databaseConnections, ...direct,
+    url: databaseUrl,
+    now,
+    masterKeyIds,
+    connectTimeoutMs,
+    connectionsMax: settings.databaseConnections,
+    ...direct,
     preparedStatements: settings.databasePreparedStatements,
     lookup: infrastructureLookup,
     ...(companions === undefined ? {} : storeHooks(companions)),

@@ -11,19 +11,13 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * Tracing according to the standard OpenTelemetry variables. Without an endpoint it is null, and OpenTelemetry is not
  * loaded.
  */
-export async function openTracing(
-  env: Environment,
-  clock: Clock, log: Logger,
-): Promise<OtlpTracer | null> {
+export async function openTracing(env: Environment, clock: Clock, log: Logger): Promise<OtlpTracer | null> {
   if (!isAskedFor(env)) return null;
   const { OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: argument } = env;
   const sampling = samplingOf({ sampler, argument });
   if (sampling === null) {
     const fields = { sampler, argument };
-    log.error(
-      fields,
-      "OTEL_TRACES_SAMPLER or OTEL_TRACES_SAMPLER_ARG is not valid; tracing is disabled",
-    );
+    log.error(fields, "OTEL_TRACES_SAMPLER or OTEL_TRACES_SAMPLER_ARG is not valid; tracing is disabled");
     return null;
   }
   const { OtlpTracer: Tracer } = await import("../adapters/telemetry/otlp/otlp-tracer.ts");

@@ -11,10 +11,7 @@ import { openFilesMax } from "./open-files.ts";
 import { openInThread } from "./sender-settings.ts";
 
 /** Sends on this thread or on separate threads, depending on `POSTHORN_SENDER_THREADS`. */
-export function openTransport(
-  settings: Settings,
-  clock: Clock, log: Telemetry["log"],
-): Transport {
+export function openTransport(settings: Settings, clock: Clock, log: Telemetry["log"]): Transport {
   const { concurrency, gatewayInFlight, egressAllow, dev, egressProxy } = settings;
   const { threads, plainHere } = shareOut(settings.senderThreads, availableParallelism());
   const parts = threads + (plainHere ? 1 : 0);
@@ -23,8 +20,12 @@ export function openTransport(
   // The engine limits concurrent requests. A lower socket limit here would not be shared fairly between tenants.
   const busyMax = concurrency + gatewayInFlight + waitingRequestsMax(settings, openFiles) + otherRequests;
   const sender = {
-    egressAllow, allowLoopback: dev, egressProxy, lookupSlots: createLookupSlots(),
-    socketsMax: busyMax + idleSocketsMax, idleSocketsMax,
+    egressAllow,
+    allowLoopback: dev,
+    egressProxy,
+    lookupSlots: createLookupSlots(),
+    socketsMax: busyMax + idleSocketsMax,
+    idleSocketsMax,
   };
   if (threads === 0) return openInThread(sender, clock);
   return createThreadsTransport({

@@ -107,7 +107,14 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   started.defer("clock", () => clock.stop());
   await clock.start();
   const assembled = await assembleEngine({
-    settings, store, companions, clock, keys, random, telemetry, listens,
+    settings,
+    store,
+    companions,
+    clock,
+    keys,
+    random,
+    telemetry,
+    listens,
     ...(transport !== undefined && { transport }),
     ...(names !== undefined && { names }),
   });
@@ -144,7 +151,9 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
     probesUrl: probes?.url ?? null,
     inboundUrl: inbound.url,
     gateway,
-    dataDir: folder.path, adminKey: keys.adminKey, adminKeyFile: keys.adminKeyFile,
+    dataDir: folder.path,
+    adminKey: keys.adminKey,
+    adminKeyFile: keys.adminKeyFile,
     loginLink: () => api?.loginLink() ?? null,
     metricsText: () => metrics.text(),
     readiness,
@@ -175,10 +184,7 @@ function stoppingOf({ current }: UndoSteps, engine: AssembledEngine["engine"]): 
   return { part: current, inFlight, uncommitted, storeTrouble };
 }
 
-async function openTelemetry(
-  { tracingFrom = {} }: Overrides,
-  log: Logger, started: UndoSteps,
-) {
+async function openTelemetry({ tracingFrom = {} }: Overrides, log: Logger, started: UndoSteps) {
   const metrics = createPrometheusMetrics(() => systemClock.monotonicMs());
   started.defer("metrics", () => metrics.stop());
   const tracer = await openTracing(tracingFrom, systemClock, log);

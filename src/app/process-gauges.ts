@@ -26,16 +26,23 @@ export class ProcessGauges {
     const { inFlight, active, concurrency, waitingInUse, waitingRequests, commitMs, upkeepLagMs } =
       engine.activity();
     return {
-      waiting_high: waiting.high, waiting_normal: waiting.normal, waiting_low: waiting.low,
+      waiting_high: waiting.high,
+      waiting_normal: waiting.normal,
+      waiting_low: waiting.low,
       dead_letters: Iterator.from(deadLetters.values()).reduce((sum, count) => sum + count, 0),
-      in_flight: inFlight, active_requests: active, places: delivers ? concurrency : 0,
-      waiting_requests: waitingInUse, waiting_places: delivers ? waitingRequests : 0,
+      in_flight: inFlight,
+      active_requests: active,
+      places: delivers ? concurrency : 0,
+      waiting_requests: waitingInUse,
+      waiting_places: delivers ? waitingRequests : 0,
       open_circuits: Iterator.from(engine.webhooks()).reduce(
         (count, { circuit }) => count + (circuit.phase === "closed" ? 0 : 1),
         0,
       ),
-      loop_lag_ms: this.#longestLagMs(), commit_ms: commitMs,
-      oldest_due_ms: await engine.oldestDue.ageMs(), upkeep_lag_ms: upkeepLagMs,
+      loop_lag_ms: this.#longestLagMs(),
+      commit_ms: commitMs,
+      oldest_due_ms: await engine.oldestDue.ageMs(),
+      upkeep_lag_ms: upkeepLagMs,
       disk_used: usedShare(store.disk?.() ?? null),
     };
   }

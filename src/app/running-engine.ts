@@ -134,7 +134,9 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     watched: { queue: workQueue, sharedState },
     secretBox: keys.secretBox,
     schemaCompiler,
-    clock, random, telemetry,
+    clock,
+    random,
+    telemetry,
     urlRules,
     statisticsKeptMs,
     tenants,
@@ -146,7 +148,9 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     verification: {
       transport,
       names: parts.names ?? createNameLookup(),
-      userAgent, requestOrigin, publicUrl: settings.publicUrl,
+      userAgent,
+      requestOrigin,
+      publicUrl: settings.publicUrl,
     },
   });
   const consent = { transport, urlRules, calls: new OutsideCalls(clock, consentLimits) };
@@ -157,7 +161,10 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
 
 function presenceOf({ settings, store, clock, telemetry }: EngineParts, engine: Engine): RolePresence {
   return new RolePresence({
-    roles: settings.roles, holder: engine.nextId(), clock, log: telemetry.log,
+    roles: settings.roles,
+    holder: engine.nextId(),
+    clock,
+    log: telemetry.log,
     ...(store.ownership !== undefined && { ownership: store.ownership }),
   });
 }
@@ -179,16 +186,16 @@ function gatewayOf(
   const ownAddresses = new OwnAddresses({ urls, basePath, addressesOf });
   return createGateway({
     access,
-      store,
-      directory,
-      tenants,
-      consent,
-      isUnserved,
-      ownAddresses,
-      secretBox: keys.secretBox,
-      clock,
-      random,
-      telemetry,
+    store,
+    directory,
+    tenants,
+    consent,
+    isUnserved,
+    ownAddresses,
+    secretBox: keys.secretBox,
+    clock,
+    random,
+    telemetry,
     limits: {
       totalMax: settings.gatewayInFlight,
       perKeyMax: settings.gatewaySourceInFlight,
@@ -209,8 +216,14 @@ function limitsOf(settings: Settings) {
   const waitingRequests = waitingRequestsMax(settings, openFilesMax());
   const { payloadBytesMax, commitWindowMs, bufferBytesMax, leaseMs } = settings;
   return {
-    concurrency, waitingRequests, webhookConcurrency, hostConcurrency,
-    payloadBytesMax, commitWindowMs, bufferBytesMax, leaseMs,
+    concurrency,
+    waitingRequests,
+    webhookConcurrency,
+    hostConcurrency,
+    payloadBytesMax,
+    commitWindowMs,
+    bufferBytesMax,
+    leaseMs,
   };
 }
 

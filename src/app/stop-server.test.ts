@@ -17,7 +17,9 @@ function stopping(end: Promise<void>) {
       void lines.push(`${level} ${(fields as { part?: string }).part} ${message}`);
   const log = { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") };
   const running = {
-    settings: { ...defaultSettings(), shutdownGraceMs }, log, stop: () => end,
+    settings: { ...defaultSettings(), shutdownGraceMs },
+    log,
+    stop: () => end,
     stopping: () => ({ part: "api", inFlight: 0, uncommitted: 0, storeTrouble: null }),
   };
   let hasEnded = false;

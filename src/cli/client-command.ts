@@ -76,9 +76,7 @@ export class OptionValues {
   /** A time, or a duration before now such as `1h`. With `ahead`, a duration after now. */
   time(name: string, direction: "ago" | "ahead" = "ago"): string | undefined {
     const text = this.text(name);
-    return text === undefined
-      ? undefined
-      : timeOf(text, `--${dashed(name)}`, Date.now(), direction);
+    return text === undefined ? undefined : timeOf(text, `--${dashed(name)}`, Date.now(), direction);
   }
 
   /** Parsed JSON value of an option. */
@@ -146,10 +144,7 @@ function repeats(command: Command): boolean {
 }
 
 /** Adds a hint if an id that was not found belongs to another kind of resource, because all ids look alike. */
-async function withOtherKind(
-  failure: unknown,
-  client: ApiClient, args: readonly string[],
-): Promise<unknown> {
+async function withOtherKind(failure: unknown, client: ApiClient, args: readonly string[]): Promise<unknown> {
   const id = args.find((arg) => uuidForm.test(arg));
   if (!(failure instanceof RefusedError) || failure.code !== "not_found" || id === undefined) return failure;
   for (const { kind, plural, commands } of kinds) {
@@ -206,7 +201,10 @@ const pageLimitDefault = defaultOf(pageLimitField);
 /** Prints a list: a table, or one JSON object per line. */
 export async function printList(
   call: ClientCall,
-  path: string, columns: readonly Column<Json>[], /** Printed if the list is empty. */ none: string, query?: CallOptions["query"],
+  path: string,
+  columns: readonly Column<Json>[],
+  /** Printed if the list is empty. */ none: string,
+  query?: CallOptions["query"],
 ): Promise<void> {
   const { client, terminal, options } = call;
   const { limit, ...from } = pageQuery(options);

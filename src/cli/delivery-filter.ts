@@ -12,8 +12,7 @@ export function deliveryFilter(options: OptionValues): (row: Json) => boolean {
   const attemptMin = options.number("attemptsMin") ?? 0;
   const errorText = options.text("error")?.toLowerCase();
   const tests: readonly ((row: Json) => boolean)[] = [
-    (row) =>
-      types === undefined || types.some((wanted) => matchesType(wanted, String(row["event_type"]))),
+    (row) => types === undefined || types.some((wanted) => matchesType(wanted, String(row["event_type"]))),
     isOneOf("status", "status"),
     isOneOf("category", "failure_category"),
     isOneOf("waitingFor", "waiting_for"),

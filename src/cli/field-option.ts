@@ -10,11 +10,7 @@ export class FieldOption extends Option {
   readonly field: Field;
 
   /** `says` replaces the description of the field. `none` is the word for null. */
-  constructor(
-    flags: string,
-    field: Field,
-    says?: string, none?: string,
-  ) {
+  constructor(flags: string, field: Field, says?: string, none?: string) {
     super(flags, helpOf(field, says));
     this.field = field;
     const isList = field.kind.is === "list";

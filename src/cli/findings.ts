@@ -14,11 +14,15 @@ const widthMax = 80;
 
 /** Prints the table of findings, then failures with remedies, then the totals. */
 export function printFindings(terminal: Terminal, findings: readonly Finding[]): void {
-  printTable(terminal, [
+  printTable(
+    terminal,
+    [
       { title: "RESULT", value: ({ state }: Finding) => words[state] },
       { title: "RULE", value: ({ title }) => title },
       { title: "SEEN", value: ({ detail }) => detail },
-    ], findings);
+    ],
+    findings,
+  );
   const width = Math.min(terminal.outColumns ?? widthMax, widthMax);
   for (const finding of findings) {
     if (finding.state !== "failed") continue;

@@ -8,11 +8,18 @@ import { FieldOption } from "./field-option.ts";
 export function addRateLimitOptions(command: Command, says: string): Command {
   return command
     .addOption(
-      new FieldOption("--rate-limit <per-minute>", rateLimitFields.requestsPerMinute, `${says}, or none to remove the limit`, "none"),
+      new FieldOption(
+        "--rate-limit <per-minute>",
+        rateLimitFields.requestsPerMinute,
+        `${says}, or none to remove the limit`,
+        "none",
+      ),
     )
     .addOption(
       // No default, so that an omitted option keeps the current value.
-      new FieldOption("--burst <requests>", rateLimitFields.burst, "burst size, with --rate-limit").default(undefined),
+      new FieldOption("--burst <requests>", rateLimitFields.burst, "burst size, with --rate-limit").default(
+        undefined,
+      ),
     );
 }
 

@@ -12,7 +12,8 @@ const gap = "  ";
 /** Prints a table with a header. Lines are truncated to the terminal width. */
 export function printTable<Row>(
   terminal: Terminal,
-  columns: readonly Column<Row>[], rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
 ): void {
   const cells = rows.map((row) => columns.map(({ value }) => cellText(value(row))));
   const widths = columns.map(({ title }, index) =>

@@ -14,18 +14,13 @@ const unitMs: Readonly<Record<string, number>> = {
  * Converts durations such as `90m`, `1h` and `7d` into a time before or after `now`. Other texts, such as RFC 3339
  * times and dates, are returned unchanged for the server to validate.
  */
-export function timeOf(
-  text: string,
-  flag: string, now: number, direction: "ago" | "ahead",
-): string {
+export function timeOf(text: string, flag: string, now: number, direction: "ago" | "ahead"): string {
   const [, count = "", unit = ""] = /^(\d{1,6})\s*([a-z]+)$/i.exec(text) ?? [];
   if (count === "") return text;
   const spanMs = Number(count) * (unitMs[unit.toLowerCase()] ?? Number.NaN);
   const time = new Date(now + (direction === "ago" ? -spanMs : spanMs));
   if (Number.isNaN(time.getTime()))
-    throw new UsageError(
-      `${flag} takes a time such as 2026-01-31, or a duration such as 90m, 1h or 7d`,
-    );
+    throw new UsageError(`${flag} takes a time such as 2026-01-31, or a duration such as 90m, 1h or 7d`);
   return time.toISOString();
 }
 

@@ -180,10 +180,7 @@ export class Caller {
     }
   }
 
-  #read(
-    text: string,
-    response: Response, failed: FailedCall,
-  ): unknown {
+  #read(text: string, response: Response, failed: FailedCall): unknown {
     if (text === "") {
       if (response.status === 204) return undefined;
       throw this.#unexpected(`responded with ${response.status} without any content`, response, failed);

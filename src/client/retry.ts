@@ -40,7 +40,9 @@ const passingStatuses = new Set([408, 429, 500, 502, 503, 504]);
  */
 export function retryDelayMs(
   error: PosthornClientError,
-  rules: RetryRules, attempts: number, random: number,
+  rules: RetryRules,
+  attempts: number,
+  random: number,
 ): number | null {
   if (attempts >= rules.attemptsMax || !passes(error) || !rules.mayRetry(error)) return null;
   const ownMs = backoffMs(rules, attempts - 1, random);

@@ -163,7 +163,8 @@ suite("settings", () => {
 
   test("a secret whose file cannot be read has no consequences that would hide it", () => {
     const env = {
-      POSTHORN_DATABASE_URL_FILE: "/missing", POSTHORN_REDIS_URL: "redis://cache",
+      POSTHORN_DATABASE_URL_FILE: "/missing",
+      POSTHORN_REDIS_URL: "redis://cache",
       POSTHORN_ROLES: "worker",
     };
     for (const source of [{ env }, { env, readFile: () => "\n" }]) {
@@ -390,6 +391,13 @@ suite("settings in general", () => {
 
 /** Variables of commands, of Kubernetes and of tests. */
 const otherNames = [
-  "POSTHORN_CONFIG", "POSTHORN_URL", "POSTHORN_KEY", "POSTHORN_PROFILE", "POSTHORN_WEBHOOK_SECRET",
-  "POSTHORN_CHECK_SECRET", "POSTHORN_CHECK_TOKEN", "POSTHORN_SERVICE_HOST", "POSTHORN_TEST_",
+  "POSTHORN_CONFIG",
+  "POSTHORN_URL",
+  "POSTHORN_KEY",
+  "POSTHORN_PROFILE",
+  "POSTHORN_WEBHOOK_SECRET",
+  "POSTHORN_CHECK_SECRET",
+  "POSTHORN_CHECK_TOKEN",
+  "POSTHORN_SERVICE_HOST",
+  "POSTHORN_TEST_",
 ];

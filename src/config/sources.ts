@@ -89,10 +89,13 @@ export function gatherEnvironment(
     if (option.secret !== true) continue;
     const path = present.get(`${option.env}_FILE`);
     if (path === undefined) continue;
-    addSecretFile(
-      given, problems, unread,
-      { name, key: `${option.env}_FILE`, path, kind: "environment", readFile },
-    );
+    addSecretFile(given, problems, unread, {
+      name,
+      key: `${option.env}_FILE`,
+      path,
+      kind: "environment",
+      readFile,
+    });
   }
   const known = optionEntries.flatMap(([, option]) => namesOf(option, (base) => option.env + base));
   for (const [name, raw] of present) {
@@ -156,7 +159,9 @@ function readYaml(path: string, readFile: ReadFile): Record<string, unknown> | s
 }
 
 function addSecretFile(
-  given: Given[], problems: string[], unread: OptionName[],
+  given: Given[],
+  problems: string[],
+  unread: OptionName[],
   secret: {
     readonly name: OptionName;
     readonly key: string;

@@ -78,8 +78,13 @@ export function unpackTrace(packed: unknown): AttemptTrace | null {
     packed as PackedTrace;
   const [dnsMs = null, connectMs = null, tlsMs = null, waitMs = null] = timings;
   return {
-    url, httpVersion: httpVersions[httpVersion] ?? null, peerAddress, responseHeaders,
-    timings: { dnsMs, connectMs, tlsMs, waitMs }, configRevision, truncated: truncated === 1,
+    url,
+    httpVersion: httpVersions[httpVersion] ?? null,
+    peerAddress,
+    responseHeaders,
+    timings: { dnsMs, connectMs, tlsMs, waitMs },
+    configRevision,
+    truncated: truncated === 1,
   };
 }
 

@@ -13,7 +13,8 @@ const doublingsMax = 50;
  */
 export function backoffMs(
   { delayMsMin, delayMsMax }: BackoffBounds,
-  pauses: number, random: number | undefined = 1,
+  pauses: number,
+  random: number | undefined = 1,
 ): number {
   const ceilingMs = Math.min(delayMsMax, delayMsMin * 2 ** Math.min(pauses, doublingsMax));
   return ceilingMs * (0.5 + random / 2);

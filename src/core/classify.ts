@@ -18,7 +18,11 @@ const accepted: Verdict = {
 export function classify(observation: AttemptObservation, rules: Pick<Profile, "classification">): Verdict {
   const table = rules.classification;
   if (observation.kind === "failure") {
-    return failureVerdict(table.failures[observation.category], observation.category, observation.requestSent);
+    return failureVerdict(
+      table.failures[observation.category],
+      observation.category,
+      observation.requestSent,
+    );
   }
   const rule = statusRule(table, observation.status);
   // EDS-9.3-2: a truncated response is not final, whatever its status line says.
@@ -86,10 +90,7 @@ function incompleteVerdict(rule: StatusRule, status: number): Verdict {
   };
 }
 
-function failureVerdict(
-  rule: StatusRule,
-  category: TransportFailureCategory, requestSent: boolean,
-): Verdict {
+function failureVerdict(rule: StatusRule, category: TransportFailureCategory, requestSent: boolean): Verdict {
   return {
     outcome: rule.outcome,
     receiverStateUnknown: requestSent,

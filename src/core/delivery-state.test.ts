@@ -66,7 +66,12 @@ test("EDS-6.1-3 EDS-6.2-2 WDS-149 a transient failure schedules the next request
   const dueAt = createdAt + 800 + 5_000;
   const reason = "server_error_503";
   assert.deepEqual(step(fresh, attempted(transient, createdAt), createdAt + 800), {
-    ...fresh, state: "failed", attemptCount: 1, firstAttemptAt: createdAt, dueAt, reason,
+    ...fresh,
+    state: "failed",
+    attemptCount: 1,
+    firstAttemptAt: createdAt,
+    dueAt,
+    reason,
   });
 });
 

@@ -155,7 +155,8 @@ function retry(progress: DeliveryProgress, now: number): DeliveryProgress {
 /** Whether a delivery exceeds the maximum age; it then becomes `expired` unless it has ended. */
 export function isTooOld(
   progress: Pick<DeliveryProgress, "createdAt" | "retried">,
-  ageMsMax: number, now: number,
+  ageMsMax: number,
+  now: number,
 ): boolean {
   return now - agesFrom(progress) > ageMsMax;
 }

@@ -66,8 +66,13 @@ export function healthFromJson(value: unknown): EndpointHealth | null {
   const failingSince = isTimeOrNull(stored.failingSince) ? stored.failingSince : null;
   const lastFailedAt = isTimeOrNull(stored.lastFailedAt) ? stored.lastFailedAt : null;
   return {
-    consecutiveTerminal: count, lastAcceptedAt, persistentFailureSince,
-    suspendedAt, failingSince, lastFailedAt, sunsetAt,
+    consecutiveTerminal: count,
+    lastAcceptedAt,
+    persistentFailureSince,
+    suspendedAt,
+    failingSince,
+    lastFailedAt,
+    sunsetAt,
   };
 }
 
@@ -194,10 +199,7 @@ export function observeExhausted(
 }
 
 /** A suspended webhook that is not enabled in time becomes disabled. `suspendedAt` and `now` in Unix ms. */
-export function suspensionElapsed(
-  suspendedAt: number, now: number,
-  rules: DisableRules,
-): boolean {
+export function suspensionElapsed(suspendedAt: number, now: number, rules: DisableRules): boolean {
   return now - suspendedAt >= rules.suspendedToDisabledMs;
 }
 
@@ -282,10 +284,7 @@ const pauseMsMax = 5 * 86_400_000;
  * good. Deliveries that wait when the pause begins are still never sent earlier than requested, because they are too
  * old when it ends.
  */
-export function boundedPause(
-  pause: EndpointPause,
-  now: number, ageMsMax: number,
-): EndpointPause {
+export function boundedPause(pause: EndpointPause, now: number, ageMsMax: number): EndpointPause {
   const untilMax = now + Math.min(ageMsMax, pauseMsMax);
   return pause.until <= untilMax ? pause : { until: untilMax, reason: pause.reason };
 }
@@ -314,10 +313,7 @@ export function endpointPause(observation: PauseObservation, rules: PauseRules):
   return { until: now + longestMs, reason: pauseReason(verdict, longestMs, askedMs, throttleMs) };
 }
 
-function pauseReason(
-  verdict: Verdict,
-  longestMs: number, askedMs: number, throttleMs: number,
-): PauseReason {
+function pauseReason(verdict: Verdict, longestMs: number, askedMs: number, throttleMs: number): PauseReason {
   if (longestMs === askedMs) return "retry_after";
   if (longestMs === throttleMs) return "throttle";
   return verdict.category === "rate_limit" || verdict.category === "timeout" ? verdict.category : "failure";

@@ -121,10 +121,7 @@ export class WaitingSlots {
    * Null if the request has to stay active. `isHanging`: the request is older than five seconds, or its receiver did
    * not respond last time.
    */
-  take(
-    owner: SlotOwner,
-    bytes: number, isHanging: boolean,
-  ): WaitingSlot | null {
+  take(owner: SlotOwner, bytes: number, isHanging: boolean): WaitingSlot | null {
     const narrowest = isHanging ? hanging : all;
     for (let share = narrowest; share >= 0; share -= 1) {
       const tenantHolds = this.#tenants.get(owner.tenantId)?.[share] ?? 0;

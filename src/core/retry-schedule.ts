@@ -37,10 +37,7 @@ export function nextDelayMs(query: NextDelayQuery): number {
   return Math.max(delayMs, floorMs, query.retryAfterMs ?? 0);
 }
 
-function jitteredDelayMs(
-  schedule: RetrySchedule,
-  attemptCount: number, random: number,
-): number {
+function jitteredDelayMs(schedule: RetrySchedule, attemptCount: number, random: number): number {
   const retryIndex = Math.max(0, attemptCount - 1);
   const { from, to } = schedule.jitter;
   const factor = from + (to - from) * random;
@@ -147,11 +144,7 @@ function jitterProblems(jitter: unknown): ScheduleProblem[] {
   return problems;
 }
 
-function numberProblems(
-  field: string,
-  value: unknown,
-  min: number, max: number,
-): ScheduleProblem[] {
+function numberProblems(field: string, value: unknown, min: number, max: number): ScheduleProblem[] {
   // NaN fails both comparisons, so this must be the positive form of the test.
   if (typeof value === "number" && value >= min && value <= max) return [];
   return [{ field, problem: `must be a number from ${min} to ${max}` }];

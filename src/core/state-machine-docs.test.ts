@@ -57,7 +57,11 @@ function observed(
 ): Pick<TableRow, "result" | "reason" | "isAttempt" | "deadLetter"> {
   const { attemptCount = 1, now = 100, event } = scenario;
   const before: DeliveryProgress = {
-    state, attemptCount, createdAt: 0, firstAttemptAt: 10, dueAt: 20,
+    state,
+    attemptCount,
+    createdAt: 0,
+    firstAttemptAt: 10,
+    dueAt: 20,
     reason: "before",
     retried: null,
   };

@@ -10,10 +10,10 @@ function sourceAt(times: Iterable<number>) {
   const clock = times[Symbol.iterator]();
   let last = 0;
   return createUuidV7Source(() => {
-      const step = clock.next();
-      if (step.done !== true) last = step.value;
-      return last;
-    }, randomBytes);
+    const step = clock.next();
+    if (step.done !== true) last = step.value;
+    return last;
+  }, randomBytes);
 }
 
 describe("version 7 ids", () => {
@@ -91,10 +91,13 @@ describe("version 7 ids", () => {
 
   test("never reuse random bytes", () => {
     let calls = 0;
-    const source = createUuidV7Source(() => 1, (bytes) => {
+    const source = createUuidV7Source(
+      () => 1,
+      (bytes) => {
         calls++;
         return new Uint8Array(bytes).fill(calls);
-      });
+      },
+    );
     const ids = Array.from({ length: 511 }, () => source.next());
     assert.equal(calls, 1, "a pool of 4,096 bytes serves 511 ids and one counter");
     assert.ok(source.next().endsWith("0202"));

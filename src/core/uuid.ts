@@ -25,7 +25,12 @@ const variantHex = new Map(
 );
 
 /** Creates an independent source: its ids increase; ids of different sources interleave. */
-export function createUuidV7Source(/** Unix milliseconds, wall clock. */ now: () => number, /** Returns secure random bytes. Called for {@link poolBytes} at a time, because each call is slow. */ randomBytes: (bytes: number) => Uint8Array): UuidSource {
+export function createUuidV7Source(
+  /** Unix milliseconds, wall clock. */ now: () => number,
+  /** Returns secure random bytes. Called for {@link poolBytes} at a time, because each call is slow. */ randomBytes: (
+    bytes: number,
+  ) => Uint8Array,
+): UuidSource {
   const takeRandomHex = createRandomHexPool(randomBytes);
   let timeMs = -1;
   let counter = counterMax;

@@ -92,10 +92,7 @@ function shownValue(name: string, value: unknown, webhook: Webhook): unknown {
     return maskedParameters(webhookUrlShown({ ...webhook, url: value }));
   if (name !== "headers" || typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([header, text]) => [
-      header,
-      maskedField(header, String(text)),
-    ]),
+    Object.entries(value).map(([header, text]) => [header, maskedField(header, String(text))]),
   );
 }
 

@@ -35,7 +35,8 @@ export function configurationChanges(
 /** The configuration revision after a change. */
 export function revisionAfter(
   webhook: Webhook,
-  before: Webhook | null, keysChanged: boolean = false,
+  before: Webhook | null,
+  keysChanged: boolean = false,
 ): number {
   if (before === null) return 1;
   const isChanged = keysChanged || Object.keys(configurationChanges(before, webhook)).length > 0;

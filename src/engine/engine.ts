@@ -93,7 +93,10 @@ export class Engine implements EngineAccess {
   constructor(options: EngineOptions) {
     this.#options = options;
     const { clock, random } = options;
-    const ids = createUuidV7Source(() => clock.now(), (count) => random.bytes(count));
+    const ids = createUuidV7Source(
+      () => clock.now(),
+      (count) => random.bytes(count),
+    );
     this.nextId = () => ids.next();
     const { tracer } = options.telemetry;
     this.#spans = tracer === undefined ? null : new EventSpans(tracer, clock);
@@ -105,8 +108,11 @@ export class Engine implements EngineAccess {
     const severalTenants = () => this.#directory.hasSeveralTenants;
     this.waitingSlots = new WaitingSlots(options.limits.waitingRequests, severalTenants);
     this.relay = createRelay(options, {
-      ...this.#common(), directory: this.#directory, touch: () => this.#commits.touch(),
-      publisher: () => this.publisher, ownership: () => this.#ownership,
+      ...this.#common(),
+      directory: this.#directory,
+      touch: () => this.#commits.touch(),
+      publisher: () => this.publisher,
+      ownership: () => this.#ownership,
     });
     this.#states = new EndpointStates({
       ...this.#common(),
@@ -124,8 +130,10 @@ export class Engine implements EngineAccess {
     this.#lifecycle = this.#makeLifecycle();
     this.#dispatcher = this.#makeDispatcher(this.#makeSettler());
     this.#fanOuts = new FanOuts({
-      ...this.#common(), store: options.store.deliveries,
-      directory: this.#directory, dispatcher: this.#dispatcher,
+      ...this.#common(),
+      store: options.store.deliveries,
+      directory: this.#directory,
+      dispatcher: this.#dispatcher,
     });
     this.publisher = this.#makePublisher();
     const parts = { directory: this.#directory, dispatcher: this.#dispatcher, commits: this.#commits };
@@ -152,7 +160,10 @@ export class Engine implements EngineAccess {
     const { secretBox, userAgent, requestOrigin } = this.#options;
     return new Directory({
       ...this.#common(),
-      secretBox, userAgent, requestOrigin, wakeups: this.#wakeups,
+      secretBox,
+      userAgent,
+      requestOrigin,
+      wakeups: this.#wakeups,
       accessTokens: (credentials) => new OAuth2Tokens({ ...this.#options, credentials }),
       wakes: {
         endpointWoke: (endpoint) => this.#dispatcher.considerEndpoint(endpoint),
@@ -189,8 +200,12 @@ export class Engine implements EngineAccess {
   #makeSettler(): Settler {
     return new Settler({
       ...this.#common(),
-      commits: this.#commits, states: this.#states, lifecycle: this.#lifecycle,
-      nextId: this.nextId, ownerAlerts: this.#ownerAlerts, ownFaults: this.#ownFaults,
+      commits: this.#commits,
+      states: this.#states,
+      lifecycle: this.#lifecycle,
+      nextId: this.nextId,
+      ownerAlerts: this.#ownerAlerts,
+      ownFaults: this.#ownFaults,
       dispatcher: () => this.#dispatcher,
       spans: this.#spans,
     });
@@ -201,15 +216,21 @@ export class Engine implements EngineAccess {
     return new Dispatcher({
       ...this.#common(),
       ...limits,
-      severalTenants: () => this.#directory.hasSeveralTenants, waitingSlots: this.waitingSlots,
+      severalTenants: () => this.#directory.hasSeveralTenants,
+      waitingSlots: this.waitingSlots,
       store: store.deliveries,
       wakeups: this.#wakeups,
       attempts: new Attempts({
-        ...this.#common(), transport, settler,
-        flights: this.#flights, shortages: this.#shortages,
+        ...this.#common(),
+        transport,
+        settler,
+        flights: this.#flights,
+        shortages: this.#shortages,
       }),
       settler,
-      states: this.#states, commits: this.#commits, shortages: this.#shortages,
+      states: this.#states,
+      commits: this.#commits,
+      shortages: this.#shortages,
       ownership: () => this.#ownership,
       backlog: () => this.#backlog,
     });
@@ -226,8 +247,13 @@ export class Engine implements EngineAccess {
   #makePublisher(): Publisher {
     const { limits, tenantExists, schemas } = this.#options;
     return new Publisher({
-      ...this.#common(), commits: this.#commits, dispatcher: this.#dispatcher,
-      subscriptions: this.#directory.subscriptions, tenantExists, schemas, nextId: this.nextId,
+      ...this.#common(),
+      commits: this.#commits,
+      dispatcher: this.#dispatcher,
+      subscriptions: this.#directory.subscriptions,
+      tenantExists,
+      schemas,
+      nextId: this.nextId,
       payloadBytesMax: limits.payloadBytesMax,
       leaseMs: limits.leaseMs,
       ...(limits.eventRowsMax !== undefined && { eventRowsMax: limits.eventRowsMax }),
@@ -240,13 +266,20 @@ export class Engine implements EngineAccess {
     const { store, retention, statisticsKeptMs } = this.#options;
     return new Upkeep({
       ...this.#common(),
-      store: store.upkeep, statistics: store.statistics ?? null, webhooks: store.webhooks,
+      store: store.upkeep,
+      statistics: store.statistics ?? null,
+      webhooks: store.webhooks,
       gateway: store.gateway,
-      notifications: store.notifications ?? null, states: this.#states, ownership: this.#ownership,
+      notifications: store.notifications ?? null,
+      states: this.#states,
+      ownership: this.#ownership,
       statisticsKeptMs: statisticsKeptMs ?? statisticsKeptMsDefault,
       countsEnds: this.#statistics !== null,
       problems: store.problems === undefined ? null : new ProblemUpkeep(store.problems, this.#problems),
-      directory: this.#directory, dispatcher: this.#dispatcher, lifecycle: this.#lifecycle, retention,
+      directory: this.#directory,
+      dispatcher: this.#dispatcher,
+      lifecycle: this.#lifecycle,
+      retention,
       fanOuts: this.#fanOuts,
       told: () => this.relay.stored(),
       ageMsDefault: standard.ageMsMax,

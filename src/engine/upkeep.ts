@@ -145,7 +145,11 @@ export class Upkeep {
     const { ageMsDefault, countsEnds: isCounted } = this.#options;
     const expired = await this.#repeat("expire", (limit) =>
       store.expire({
-        now: clock.now(), limit, ageMsByWebhook, ageMsDefault, isCounted,
+        now: clock.now(),
+        limit,
+        ageMsByWebhook,
+        ageMsDefault,
+        isCounted,
         tell: (rows) => this.#expired(rows),
       }),
     );
@@ -228,9 +232,7 @@ export class Upkeep {
     await this.#repeat("statistics left behind", (limit) =>
       statistics.recover({ writtenBefore: clock.now() - silentWriterMs, limit }),
     );
-    await this.#repeat("statistics added up", (limit) =>
-      statistics.rollUp(clock.now() - settlingMs, limit),
-    );
+    await this.#repeat("statistics added up", (limit) => statistics.rollUp(clock.now() - settlingMs, limit));
     const now = clock.now();
     const before = { minute: now - kept.minute, hour: now - kept.hour, day: now - kept.day };
     await this.#repeat("statistics", (limit) => statistics.forget({ before, limit }));

@@ -101,14 +101,17 @@ export class ConnectionDeduplication {
     const now = this.#options.clock.now();
     return {
       key: `deduplicate:${connection.id}:${digest}`,
-      fingerprint, token: this.#options.nextId(), now,
+      fingerprint,
+      token: this.#options.nextId(),
+      now,
       expiresAt: now + claimMsOf(incoming.source),
     };
   }
 
   async #ended(
     { key }: Authentic,
-    held: readonly Held[], taken: (connection: Connection) => boolean,
+    held: readonly Held[],
+    taken: (connection: Connection) => boolean,
   ): Promise<void> {
     const { answers, clock, telemetry } = this.#options;
     try {

@@ -50,8 +50,7 @@ test("a change of one connection that takes long does not keep those of other te
     held: { release: () => undefined, counts: async () => new Map() },
     changes: new KeyedQueue(),
   });
-  const rename = (tenantId: string) =>
-    connections.update({ tenantId }, `of ${tenantId}`, { name: "new" });
+  const rename = (tenantId: string) => connections.update({ tenantId }, `of ${tenantId}`, { name: "new" });
   void rename("slow");
   assert.equal((await rename("quick")).name, "new");
 });

@@ -57,7 +57,8 @@ export class Connections implements ConnectionService {
 
   get(scope: Scope, id: string): Connection {
     const connection = this.#options.directory.connection(id);
-    if (connection === undefined || !isVisible(scope, connection.tenantId)) throw new NotFoundError("the connection");
+    if (connection === undefined || !isVisible(scope, connection.tenantId))
+      throw new NotFoundError("the connection");
     return connection;
   }
 
@@ -74,9 +75,21 @@ export class Connections implements ConnectionService {
       const { sourceId, webhookId, name = "", required = true, paused = false, filter = null } = given;
       const { delayMs = 0, deduplicate = null, retryDelaysMs = null, allowChain = false } = given;
       const connection: Connection = {
-        id: access.nextId(), tenantId, sourceId, webhookId, name, required, filter,
-        delayMs, deduplicate: deduplicateOf(deduplicate), retryDelaysMs, allowChain,
-        pausedAt: paused ? now : null, releasingSince: null, createdAt: now, updatedAt: now,
+        id: access.nextId(),
+        tenantId,
+        sourceId,
+        webhookId,
+        name,
+        required,
+        filter,
+        delayMs,
+        deduplicate: deduplicateOf(deduplicate),
+        retryDelaysMs,
+        allowChain,
+        pausedAt: paused ? now : null,
+        releasingSince: null,
+        createdAt: now,
+        updatedAt: now,
       };
       await this.#requireNoCircle(connection);
       await store.saveConnection(connection, scope.audit?.take(connection));
@@ -120,10 +133,7 @@ export class Connections implements ConnectionService {
     problems.throwIfAny("the connection");
   }
 
-  update(
-    scope: Scope,
-    id: string, given: ConnectionChange,
-  ): Promise<Connection> {
+  update(scope: Scope, id: string, given: ConnectionChange): Promise<Connection> {
     const { store, directory, clock, held, changes } = this.#options;
     return changes.run(id, async () => {
       const before = this.get(scope, id);

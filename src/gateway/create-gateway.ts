@@ -79,20 +79,50 @@ export function createGateway(options: GatewayOptions): Gateway {
   const shared = { store: store.gateway, directory, access, clock };
   const held = new HeldMessages({ ...shared, history: store.history, changes, log: telemetry.log });
   const deliverer = new Deliverer({
-    clock, held, directory, access, deduplication, passThrough, telemetry, effectiveMode,
+    clock,
+    held,
+    directory,
+    access,
+    deduplication,
+    passThrough,
+    telemetry,
+    effectiveMode,
   });
   const requests = new Requests({
-    store: store.gateway, history: store.history, directory, box, deliverer, log, access, clock,
-    deploymentId, consent: options.consent,
+    store: store.gateway,
+    history: store.history,
+    directory,
+    box,
+    deliverer,
+    log,
+    access,
+    clock,
+    deploymentId,
+    consent: options.consent,
   });
   const inbound = new GatewayInbound({
-    directory, box, access, deliverer, requests: log, clock, telemetry, deploymentId,
+    directory,
+    box,
+    access,
+    deliverer,
+    requests: log,
+    clock,
+    telemetry,
+    deploymentId,
   });
   let isRunning = false;
   let ownUrl: string | null = null;
   return {
     sources: new Sources({
-      store: store.gateway, directory, box, tenants, access, clock, random, description, log,
+      store: store.gateway,
+      directory,
+      box,
+      tenants,
+      access,
+      clock,
+      random,
+      description,
+      log,
       takesCertificates: options.takesCertificates,
       isUnserved: options.isUnserved,
       sourcesPerTenantMax: limits.sourcesPerTenantMax,
@@ -100,7 +130,13 @@ export function createGateway(options: GatewayOptions): Gateway {
     connections: new Connections({ ...shared, ownAddresses, held, changes }),
     requests,
     filters: new FilterEvaluations({
-      store: store.gateway, history: store.history, directory, box, requests, log, clock,
+      store: store.gateway,
+      history: store.history,
+      directory,
+      box,
+      requests,
+      log,
+      clock,
     }),
     // The port may open before everything behind it is running, and close after it.
     inbound: {

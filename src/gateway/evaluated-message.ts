@@ -19,7 +19,8 @@ export function givenMessage({
 }: NonNullable<FilterEvaluationInput["message"]>): FilteredMessage {
   return {
     headers: Object.fromEntries(receivedHeaders(Object.entries(headers))),
-    query, path,
+    query,
+    path,
     // Serialized and parsed again, so that numbers are spelled as in a received message.
     body:
       body === undefined
@@ -34,7 +35,10 @@ export function givenMessage({
  */
 export function loggedMessage(
   { headers, path }: Pick<ReceivedRequest, "headers" | "path">,
-  body: Uint8Array | typeof notKept, /** Query parameters that the log omits; null if they are unknown. */ secretParameters: readonly string[] | null,
+  body: Uint8Array | typeof notKept,
+  /** Query parameters that the log omits; null if they are unknown. */ secretParameters:
+    | readonly string[]
+    | null,
 ): PartlyKnownMessage {
   const fields = headers.flatMap((name, at) =>
     at % 2 === 0 ? [[name, headers[at + 1] ?? ""] as const] : [],

@@ -13,10 +13,26 @@ const sourceId = "0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c";
 
 function requestOf(n: number): ReceivedRequest {
   return {
-    id: `0198c3f2-7a4e-7c11-9d3e-${String(n).padStart(12, "0")}`, tenantId: "t", sourceId,
-    receivedAt: n, method: "POST", path: "/in/…/orders", headers: [], bodyBytes: 7, status: 202,
-    outcome: "ignored", cause: null, detail: null, durationMs: 1, scheme: "none", eventType: null,
-    originalType: null, eventId: null, forwards: [], sealedHeaders: null, bookmark: null,
+    id: `0198c3f2-7a4e-7c11-9d3e-${String(n).padStart(12, "0")}`,
+    tenantId: "t",
+    sourceId,
+    receivedAt: n,
+    method: "POST",
+    path: "/in/…/orders",
+    headers: [],
+    bodyBytes: 7,
+    status: 202,
+    outcome: "ignored",
+    cause: null,
+    detail: null,
+    durationMs: 1,
+    scheme: "none",
+    eventType: null,
+    originalType: null,
+    eventId: null,
+    forwards: [],
+    sealedHeaders: null,
+    bookmark: null,
     body: Buffer.from(`{"n":${n}}`),
     more: 0,
   };
@@ -43,7 +59,10 @@ async function evaluationsAt(stepMs: number, count: number, flushMs = 0) {
     },
   };
   const evaluations = new FilterEvaluations({
-    store, clock, history: { getEvent: async () => null }, log,
+    store,
+    clock,
+    history: { getEvent: async () => null },
+    log,
     directory: { source: () => ({ id: sourceId, tenantId: "t" }) as Source },
     box: { verifier: () => ({ secretParameters: [] }) as never },
     requests: { get: () => assert.fail("nobody asks for one") },

@@ -82,10 +82,7 @@ export class FilterEvaluations implements FilterService {
   }
 
   /** Newest first, yielding to other work, until the budget is spent. */
-  async #examineLast(
-    filter: Filter,
-    source: Source, last: number,
-  ): Promise<RequestsEvaluation> {
+  async #examineLast(filter: Filter, source: Source, last: number): Promise<RequestsEvaluation> {
     const { log, clock } = this.#options;
     // Time spent on writing pending rows does not count towards the budget.
     await log.flush();
@@ -95,7 +92,11 @@ export class FilterEvaluations implements FilterService {
     let notRoutedCount = 0;
     let searchedTo: number | null = null;
     const seen = (isComplete: boolean): RequestsEvaluation => ({
-      kind: "requests", ...found, notRoutedCount, isComplete, searchedTo,
+      kind: "requests",
+      ...found,
+      notRoutedCount,
+      isComplete,
+      searchedTo,
     });
     for await (const request of this.#newest(source, last)) {
       // Checked with the next row in hand, because the last row within the budget may be the last of all.
@@ -120,7 +121,10 @@ export class FilterEvaluations implements FilterService {
       const limit = Math.min(left, rowsAtOnce);
       const budget = new SearchBudget(clock, searchBounds);
       const page: SearchPage<ReceivedRequest, RequestPlace> = await store.searchRequests({
-        filter, after, limit, budget,
+        filter,
+        after,
+        limit,
+        budget,
       });
       yield* page.rows;
       if (page.next === null) return;

@@ -29,10 +29,7 @@ interface Handing {
 }
 
 /** Names of the headers that a source forwards; `names` are added to the default ones. */
-export function handedOn(
-  names: readonly string[],
-  passSignatures: boolean,
-): readonly string[] {
+export function handedOn(names: readonly string[], passSignatures: boolean): readonly string[] {
   const wanted = new Map<string, string>();
   for (const name of ["Content-Encoding", ...names, ...(passSignatures ? endToEnd : [])])
     if (!wanted.has(name.toLowerCase())) wanted.set(name.toLowerCase(), name);

@@ -59,7 +59,8 @@ const callbackTimeoutMs = 10_000;
 export async function giveConsent(
   { transport, urlRules, calls }: ConsentSender,
   tenantId: string,
-  message: ReceivedMessage, consent: Consent,
+  message: ReceivedMessage,
+  consent: Consent,
 ): Promise<void> {
   const judged = judgeUrl(message.headers.get("webhook-request-callback")?.trim() ?? "", urlRules);
   if (judged.kind === "refused")

@@ -246,9 +246,7 @@ export class HeldMessages {
     await access.gateway.known([webhookId]);
     const webhook = access.webhook(webhookId)?.webhook;
     if (webhook?.status !== "active") throw new PosthornError("conflict", "the webhook is not active");
-    const events = await Promise.all(
-      messages.map(({ eventId }) => history.getEvent(tenantId, eventId)),
-    );
+    const events = await Promise.all(messages.map(({ eventId }) => history.getEvent(tenantId, eventId)));
     const now = clock.now();
     // Submitted in order and without waiting: one commit takes them in this order.
     const results = await Promise.allSettled(

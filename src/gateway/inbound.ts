@@ -122,7 +122,11 @@ export class GatewayInbound implements Inbound {
     const body = request.body ?? new Uint8Array();
     const whole = { ...request, body };
     const incoming: Incoming = {
-      id: access.nextId(), source, address, request: whole, message: messageOf(whole),
+      id: access.nextId(),
+      source,
+      address,
+      request: whole,
+      message: messageOf(whole),
       receivedAt: clock.now(),
     };
     let ended: Ended;
@@ -183,10 +187,7 @@ export class GatewayInbound implements Inbound {
     return party === null ? undefined : directory.sourceByParty(party);
   }
 
-  async #steps(
-    incoming: Incoming,
-    isTooLarge: boolean, elapsedMs: () => number,
-  ): Promise<Ended> {
+  async #steps(incoming: Incoming, isTooLarge: boolean, elapsedMs: () => number): Promise<Ended> {
     const { source, request, message } = incoming;
     const verifier = this.#options.box.verifier(source);
     const { fault } = request;
@@ -203,7 +204,11 @@ export class GatewayInbound implements Inbound {
     }
     const field = readKeyField(request.rawHeaders);
     if (field.kind === "malformed")
-      return rejected(refusal("idempotency_key_malformed", field.detail), "idempotency_key_malformed", field.detail);
+      return rejected(
+        refusal("idempotency_key_malformed", field.detail),
+        "idempotency_key_malformed",
+        field.detail,
+      );
     const nowSeconds = Math.floor(incoming.receivedAt / 1_000);
     const received = await verifier.receive(message, { nowSeconds });
     const clientAddress = request.clientAddress ?? "";
@@ -235,7 +240,8 @@ export class GatewayInbound implements Inbound {
   /** Refusals that do not depend on the message content. */
   #refusalOf(
     { source, request, address }: Incoming,
-    verifier: SourceVerifier, isTooLarge: boolean,
+    verifier: SourceVerifier,
+    isTooLarge: boolean,
   ): Ended | null {
     if (address.isUnsafe) {
       const detail = "The path after the source address could escape the path of a receiver.";
@@ -298,10 +304,7 @@ export class GatewayInbound implements Inbound {
     return tryTake(bucket, this.#options.clock.now());
   }
 
-  #note(
-    incoming: Incoming,
-    ended: Ended, durationMs: number,
-  ): void {
+  #note(incoming: Incoming, ended: Ended, durationMs: number): void {
     const { requests, telemetry } = this.#options;
     const { outcome, isLogged = false } = ended;
     telemetry.metrics.gatewayRequest?.({ sourceId: incoming.source.id, outcome, durationMs });
@@ -315,10 +318,7 @@ export class GatewayInbound implements Inbound {
     requests.add(row);
   }
 
-  #rowOf(
-    incoming: Incoming,
-    ended: Ended, durationMs: number,
-  ): ReceivedRequest {
+  #rowOf(incoming: Incoming, ended: Ended, durationMs: number): ReceivedRequest {
     const { requests, box } = this.#options;
     const { source, request, receivedAt, message } = incoming;
     const { answer, outcome, forwards, eventId, cause = null, detail = null } = ended;
@@ -333,14 +333,24 @@ export class GatewayInbound implements Inbound {
     const bytes = request.body.byteLength + sealed.length;
     const mayComeBack = sealed !== "" && requests.keepsBody(source.id, { bytes, isProven });
     return {
-      id: incoming.id, tenantId: source.tenantId, sourceId: source.id, receivedAt,
+      id: incoming.id,
+      tenantId: source.tenantId,
+      sourceId: source.id,
+      receivedAt,
       method: request.method,
-        path: cut(this.#shownPath(incoming), isProven ? pathMax : unprovenPathMax),
-        bodyBytes: request.body.byteLength,
+      path: cut(this.#shownPath(incoming), isProven ? pathMax : unprovenPathMax),
+      bodyBytes: request.body.byteLength,
       headers: isBrief ? [] : shownHeaders(message.headers, isProven),
-      status: answer.status, outcome, cause, detail, durationMs,
-      scheme: ended.scheme ?? null, eventType: ended.eventType ?? null,
-      originalType: ended.originalType ?? null, eventId, forwards,
+      status: answer.status,
+      outcome,
+      cause,
+      detail,
+      durationMs,
+      scheme: ended.scheme ?? null,
+      eventType: ended.eventType ?? null,
+      originalType: ended.originalType ?? null,
+      eventId,
+      forwards,
       sealedHeaders: mayComeBack ? box.seal(source, sealed) : null,
       bookmark: null,
       body: mayComeBack ? request.body : null,
@@ -444,10 +454,7 @@ function faulted({ status, detail, retryAfterSeconds }: InboundFault): InboundAn
   return hopProblem(status, detail, retryAfterSeconds === null ? {} : { retryAfterSeconds });
 }
 
-function rejected(
-  answer: InboundAnswer,
-  cause: string, detail: string | null,
-): Ended {
+function rejected(answer: InboundAnswer, cause: string, detail: string | null): Ended {
   return { answer, outcome: "rejected", forwards: [], eventId: null, cause, detail };
 }
 

@@ -57,7 +57,10 @@ export interface Authentic {
 
 export function authenticOf(
   incoming: Incoming,
-  received: Verified, verifier: SourceVerifier, field: KeyField, hops: string,
+  received: Verified,
+  verifier: SourceVerifier,
+  field: KeyField,
+  hops: string,
 ): Authentic {
   const { source, address, message, receivedAt, request } = incoming;
   const { body } = request;
@@ -84,7 +87,11 @@ export function authenticOf(
       headers: forwardedHeaders({ get, names, sourceName, receivedAt, hops }),
     },
     key: rememberedKey({
-      sourceId: source.id, received, field, bodyDigest, keyPointers: source.keyPointers,
+      sourceId: source.id,
+      received,
+      field,
+      bodyDigest,
+      keyPointers: source.keyPointers,
       reading,
     }),
     bodyDigest,
@@ -104,7 +111,10 @@ const handedOnNames = new WeakMap<Source, readonly string[]>();
 function handedOnBy(source: Source, { forwardHeaders }: SourceVerifier): readonly string[] {
   let names = handedOnNames.get(source);
   if (names === undefined)
-    handedOnNames.set(source, (names = handedOn([...forwardHeaders, ...source.forwardHeaders], source.passSignatures)));
+    handedOnNames.set(
+      source,
+      (names = handedOn([...forwardHeaders, ...source.forwardHeaders], source.passSignatures)),
+    );
   return names;
 }
 
@@ -183,7 +193,11 @@ function filteredMessage(
 }
 
 /** The parts that filters see apart from the body; `url` and `rest` come from the address. */
-export function filteredHead(headers: Iterable<readonly [name: string, value: string]>, url: string, rest: string): Omit<FilteredMessage, "body"> {
+export function filteredHead(
+  headers: Iterable<readonly [name: string, value: string]>,
+  url: string,
+  rest: string,
+): Omit<FilteredMessage, "body"> {
   return {
     headers: Object.fromEntries([...headers]),
     query: firstValues(queryOf(url)),

@@ -114,7 +114,10 @@ export class PassThrough {
     const now = this.#options.clock.now();
     return {
       key: hash("sha256", `${key} ${connection.id}`),
-      fingerprint: bodyDigest(), token: randomUUID(), now, expiresAt: now + claimMsOf(incoming.source),
+      fingerprint: bodyDigest(),
+      token: randomUUID(),
+      now,
+      expiresAt: now + claimMsOf(incoming.source),
     };
   }
 
@@ -129,17 +132,17 @@ export class PassThrough {
     }
   }
 
-  async #ask(
-    authentic: Authentic,
-    connection: Connection, claim: AnswerClaim,
-  ): Promise<Outcome> {
+  async #ask(authentic: Authentic, connection: Connection, claim: AnswerClaim): Promise<Outcome> {
     const { incoming, eventType, contentType } = authentic;
     const { source, request } = incoming;
     const spentMs = this.#options.clock.now() - incoming.receivedAt;
     const forwarded = await this.#options.access.gateway.forward({
       webhookId: connection.webhookId,
       tenantId: source.tenantId,
-      eventType, contentType, body: request.body, source: source.name,
+      eventType,
+      contentType,
+      body: request.body,
+      source: source.name,
       relayed: withOwnKey(authentic),
       timeoutMs: Math.max(1, source.budgetMs - Math.max(0, spentMs) - marginMs),
       retries: source.retriesWithinBudget,
@@ -150,7 +153,9 @@ export class PassThrough {
 
   #judged(
     { verdict, result, eventId }: Answered,
-    connection: Connection, source: Source, claim: AnswerClaim,
+    connection: Connection,
+    source: Source,
+    claim: AnswerClaim,
   ): Outcome & Judged {
     const { observation, responseSample } = result;
     const isOversized = (responseSample?.length ?? 0) >= responseBodyBytesMaxAllowed;
@@ -172,7 +177,13 @@ export class PassThrough {
     const now = this.#options.clock.now();
     const keeps = { ...claim, now, expiresAt: now + source.dedupMs, result: serializeStored(answer) };
     return {
-      connection, answer, isAccepted, isRepeat: false, eventId, retryAfterSeconds: null, detail,
+      connection,
+      answer,
+      isAccepted,
+      isRepeat: false,
+      eventId,
+      retryAfterSeconds: null,
+      detail,
       keeps: isAccepted ? keeps : null,
     };
   }
@@ -221,7 +232,12 @@ function notAsked({ why, waitMs }: Closed, connection: Connection): Outcome {
   const isOwnWait = waitMs !== null && why !== "retry_after";
   const retryAfterSeconds = isOwnWait ? Math.max(1, waitMs / 1_000) : unknownWaitSeconds;
   return {
-    connection, isRepeat: false, eventId: null, isAccepted: false, retryAfterSeconds, detail: why,
+    connection,
+    isRepeat: false,
+    eventId: null,
+    isAccepted: false,
+    retryAfterSeconds,
+    detail: why,
     answer: { status: 503, retryAfterSeconds },
   };
 }
@@ -240,8 +256,13 @@ function repeated(
     throw new ReceiverError("idempotency_key_reused", "The key was used for another message.");
   const answer = deserializeStored(claimed.result);
   return {
-    connection, answer, isRepeat: true, isAccepted: answer.status < 300, eventId: null,
-    retryAfterSeconds: null, detail: `${answer.status}, answered before`,
+    connection,
+    answer,
+    isRepeat: true,
+    isAccepted: answer.status < 300,
+    eventId: null,
+    retryAfterSeconds: null,
+    detail: `${answer.status}, answered before`,
   };
 }
 

@@ -91,10 +91,7 @@ export class Requests implements RequestService {
     return request;
   }
 
-  async bookmark(
-    scope: Scope,
-    id: string, name: string | null,
-  ): Promise<ReceivedRequest> {
+  async bookmark(scope: Scope, id: string, name: string | null): Promise<ReceivedRequest> {
     const request = await this.#find(scope, id);
     await this.#marks.run(request.tenantId, async () => {
       if (name !== null && request.bookmark === null) await this.#requireRoom(request.tenantId);
@@ -129,10 +126,7 @@ export class Requests implements RequestService {
     );
   }
 
-  async replay(
-    scope: Scope,
-    id: string, given: RequestReplayInput,
-  ): Promise<ReceivedRequest> {
+  async replay(scope: Scope, id: string, given: RequestReplayInput): Promise<ReceivedRequest> {
     const problems = new ProblemList();
     const { connectionIds = null } = readFields(requestReplayFields, given, problems);
     problems.throwIfAny("the replay");
@@ -201,7 +195,13 @@ export class Requests implements RequestService {
     const authentic = authenticOf(incoming, received, verifier, field, hops.value);
     const { eventType, originalType, scheme } = authentic;
     const noted = ({ outcome, forwards, eventId }: Delivered): ReceivedRequest => ({
-      ...request, eventType, originalType, scheme, outcome, forwards, eventId,
+      ...request,
+      eventType,
+      originalType,
+      scheme,
+      outcome,
+      forwards,
+      eventId,
     });
     const ways = { ...(await routed(authentic, connections, clock)), request: noted };
     const delivered = await deliverer.store(authentic, ways);

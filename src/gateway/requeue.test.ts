@@ -19,7 +19,9 @@ test("a webhook that another process made a moment ago gets what is sent again, 
     webhook: (id: string) => known.get(id),
     requeue: async () => ({ kind: "accepted" }) as never,
     gateway: new RelayedMessages({
-      directory: known, publisher: { publishRelayed: notAsked }, forwarder: { forward: notAsked },
+      directory: known,
+      publisher: { publishRelayed: notAsked },
+      forwarder: { forward: notAsked },
       refresh: async (ids) => {
         read.push(...ids);
         if (ids.includes("new")) known.set("new", bareEndpoint({ id: "new" }));

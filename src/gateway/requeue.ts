@@ -8,7 +8,13 @@ import { replaysOf, requireAccepted } from "../services/deliveries/redelivery.ts
 /** Creates new deliveries of a received event, with the key and ID of its sender. */
 export async function requeueFor(
   event: StoredEvent,
-  connections: readonly Connection[], /** Original deliveries of the event by webhook, which the new ones copy. */ originals: ReadonlyMap<string, string>, access: Pick<EngineAccess, "gateway" | "nextId" | "placeOf" | "requeue" | "webhook">, now: number,
+  connections: readonly Connection[],
+  /** Original deliveries of the event by webhook, which the new ones copy. */ originals: ReadonlyMap<
+    string,
+    string
+  >,
+  access: Pick<EngineAccess, "gateway" | "nextId" | "placeOf" | "requeue" | "webhook">,
+  now: number,
 ): Promise<readonly ForwardNote[]> {
   await access.gateway.known(connections.map(({ webhookId }) => webhookId));
   const targets = connections.flatMap((connection) => {

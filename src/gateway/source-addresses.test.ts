@@ -22,10 +22,18 @@ function open() {
     open: ({ ciphertext }) => Buffer.from(ciphertext).toString(),
   };
   const sources = new Sources({
-    store, directory, clock, random: { bytes }, box: new VerificationBox(secretBox as SecretBox),
-    tenants: { has: () => true }, access: { nextId: () => ids.next() },
-    description: { version: "1" }, log: { flush: async () => undefined },
-    takesCertificates: false, sourcesPerTenantMax: 8, isUnserved: () => false,
+    store,
+    directory,
+    clock,
+    random: { bytes },
+    box: new VerificationBox(secretBox as SecretBox),
+    tenants: { has: () => true },
+    access: { nextId: () => ids.next() },
+    description: { version: "1" },
+    log: { flush: async () => undefined },
+    takesCertificates: false,
+    sourcesPerTenantMax: 8,
+    isUnserved: () => false,
   } as unknown as SourceServiceOptions);
   const works = (path: string): boolean =>
     directory.sourceByToken(hashOfToken(path.split("/").at(-1) ?? ""), clock.now()) !== undefined;

@@ -147,7 +147,8 @@ function verifierOf(configuration: unknown, problems: ProblemList): SourceVerifi
 
 function judgeEventType(
   source: EventTypeSource,
-  problems: ProblemList, verifier: SourceVerifier | null,
+  problems: ProblemList,
+  verifier: SourceVerifier | null,
 ): void {
   const places = (["fixed", "header", "pointer", "query", "path"] as const).filter(
     (name) => source[name] !== undefined && source[name] !== null && source[name] !== false,

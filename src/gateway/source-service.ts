@@ -53,7 +53,12 @@ export interface SourceServiceOptions {
 const tokenBytes = 24;
 
 const noRequests: RecentRequests = {
-  accepted: 0, duplicate: 0, rejected: 0, ignored: 0, challenge: 0, failed: 0,
+  accepted: 0,
+  duplicate: 0,
+  rejected: 0,
+  ignored: 0,
+  challenge: 0,
+  failed: 0,
   lastReceivedAt: null,
 };
 
@@ -124,10 +129,7 @@ export class Sources implements SourceService {
     });
   }
 
-  update(
-    scope: Scope,
-    id: string, input: SourceInput,
-  ): Promise<SourceView> {
+  update(scope: Scope, id: string, input: SourceInput): Promise<SourceView> {
     return this.#change(scope, id, (before) => {
       const { box, clock, takesCertificates } = this.#options;
       const problems = new ProblemList();
@@ -157,10 +159,7 @@ export class Sources implements SourceService {
     });
   }
 
-  async rotate(
-    scope: Scope,
-    id: string, input: SourceRotateInput,
-  ): Promise<SourceWithPath> {
+  async rotate(scope: Scope, id: string, input: SourceRotateInput): Promise<SourceWithPath> {
     const problems = new ProblemList();
     const { overlapSeconds = defaultOf(sourceRotateFields.overlapSeconds) } = readFields(
       sourceRotateFields,
@@ -193,7 +192,11 @@ export class Sources implements SourceService {
           `the service description has the version ${description.version} now; read GET /service-description again`,
         );
       const now = clock.now();
-      return { ...before, acknowledgement: { by, at: now, version }, updatedAt: changedAt(before.updatedAt, now) };
+      return {
+        ...before,
+        acknowledgement: { by, at: now, version },
+        updatedAt: changedAt(before.updatedAt, now),
+      };
     });
   }
 

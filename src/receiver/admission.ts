@@ -4,7 +4,13 @@ import { pathOf } from "./message/message-url.ts";
 import { ReceiverError } from "./receiver-error.ts";
 
 /** Throws ReceiverError 405, 413 or 415. */
-export function admit(message: ReceivedMessage, bodyBytesMax: number, /** Patterns such as `application/json` or `application/*+json`. Null accepts every type, including none. */ contentTypes: readonly string[] | null): void {
+export function admit(
+  message: ReceivedMessage,
+  bodyBytesMax: number,
+  /** Patterns such as `application/json` or `application/*+json`. Null accepts every type, including none. */ contentTypes:
+    | readonly string[]
+    | null,
+): void {
   if (message.method !== "POST") {
     throw new ReceiverError("method_not_allowed", "Messages are delivered by POST.");
   }

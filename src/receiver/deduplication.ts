@@ -108,7 +108,8 @@ class Claims {
   constructor(
     store: DeduplicationStore,
     setup: Pick<DeduplicationSetup<unknown>, "retentionMs" | "claimMs" | "now" | "onError">,
-    keys: readonly string[], fingerprint: string,
+    keys: readonly string[],
+    fingerprint: string,
   ) {
     this.#store = store;
     this.#setup = setup;

@@ -45,7 +45,8 @@ const idempotencyCodes: ReadonlySet<ReceiverErrorCode> = new Set([
 /** Problem details (RFC 9457). Causes on our own side are for the log only, not for attackers. */
 export function problemAnswer(
   error: ReceiverError,
-  style: AnswerStyle, headers: Record<string, string> = {},
+  style: AnswerStyle,
+  headers: Record<string, string> = {},
 ): ReceiverAnswer {
   const { code } = error;
   const { title, status: usual } = receiverErrors[code];

@@ -132,7 +132,11 @@ export function resolveOptions<Transaction>(options: ReceiverOptions<Transaction
   }
   checkRange(resolved);
   checkStatuses(resolved.statuses);
-  if (resolved.deduplication !== null) checkTimes(resolved.deduplication.retentionMs, resolved.deduplication.claimMs, { toleranceSeconds, budgetMs });
+  if (resolved.deduplication !== null)
+    checkTimes(resolved.deduplication.retentionMs, resolved.deduplication.claimMs, {
+      toleranceSeconds,
+      budgetMs,
+    });
   if (options.inbox !== undefined && resolved.deduplication?.inTransaction !== undefined) {
     throw misconfigured("an inbox cannot be used with inTransaction; give deduplication a store");
   }
@@ -182,7 +186,8 @@ function withDefaults<Transaction>(options: DeduplicationOptions<Transaction>) {
 }
 
 function checkTimes(
-  retentionMs: number, claimMs: number,
+  retentionMs: number,
+  claimMs: number,
   { toleranceSeconds, budgetMs }: { readonly toleranceSeconds: number | null; readonly budgetMs: number },
 ): void {
   // A database would refuse larger numbers, so the claim would expire, and with it the record of the message.

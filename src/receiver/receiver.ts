@@ -141,9 +141,7 @@ class Endpoint<Transaction> implements Receiver {
   }
 
   async #authorize(facts: MessageFacts, { signal }: Budget): Promise<void> {
-    const isAllowed = await this.#options.authorize?.(
-      verifiedMessage(facts, signal, undefined),
-    );
+    const isAllowed = await this.#options.authorize?.(verifiedMessage(facts, signal, undefined));
     if (isAllowed === false) throw new ReceiverError("forbidden", "This producer may not send this here.");
   }
 

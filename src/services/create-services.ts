@@ -103,7 +103,15 @@ export function createServices(options: ServicesOptions): ManagedServices {
   const problems = new DeliveryProblems({ store: store.problems ?? null, access, clock });
   const statistics = createStatistics(options);
   const live = new LiveFeed({
-    access, listing, operations, alerts, problems, requests, statistics, clock, telemetry,
+    access,
+    listing,
+    operations,
+    alerts,
+    problems,
+    requests,
+    statistics,
+    clock,
+    telemetry,
   });
   const recovery = new WebhookRecovery(history, operations, clock);
   const tenantKeys = new TenantKeys({ access, store: store.webhooks, secretBox, clock, random });
@@ -116,15 +124,31 @@ export function createServices(options: ServicesOptions): ManagedServices {
   const portal = createPortal(options);
   const gatewayDirectory = new GatewayDirectory(store.gateway);
   const reload = new RegistryReload({
-    registry, tenants, schemas, apiKeys, tenantKeys, access, clock, random,
-    portal: Object.values(portal), gateway: gatewayDirectory,
+    registry,
+    tenants,
+    schemas,
+    apiKeys,
+    tenantKeys,
+    access,
+    clock,
+    random,
+    portal: Object.values(portal),
+    gateway: gatewayDirectory,
     changes: [store.changes, options.news].filter((source) => source !== undefined),
     isShared: shared !== null,
     ...restartsOf(store),
     log: telemetry.log,
   });
   const webhooks = new Webhooks({
-    access, store, clock, secrets, credentials, verifications, tenants, urlRules, statistics,
+    access,
+    store,
+    clock,
+    secrets,
+    credentials,
+    verifications,
+    tenants,
+    urlRules,
+    statistics,
     incidents: new WebhookIncidents({ access, store, clock, log: telemetry.log }),
     recovery,
     ...options.limits,
@@ -141,8 +165,15 @@ export function createServices(options: ServicesOptions): ManagedServices {
     apiKeys,
     audit: new AuditLog(store.audit, clock),
     search: new Search({ access, history, operations, clock, gateway: gatewayDirectory }),
-    live, desk, alerts, statistics, problems, notifications: told?.notifications ?? null,
-    ...portal, gatewayDirectory, urlChecks: new UrlChecks({ access, urlRules }),
+    live,
+    desk,
+    alerts,
+    statistics,
+    problems,
+    notifications: told?.notifications ?? null,
+    ...portal,
+    gatewayDirectory,
+    urlChecks: new UrlChecks({ access, urlRules }),
     lifecycle: {
       async start() {
         await Promise.all([apiKeys.load(), gatewayDirectory.load()]);
@@ -171,7 +202,12 @@ function createAlerts(options: ServicesOptions, desk: NotificationDesk | null) {
   const { ownership } = store;
   const nextId = () => access.nextId();
   const alertWatch = new AlertWatch({
-    store: store.alerts, desk, nextId, clock, log: telemetry.log, events: store.notifications ?? null,
+    store: store.alerts,
+    desk,
+    nextId,
+    clock,
+    log: telemetry.log,
+    events: store.notifications ?? null,
     sources: {
       store,
       access,

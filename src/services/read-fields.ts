@@ -10,7 +10,8 @@ import type { ProblemList } from "./problem-list.ts";
 export function readFields<F extends Fields>(
   fields: F,
   given: object,
-  problems: ProblemList, use: "create" | "update" = "update",
+  problems: ProblemList,
+  use: "create" | "update" = "update",
 ): InputOf<F> {
   const read: Record<string, unknown> = {};
   for (const [name, field] of Object.entries(fields)) {

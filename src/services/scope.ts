@@ -50,10 +50,7 @@ export function requireWholeTenant({ portal }: Scope): void {
 }
 
 /** The webhook. The error is the same whether it does not exist or belongs to another tenant. */
-export function requireWebhook(
-  access: Pick<EngineAccess, "webhook">,
-  scope: Scope, id: string,
-): LiveWebhook {
+export function requireWebhook(access: Pick<EngineAccess, "webhook">, scope: Scope, id: string): LiveWebhook {
   const live = access.webhook(id);
   const isSeen = live !== undefined && isVisible(scope, live.webhook.tenantId);
   if (!isSeen || !seesWebhook(scope, id)) throw new NotFoundError("the webhook");

@@ -85,7 +85,10 @@ export class Search {
       source !== undefined &&
         isVisible(scope, source.tenantId) && { ...this.#sourceHit(source), matched: "id" as const },
       connection !== undefined &&
-        isVisible(scope, connection.tenantId) && { ...this.#connectionHit(connection), matched: "id" as const },
+        isVisible(scope, connection.tenantId) && {
+          ...this.#connectionHit(connection),
+          matched: "id" as const,
+        },
     ].filter((hit) => hit !== false);
   }
 
@@ -106,10 +109,7 @@ export class Search {
     }));
   }
 
-  #byBeginning(
-    scope: Scope,
-    text: string, hitsMax: number,
-  ): readonly SearchHit[] {
+  #byBeginning(scope: Scope, text: string, hitsMax: number): readonly SearchHit[] {
     const start = text.toLowerCase();
     const hits: SearchHit[] = [];
     for (const { beginnings, ...hit } of this.#named()) {

@@ -54,7 +54,8 @@ export async function searchedPage<Row, Place = SearchPlace>(
 /** The next page starts after the last row; rows read beyond it are read again. */
 function fullPage<Row, Place>(
   rows: readonly Row[],
-  found: SearchPage<Row, Place>, searching: Searching<Row, Place>,
+  found: SearchPage<Row, Place>,
+  searching: Searching<Row, Place>,
 ): SearchedPage<Row, Place> {
   const last = rows.at(-1);
   if (last === undefined || (last === found.rows.at(-1) && found.next === null))

@@ -165,7 +165,8 @@ test("a key whose call died with its process is free again after ten seconds, an
   await started.promise;
   time += 9_999;
   assertProblem(await client.post("/v1/events", event, { headers }), {
-    status: 409, code: "idempotency_key_in_progress",
+    status: 409,
+    code: "idempotency_key_in_progress",
   });
   time += 1;
   assert.equal((await client.post("/v1/events", event, { headers })).status, 202);

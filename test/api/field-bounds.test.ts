@@ -130,8 +130,16 @@ suite("bounds of fields", () => {
     // (bulk-actions.test.ts), and a mute needs an alert (tour.ts). Two ends are joined once, and a request is there once
     // somebody sent it (scenarios/gateway.test.ts). What a channel takes depends on its kind (notifications.test.ts).
     const others = new Set([
-      "ConnectionCreate", "NotificationChannelsInput", "RequestReplayInput", "RequestBookmarkInput",
-      "AlertMuteInput", "EventBatch", "Login", "OperationChange", "PortalCode", "ReceiverCheckInput",
+      "ConnectionCreate",
+      "NotificationChannelsInput",
+      "RequestReplayInput",
+      "RequestBookmarkInput",
+      "AlertMuteInput",
+      "EventBatch",
+      "Login",
+      "OperationChange",
+      "PortalCode",
+      "ReceiverCheckInput",
     ]);
     for (const schema of bodies) {
       const name = nameOf(schema);

@@ -67,7 +67,9 @@ suite("what a session of the portal may call", () => {
 
   async function thingsOf(tenant: string, type: string): Promise<Things> {
     const webhook = await admin.post("/v1/webhooks", {
-      url: `https://example.com/${type}`, events: [type], tenant_id: tenant,
+      url: `https://example.com/${type}`,
+      events: [type],
+      tenant_id: tenant,
     });
     const id = textOf(webhook.body["id"]);
     const event = await admin.post("/v1/events", { event_type: type, data: { n: 1 }, tenant_id: tenant });
@@ -143,8 +145,13 @@ suite("what a session of the portal may call", () => {
   test("every route takes the role and the capability that are written down for it, and no other", () => {
     const dashboard = { sessions: {}, version: "", files: async () => new Map() };
     const options = {
-      services: {}, cursorKey: new Uint8Array(32), profiles: [], sourceTypes: [], dashboard,
-      callRates: {}, limits: { payloadBytesMax: 1, connectionsMax: 1 },
+      services: {},
+      cursorKey: new Uint8Array(32),
+      profiles: [],
+      sourceTypes: [],
+      dashboard,
+      callRates: {},
+      limits: { payloadBytesMax: 1, connectionsMax: 1 },
     };
     const routes = createRoutes(options as unknown as ApiOptions, {} as OpenStreams);
     const actual = routes.map(
@@ -236,14 +243,17 @@ suite("what a session of the portal may call", () => {
       );
     }
     for (const expected of [
-      "endpoints:read", "endpoints:write", "endpoints:delete", "endpoints:recover",
+      "endpoints:read",
+      "endpoints:write",
+      "endpoints:delete",
+      "endpoints:recover",
       "secrets:read",
-        "secrets:rotate",
-        "deliveries:read",
-        "deliveries:retry",
-        "payloads:read",
-        "test:send",
-        "notifications:write",
+      "secrets:rotate",
+      "deliveries:read",
+      "deliveries:retry",
+      "payloads:read",
+      "test:send",
+      "notifications:write",
     ])
       assert.ok(seen.has(expected), `no route takes ${expected}`);
   });

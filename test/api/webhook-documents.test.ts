@@ -186,8 +186,10 @@ test("definitions are schemas of the document, and what is written out has a tit
   const names = Object.keys(schemas).filter((name) => name.startsWith("order.created"));
   assert.deepEqual(names.toSorted(), [
     "order.created-content",
-    "order.created-content-a_b_c", "order.created-content-id",
-    "order.created-standard", "order.created-standard-thin",
+    "order.created-content-a_b_c",
+    "order.created-content-id",
+    "order.created-standard",
+    "order.created-standard-thin",
   ]);
   assert.ok(!JSON.stringify(schemas).includes('"$defs"'));
   const titles = Object.values(schemas).map((schema) => (schema as { readonly title?: string }).title);

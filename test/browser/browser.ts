@@ -30,7 +30,8 @@ const disabledFeatures = [
   "AimEnabled",
   "PreconnectToSearch",
   "SpareRendererForSitePerProcess",
-  "WebUIOmniboxPopup", "WebUIOmniboxAimPopup",
+  "WebUIOmniboxPopup",
+  "WebUIOmniboxAimPopup",
 ];
 
 /** Ends a test that will never pass: pages of a busy machine take longer than the half minute that Playwright gives them. */

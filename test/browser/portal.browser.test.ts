@@ -292,8 +292,18 @@ suite("the portal", () => {
 
   test("any of twelve accents can be read, on the ground and on a button, in both schemes", async () => {
     for (const accent of [
-      "#ffdd00", "#ff0066", "#101010", "#fafafa", "#00cc88", "#7a3cff",
-      "#0b63ce", "#808080", "#ff0000", "#00ffff", "#8b4513", "#336600",
+      "#ffdd00",
+      "#ff0066",
+      "#101010",
+      "#fafafa",
+      "#00cc88",
+      "#7a3cff",
+      "#0b63ce",
+      "#808080",
+      "#ff0000",
+      "#00ffff",
+      "#8b4513",
+      "#336600",
     ]) {
       const product_name = "Ein sehr langer Produktname GmbH & Co. KG";
       const page = await visit({ theme: { accent, product_name } });

@@ -382,7 +382,10 @@ function chartedHour() {
   const start = Date.UTC(2026, 10, 23, 4);
   const at = (minutes: number) => new Date(start + minutes * 60_000).toISOString();
   const point = (minutes: number, ...[accepted, transient, terminal]: readonly number[]) => ({
-    at: at(minutes), accepted, transient, terminal,
+    at: at(minutes),
+    accepted,
+    transient,
+    terminal,
     attempts: (accepted ?? 0) + (transient ?? 0) + (terminal ?? 0),
   });
   const points = [

@@ -65,8 +65,18 @@ async function refusedForms(admin: Client): Promise<void> {
 /** Queries, and what only code beside the fields knows. Bounds of fields: bounds.test.ts. */
 async function refusedBounds(admin: Client): Promise<void> {
   const queries = [
-    "limit=0", "limit=251", "limit=x", "cursor=x", "nonsense=1", "limit=1&limit=2", "tenant_id=unknown",
-    "status=nope", "since=yesterday", "until=2026-13-01", "webhook_id=x", "q=",
+    "limit=0",
+    "limit=251",
+    "limit=x",
+    "cursor=x",
+    "nonsense=1",
+    "limit=1&limit=2",
+    "tenant_id=unknown",
+    "status=nope",
+    "since=yesterday",
+    "until=2026-13-01",
+    "webhook_id=x",
+    "q=",
   ];
   for (const list of [
     "events",

@@ -46,12 +46,21 @@ export async function channelFor(
 ): Promise<NotificationChannel> {
   const channel: NotificationChannel = {
     id: `channel-${tenantId ?? "operator"}`,
-      tenantId,
-      kind: "email",
-      name: "Ada",
-      address: "ada@example.com",
-    webhookId: null, sealedKey: null, topics: ["alert"], frequency: "immediate", timeZone: "UTC",
-    webhookIds: null, quietHours: null, language: "en", enabled: true, createdAt: 0, updatedAt: 0,
+    tenantId,
+    kind: "email",
+    name: "Ada",
+    address: "ada@example.com",
+    webhookId: null,
+    sealedKey: null,
+    topics: ["alert"],
+    frequency: "immediate",
+    timeZone: "UTC",
+    webhookIds: null,
+    quietHours: null,
+    language: "en",
+    enabled: true,
+    createdAt: 0,
+    updatedAt: 0,
   };
   const { notifications } = world.store;
   await notifications?.saveChannels({ tenantId, channels: [channel] });

@@ -87,7 +87,10 @@ test("WDS-209 Redis that is gone is critical until it is back", async (t) => {
   await eventually("Redis to be back", { ask: async () => sharedState.isAvailable, holds: isTrue });
   await calm(world, 6);
   assert.equal(await stateOf(world, "shared-state-away"), "resolved");
-  assert.deepEqual(await subjectsTold(world), ["Alert: Redis is unavailable", "Resolved: Redis is unavailable"]);
+  assert.deepEqual(await subjectsTold(world), [
+    "Alert: Redis is unavailable",
+    "Resolved: Redis is unavailable",
+  ]);
 });
 
 test("WDS-212 RabbitMQ that could not be reached three times is critical until it is back", async (t) => {
@@ -126,7 +129,9 @@ test("WDS-212 RabbitMQ that could not be reached three times is critical until i
 /** A scheduler over a database, by a clock of the test's. */
 async function openScene(t: TestContext, url: string) {
   const store: Store = await openPostgresStore({
-    url, now: Date.now(), masterKeyIds: { current: "test", previous: [] },
+    url,
+    now: Date.now(),
+    masterKeyIds: { current: "test", previous: [] },
   });
   const { alerts, notifications } = store;
   assert.ok(alerts !== undefined && notifications !== undefined);
@@ -137,9 +142,16 @@ async function openScene(t: TestContext, url: string) {
     void lines.push(`${level} ${JSON.stringify(fields)} ${message}`);
   const nextId = () => `00000000-0000-7000-8000-${String(++ids).padStart(12, "0")}`;
   const watch = new AlertWatch({
-    store: alerts, clock, nextId, leaderships: null, events: null,
+    store: alerts,
+    clock,
+    nextId,
+    leaderships: null,
+    events: null,
     sources: {
-      store, queue: null, sharedState: null, tenants: { all: () => [] },
+      store,
+      queue: null,
+      sharedState: null,
+      tenants: { all: () => [] },
       access: {
         webhooks() {
           looks += 1;
@@ -159,7 +171,9 @@ async function openScene(t: TestContext, url: string) {
     await store.close();
   });
   return {
-    clock, store, lines,
+    clock,
+    store,
+    lines,
     looks: () => looks,
     alerts: async () => (await alerts.current(0)).map(({ state }) => state),
     told: () => subjectsTold({ store }),

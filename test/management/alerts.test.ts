@@ -98,7 +98,8 @@ suite("alerts", () => {
     const circuitBreaker = { enabled: false };
     const below = await world.createWebhook({ circuitBreaker, events: ["below.*"] });
     const above = await world.createWebhook({
-      circuitBreaker, events: ["above.*"],
+      circuitBreaker,
+      events: ["above.*"],
       url: "https://example.com/above",
     });
     const publish = async (eventType: string, count: number) => {
@@ -195,7 +196,8 @@ suite("alerts", () => {
       fails
         ? {
             observation: { kind: "failure", category: "dns", requestSent: false },
-            fields: noResponseFields, errorMessage: "no such name",
+            fields: noResponseFields,
+            errorMessage: "no such name",
           }
         : {},
     );
@@ -211,7 +213,8 @@ suite("alerts", () => {
     await calm(world, 12);
     assert.equal(await stateOf(world, "dns-failing"), "resolved");
     assert.deepEqual(await subjectsTold(world, "default"), [
-      "Alert: A name cannot be resolved", "Resolved: A name cannot be resolved",
+      "Alert: A name cannot be resolved",
+      "Resolved: A name cannot be resolved",
     ]);
   });
 
@@ -284,8 +287,7 @@ suite("alerts", () => {
     );
     const input = { metric: "attempts", threshold: 1 } as const;
     await alerts.putRule(other, { tenantId: null, name: "mine", input });
-    const names = async (scope: typeof own) =>
-      (await alerts.rules(scope, null)).map(({ name }) => name);
+    const names = async (scope: typeof own) => (await alerts.rules(scope, null)).map(({ name }) => name);
     assert.ok((await names(other)).includes("mine") && !(await names(own)).includes("mine"));
     assert.ok(!(await names(own)).includes("queue-away"), "the installation is the operator's");
   });

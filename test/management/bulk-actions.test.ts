@@ -324,7 +324,9 @@ suite("bulk actions", () => {
     );
     await world.restart();
     const resumed = await world.services.deadLetters.change(admin, {
-      id, status: "running", requestsPerSecond: 100,
+      id,
+      status: "running",
+      requestsPerSecond: 100,
     });
     const done = await ended(world, resumed);
     assert.deepEqual([done.queued, done.total, done.skipped], [12, 12, {}]);

@@ -22,7 +22,9 @@ interface Scene {
 }
 
 const owner: ChannelInput = {
-  kind: "email", address: "ada@example.com", timeZone: "Europe/Berlin",
+  kind: "email",
+  address: "ada@example.com",
+  timeZone: "Europe/Berlin",
   topics: ["first_problem", "failing", "disabled"],
 };
 const minuteMs = 60_000;
@@ -32,7 +34,9 @@ async function openScene(t: TestContext, channels: readonly ChannelInput[] = [ow
   const world = await openWorld(t, { schedules: false });
   const server = await startMailServer(t);
   const scene: Scene = {
-    world, server, told: tellingBy(world, server.url),
+    world,
+    server,
+    told: tellingBy(world, server.url),
     async look() {
       await scene.told.ladder.round();
       await scene.told.sender.round();
@@ -63,7 +67,8 @@ function tellingBy(world: World, url: string): NotificationServices {
   const from = "Webhooks <webhooks@example.org>";
   const mailer = createSmtpMailer({ url, from, requiresTls: false });
   return world.notifications({
-    mailer, publicUrl: "https://hooks.example.org",
+    mailer,
+    publicUrl: "https://hooks.example.org",
     linkTemplate: "https://app.example.org/webhooks/{webhook_id}",
   });
 }
@@ -159,7 +164,10 @@ suite("owners of failing webhooks", () => {
         circuit: null,
       };
       await deliveries.commit({
-        publishes: [], requeues: [], retries: [], settlements: [],
+        publishes: [],
+        requeues: [],
+        retries: [],
+        settlements: [],
         webhookStates: [{ ...state, health }],
       });
       await scene.look();
@@ -331,7 +339,9 @@ suite("mail", () => {
 suite("strangers", () => {
   const addresses = (count: number, host = "example.com"): readonly ChannelInput[] =>
     Array.from({ length: count }, (_, index) => ({
-      kind: "email" as const, address: `stranger${index}@${host}`, topics: ["paused"] as const,
+      kind: "email" as const,
+      address: `stranger${index}@${host}`,
+      topics: ["paused"] as const,
     }));
   const confirmSubject = "Confirm that you want messages about webhooks";
 
@@ -354,10 +364,17 @@ suite("strangers", () => {
       });
     await told.desk.enqueue([
       {
-        key: "alert:late", tenantId: null, topic: "alert", group: "alert:late",
+        key: "alert:late",
+        tenantId: null,
+        topic: "alert",
+        group: "alert:late",
         content: () => ({
-          subject: "Deliveries are late", text: "x", facts: [], severity: "critical",
-          link: null, resolves: false,
+          subject: "Deliveries are late",
+          text: "x",
+          facts: [],
+          severity: "critical",
+          link: null,
+          resolves: false,
         }),
       },
     ]);
@@ -382,7 +399,8 @@ suite("strangers", () => {
 
     for (const from of [20, 40])
       await told.notifications.put(admin, {
-        owner: "default", channels: addresses(from + 20).slice(from),
+        owner: "default",
+        channels: addresses(from + 20).slice(from),
       });
     await assert.rejects(
       told.notifications.put(admin, { owner: "default", channels: addresses(80).slice(60) }),
@@ -402,10 +420,7 @@ suite("strangers", () => {
     await told.notifications.decide(token, false);
     server.forget();
     const refused = { code: "conflict", message: /Only the reader can resubscribe/ };
-    await assert.rejects(
-      told.notifications.test(admin, "default", first?.channel.id ?? ""),
-      refused,
-    );
+    await assert.rejects(told.notifications.test(admin, "default", first?.channel.id ?? ""), refused);
     await put([]);
     const [again] = await put([{ ...owner, address: "Ada@EXAMPLE.com", topics: ["paused"] }]);
     const id = again?.channel.id ?? "";
@@ -452,7 +467,8 @@ suite("strangers", () => {
     const idOf = async (tenant: string, address: string): Promise<string> => {
       await world.services.tenants.put(admin, { id: tenant, input: {} });
       const [saved] = await told.notifications.put(admin, {
-        owner: tenant, channels: [{ kind: "email", address } as const],
+        owner: tenant,
+        channels: [{ kind: "email", address } as const],
       });
       return saved?.channel.id ?? "";
     };
@@ -471,10 +487,14 @@ suite("strangers", () => {
 
 suite("chat", () => {
   const slack: ChannelInput = {
-    kind: "slack", url: "https://hooks.slack.example.com/slack/secret", topics: ["circuit", "paused"],
+    kind: "slack",
+    url: "https://hooks.slack.example.com/slack/secret",
+    topics: ["circuit", "paused"],
   };
   const pager: ChannelInput = {
-    kind: "pagerduty", integrationKey: "R0UT1NGK3Y", topics: ["circuit"],
+    kind: "pagerduty",
+    integrationKey: "R0UT1NGK3Y",
+    topics: ["circuit"],
   };
 
   test("WDS-146 WDS-148 owner and operator hear of a circuit, along the path of every delivery", async (t) => {
@@ -581,7 +601,8 @@ suite("chat", () => {
       },
     } as unknown as string;
     const told = world.notifications({
-      mailer, publicUrl: "https://hooks.example.org",
+      mailer,
+      publicUrl: "https://hooks.example.org",
       overrides: { de: { "footer.why": footer } },
     });
     const channels: ChannelInput[] = [
@@ -705,6 +726,8 @@ suite("chat", () => {
 });
 
 const everything = {
-  owner: undefined, channelId: null, state: null,
+  owner: undefined,
+  channelId: null,
+  state: null,
   page: { limit: 50, before: null, offset: 0 },
 } as const;

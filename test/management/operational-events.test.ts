@@ -173,7 +173,9 @@ test("no webhook hears of itself, and two that hear of each other do not feed ea
   const world = await openListeningWorld(t);
   const { webhooks } = world.services;
   const second = await world.createWebhook({
-    url: "https://example.com/second", events: ["posthorn.*"], profile: "standard",
+    url: "https://example.com/second",
+    events: ["posthorn.*"],
+    profile: "standard",
   });
   await world.until(() => toldTo(world, "/operator").length === 1);
   world.requests.splice(0);

@@ -122,7 +122,8 @@ test("all events of one request share one budget for checking schemas, and the n
   const { eventTypes } = world.services;
   const costly = { items: { allOf: Array.from({ length: 10 }, () => ({ items: { type: "integer" } })) } };
   await eventTypes.put(admin, {
-    tenantId: null, name: "order.created",
+    tenantId: null,
+    name: "order.created",
     schema: { type: "object", properties: costly },
   });
   const data = { items: Array.from({ length: 20_000 }, (_, index) => index % 10) };

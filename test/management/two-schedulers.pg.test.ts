@@ -22,7 +22,8 @@ interface Server {
 async function openServer(t: TestContext, mailUrl: string): Promise<Server> {
   const masterKeyIds = { current: "test", previous: [] };
   const world = await openWorld(t, {
-    keys, schedules: true,
+    keys,
+    schedules: true,
     openStore: (now) => openPostgresStore({ url: database.url, now, masterKeyIds }),
   });
   const mailer = createSmtpMailer({

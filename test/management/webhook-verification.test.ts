@@ -428,7 +428,9 @@ test("TS16-81 an incident is logged, announced to who asked for it, and bounded"
   assert.deepEqual(
     { ...event.data, reported_at: "" },
     {
-      webhook_id: webhook.id, tenant_id: "default", url: "https://example.com/receiver",
+      webhook_id: webhook.id,
+      tenant_id: "default",
+      url: "https://example.com/receiver",
       kind: "bad_signature",
       detail: "forged, says the receiver",
       message_id: "m-1",

@@ -511,7 +511,10 @@ test("TS16-49 TS16-113 a subscriber chooses how much data comes: all of it, or w
     ["/thin", "standard-thin"],
   ] as const)
     await world.createWebhook({
-      url: `https://example.com${path}`, events: ["order.*"], profile: "standard", payloadFormat,
+      url: `https://example.com${path}`,
+      events: ["order.*"],
+      profile: "standard",
+      payloadFormat,
     });
   const data = { id: 7, customer_id: "c1", lines: [{ sku: "a" }], total: 19.9 };
   await world.publish({ data });

@@ -156,7 +156,10 @@ export async function openWorld(
     const gauges = new ProcessGauges({ engine, store, delivers: true });
     const rounds: (() => void)[] = [];
     const sampler = new GaugeSampler({
-      store: store.statistics ?? noStatistics, random, log: telemetry.log, read: () => gauges.read(),
+      store: store.statistics ?? noStatistics,
+      random,
+      log: telemetry.log,
+      read: () => gauges.read(),
       clock: { ...clock, schedule: (_, run) => noted(rounds, run) },
     });
     sampler.start();

@@ -28,7 +28,12 @@ suite("the first application", () => {
   before(async () => {
     port = await freePort();
     server = await openPosthorn({
-      dataDir: join(place, "data"), dev: true, listen: true, port: 0, logLevel: "error", adminKey,
+      dataDir: join(place, "data"),
+      dev: true,
+      listen: true,
+      port: 0,
+      logLevel: "error",
+      adminKey,
     });
     const modules = join(place, "node_modules");
     for (const name of ["client", "receiver"])
@@ -69,7 +74,8 @@ suite("the first application", () => {
     }
     const [key, webhook] = answers;
     return {
-      ...process.env, POSTHORN_URL: server.url ?? "",
+      ...process.env,
+      POSTHORN_URL: server.url ?? "",
       PUBLISH_KEY: /^key +(phk_\S+)$/m.exec(key ?? "")?.[1],
       WEBHOOK_SECRET: /^secret +(whsec_\S+)$/m.exec(webhook ?? "")?.[1],
     };

@@ -19,8 +19,11 @@ import { eventually } from "../scenarios/eventually.ts";
 import { root } from "./built-package.ts";
 
 const clonedFiles = [
-  "package.json", "package-lock.json", ".npmrc",
-  "scripts/with-runtime.mjs", "scripts/running-packages.mjs",
+  "package.json",
+  "package-lock.json",
+  ".npmrc",
+  "scripts/with-runtime.mjs",
+  "scripts/running-packages.mjs",
 ];
 
 /** Two packages are there when it has been called; it ends when the file `npm-may-end` is there. */

@@ -25,7 +25,9 @@ export async function startMailServer(t: TestContext, options: SMTPServerOptions
   const mails: ReceivedMail[] = [];
   const refused = new Set<string>();
   const server = new SMTPServer({
-    authOptional: true, disabledCommands: ["STARTTLS"], logger: false,
+    authOptional: true,
+    disabledCommands: ["STARTTLS"],
+    logger: false,
     onRcptTo({ address }, _session, done) {
       done(refused.has(address) ? Object.assign(new Error("no such user"), { responseCode: 550 }) : null);
     },

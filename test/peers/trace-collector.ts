@@ -87,7 +87,10 @@ function spansIn({ resourceSpans = [] }: OtlpRequest): readonly CollectedSpan[] 
   return resourceSpans.flatMap(({ resource, scopeSpans = [] }) =>
     scopeSpans.flatMap(({ spans = [] }) =>
       spans.map((span) => ({
-        name: span.name, kind: span.kind, traceId: span.traceId, spanId: span.spanId,
+        name: span.name,
+        kind: span.kind,
+        traceId: span.traceId,
+        spanId: span.spanId,
         parentSpanId: span.parentSpanId,
         startMs: millisecondsOf(span.startTimeUnixNano),
         endMs: millisecondsOf(span.endTimeUnixNano),

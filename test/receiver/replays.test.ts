@@ -37,8 +37,17 @@ test("EDS-11.5-1 other spellings of a path that routers take for the same are th
   const { seen, send } = endpointWith({ verifier: standardWebhooks({ keys: secret }) });
   const headers = { ...standardHeaders(nowSeconds), "idempotency-key": undefined };
   const urls = [
-    "/hooks/in", "/hooks/in/", "/HOOKS/In", "//hooks//in", "/hooks/./in", "/hooks/%69n", "/hooks/in?x=1",
-    "http://other.example/hooks/in", "/hooks/%49N", "/a/../hooks/in", "/hooks/in#x",
+    "/hooks/in",
+    "/hooks/in/",
+    "/HOOKS/In",
+    "//hooks//in",
+    "/hooks/./in",
+    "/hooks/%69n",
+    "/hooks/in?x=1",
+    "http://other.example/hooks/in",
+    "/hooks/%49N",
+    "/a/../hooks/in",
+    "/hooks/in#x",
   ];
   for (const url of urls) assert.equal((await send({ url, body, headers })).status, 204, url);
   assert.equal(seen.runs, 1);

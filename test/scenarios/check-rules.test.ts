@@ -36,8 +36,15 @@ suite("the rules of posthorn check", () => {
     const stateAt = async (href: string): Promise<string | undefined> => {
       const url = new URL(href);
       const receiver = {
-        url, profile: standard, secret, scheme: null, bearerToken: null, eventType: "a.b",
-        keyId, origin, promptMs: 10_000,
+        url,
+        profile: standard,
+        secret,
+        scheme: null,
+        bearerToken: null,
+        eventType: "a.b",
+        keyId,
+        origin,
+        promptMs: 10_000,
       };
       const never = () => assert.fail("the URL is judged without a request");
       const bench: Bench = {

@@ -11,7 +11,10 @@ import { post } from "./gateway/scene.ts";
 
 suite("bounds of the gateway", () => {
   const scene = new GatewayScene({
-    gatewayInFlight: 2, gatewaySourceInFlight: 1, sourcesPerTenant: 8, inboundPort: 0,
+    gatewayInFlight: 2,
+    gatewaySourceInFlight: 1,
+    sourcesPerTenant: 8,
+    inboundPort: 0,
   });
   before(() => scene.start());
   after(() => scene.stop());

@@ -171,7 +171,8 @@ suite("filters that are tried", () => {
     const nobody = "0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c";
     for (const target of [{ request_id: nobody }, { source_id: nobody }])
       assertProblem(await scene.admin.post("/v1/filters/evaluate", { filter: {}, ...target }), {
-        status: 404, code: "not_found",
+        status: 404,
+        code: "not_found",
       });
   });
 
@@ -187,7 +188,8 @@ suite("filters that are tried", () => {
     assert.equal((await keyed("read", "stranger")).status, 404);
     const foreign = scene.admin.withKey(await scene.admin.keyFor("manage", "stranger"));
     assertProblem(await foreign.post("/v1/filters/evaluate", { filter: {}, source_id: id }), {
-      status: 404, code: "not_found",
+      status: 404,
+      code: "not_found",
     });
   });
 });

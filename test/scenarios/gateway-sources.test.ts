@@ -204,10 +204,12 @@ suite("settings of sources", () => {
 
   test("a stream tells of what comes in, to those who may see it, and of nobody else's", async () => {
     const own = await openStream(scene.admin, {
-      key: await scene.admin.keyFor("read", "default"), query: "topics=requests",
+      key: await scene.admin.keyFor("read", "default"),
+      query: "topics=requests",
     });
     const stranger = await openStream(scene.admin, {
-      key: await scene.admin.keyFor("read", "gateway-stranger"), query: "topics=requests,deliveries",
+      key: await scene.admin.keyFor("read", "gateway-stranger"),
+      query: "topics=requests,deliveries",
     });
     const { id, url, send } = await scene.source();
     const isMine = ({ data }: StreamedEvent): boolean => JSON.stringify(data).includes(id);
@@ -305,9 +307,7 @@ test("CEW-4.2.2-2 the sender is told by POST with the rate that it gets, and onl
     ["POST", "https://events.example.com", "/consent?id=7", ["WebHook-Allowed-Rate", "20"]],
   );
   for (const callback of ["http://events.example.com/", "https://user@events.example.com/", ""])
-    await assert.rejects(
-      giveConsent({ transport, urlRules, calls }, "t", asking(callback), consent),
-    );
+    await assert.rejects(giveConsent({ transport, urlRules, calls }, "t", asking(callback), consent));
   assert.equal(sent.length, 1);
   // A tenant cannot have such requests sent without end.
   await giveConsent({ transport, urlRules, calls }, "t", message, consent);

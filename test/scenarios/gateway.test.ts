@@ -189,7 +189,9 @@ suite("the gateway", () => {
   test("EDS-9.7-6 without an acknowledgement of the description nothing is stored and forwarded", async () => {
     const none = { type: "none" };
     const refused = await admin.post("/v1/sources", {
-      name: "x", verification: none, mode: "store_and_forward",
+      name: "x",
+      verification: none,
+      mode: "store_and_forward",
     });
     assertProblem(refused, { status: 422, code: "acknowledgement_required" });
     const made = await admin.post("/v1/sources", { name: "x", verification: none });
@@ -311,9 +313,9 @@ suite("the gateway", () => {
     const front = await sourceOf("pass_through", {}, []);
     const webhook = await admin.post("/v1/webhooks", {
       url: `${running.url}${end.path}`,
-        events: ["relayed"],
-        profile: "event-delivery",
-        bearer_token: "t",
+      events: ["relayed"],
+      profile: "event-delivery",
+      bearer_token: "t",
     });
     const ends = { source_id: front.id, webhook_id: textOf(webhook.body["id"]) };
     const refused = await admin.post("/v1/connections", ends);

@@ -36,7 +36,10 @@ const order = {
   },
 };
 const data = {
-  order_id: "4711", status: "paid", coupon: null, address: { city: "Wien" },
+  order_id: "4711",
+  status: "paid",
+  coupon: null,
+  address: { city: "Wien" },
   items: [{ sku: "a", parts: [{ sku: "b" }] }],
 };
 
@@ -49,7 +52,12 @@ suite("types for other languages, made of the OpenAPI document", () => {
   before(async () => {
     const receiver = await startReceiver();
     const posthorn = await openPosthorn({
-      dataDir: join(place, "data"), dev: true, listen: true, port: 0, logLevel: "error", adminKey,
+      dataDir: join(place, "data"),
+      dev: true,
+      listen: true,
+      port: 0,
+      logLevel: "error",
+      adminKey,
     });
     try {
       await posthorn.eventTypes.put({ name: "order.completed", description: "Paid.", schema: order });
@@ -128,7 +136,8 @@ class Use {
 async function generated(document: string, target: Partial<Options>): Promise<ReadonlyMap<string, string>> {
   const schema = new JSONSchemaInput(undefined);
   await schema.addSource({
-    name: "Webhooks", schema: document,
+    name: "Webhooks",
+    schema: document,
     uris: ["/openapi.json#/components/schemas/"],
   });
   const inputData = new InputData();

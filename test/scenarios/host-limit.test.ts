@@ -70,7 +70,11 @@ test("a delivery that waits for a place at its host waits for capacity, and gets
   const page = { limit: 10, before: null, offset: 0 };
   const about = { tenantId: "other", webhookId: second.id, eventId: null };
   const { rows } = await world.store.history.listDeliveries({
-    ...about, states: null, from: null, to: null, page,
+    ...about,
+    states: null,
+    from: null,
+    to: null,
+    page,
   });
   const view = world.engine.explain(rows[0] ?? assert.fail("no delivery"));
   assert.deepEqual([view.status, view.waitingFor, view.waitingUntil], ["pending", "capacity", null]);

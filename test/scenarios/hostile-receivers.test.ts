@@ -143,7 +143,9 @@ async function meetHostility(options: WorldOptions): Promise<void> {
     const peer = await startHostileReceiver({ behave: hostility.behave });
     peers.push(peer);
     const retry = {
-      schedule: null, ageMsMax: null, timeoutGrowthFactor: null,
+      schedule: null,
+      ageMsMax: null,
+      timeoutGrowthFactor: null,
       timeoutMs: timeoutOf(hostility),
     };
     const webhook = await world.addWebhook({ url: `${peer.origin}/hook`, events: [`bad.n${index}`], retry });

@@ -166,10 +166,7 @@ suite("programs of docs/languages", () => {
     );
     assert.deepEqual(
       programs.filter(({ isExecuted }) => isExecuted).map(({ name }) => name),
-      [
-        "Publish.java", "Verify.java", "publish.mjs", "verify.mjs", "receive.mjs",
-        "publish.py", "verify.py",
-      ],
+      ["Publish.java", "Verify.java", "publish.mjs", "verify.mjs", "receive.mjs", "publish.py", "verify.py"],
     );
   });
 

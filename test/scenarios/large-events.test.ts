@@ -90,11 +90,13 @@ test("what a process left that died after the first transaction is written by up
       priority: "normal",
     } as const),
     idempotencyKey: null,
-      fingerprint: null,
-      createdAt: now,
-      contentType: "application/json",
-      raw: true,
-    body: Buffer.from("{}"), trace: null, relayed: null,
+    fingerprint: null,
+    createdAt: now,
+    contentType: "application/json",
+    raw: true,
+    body: Buffer.from("{}"),
+    trace: null,
+    relayed: null,
   };
   const nothing = { requeues: [], retries: [], settlements: [], webhookStates: [] };
   const publishes = [{ event, deliveries: [], later, dedupUntil: null }];

@@ -12,7 +12,9 @@ const rounds = 12;
 /** No attempt waits long, and none is the last one. */
 const retry = {
   schedule: { kind: "list", delaysMs: new Array<number>(50).fill(1), jitter: { from: 1, to: 1 } },
-  ageMsMax: null, timeoutMs: 30_000, timeoutGrowthFactor: null,
+  ageMsMax: null,
+  timeoutMs: 30_000,
+  timeoutGrowthFactor: null,
 } as const;
 
 type End = "accepted" | "short" | "unknown";
@@ -36,7 +38,9 @@ for (const [story, ends] of Object.entries(stories))
         await world.addWebhook({
           url: `http://127.0.0.1:9/${index}`,
           events: [`n${index}.made`],
-          retry, ordering, circuitBreaker: { enabled: false },
+          retry,
+          ordering,
+          circuitBreaker: { enabled: false },
         });
       for (let round = 0; round < rounds; round += 1) {
         await publish(world, clock, round);

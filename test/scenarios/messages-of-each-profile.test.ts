@@ -329,7 +329,11 @@ describe("x-webhook", () => {
   test("WDS-172 an event without a key of its publisher gets a UUID", async () => {
     const tenantId = `t${receiver.port}`;
     await world.addWebhook({
-      url: receiver.url(), events: ["*"], tenantId, profile: "x-webhook", schemes: null,
+      url: receiver.url(),
+      events: ["*"],
+      tenantId,
+      profile: "x-webhook",
+      schemes: null,
     });
     const eventId = await world.publish(tenantId, { eventType, data });
     const [request] = await receiver.waitForRequests(1);

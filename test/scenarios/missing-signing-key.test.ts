@@ -27,10 +27,16 @@ async function openScene(t: TestContext): Promise<Scene> {
     rmSync(dataDir, { recursive: true, force: true });
   });
   return {
-    dataDir, receiver,
+    dataDir,
+    receiver,
     open: async () => {
       const posthorn = await openPosthorn({
-        dataDir, dev: true, listen: true, port: 0, logLevel: "error", adminKey,
+        dataDir,
+        dev: true,
+        listen: true,
+        port: 0,
+        logLevel: "error",
+        adminKey,
       });
       t.after(() => posthorn.close());
       return posthorn;
@@ -62,7 +68,9 @@ for (const { scheme, owner } of [
     const { dataDir, receiver, open } = await openScene(t);
     const before = await open();
     const { view } = await before.webhooks.create({
-      url: receiver.url("/signed"), events: ["order.*"], schemes: [scheme],
+      url: receiver.url("/signed"),
+      events: ["order.*"],
+      schemes: [scheme],
     });
     const { id } = view.webhook;
     await before.webhooks.create({ url: receiver.url("/other"), events: ["shop.*"] });

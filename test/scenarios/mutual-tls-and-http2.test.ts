@@ -21,7 +21,10 @@ async function startMutualReceiver(t: TestContext): Promise<{ readonly url: stri
   const seen: Seen[] = [];
   const server = createSecureServer({
     ...validPair,
-    ca: testAuthority, requestCert: true, rejectUnauthorized: false, allowHTTP1: true,
+    ca: testAuthority,
+    requestCert: true,
+    rejectUnauthorized: false,
+    allowHTTP1: true,
   });
   server.on("request", (request: Http2ServerRequest, response: Http2ServerResponse) => {
     const socket = (request.stream?.session?.socket ?? request.socket) as TLSSocket;

@@ -6,7 +6,9 @@ import { eventually } from "./eventually.ts";
 
 const soon = {
   schedule: { kind: "list", delaysMs: [3_600_000], jitter: { from: 1, to: 1 } },
-  ageMsMax: null, timeoutMs: null, timeoutGrowthFactor: null,
+  ageMsMax: null,
+  timeoutMs: null,
+  timeoutGrowthFactor: null,
 } as const;
 
 test("EDS-9.2.3-3 a 401 leads to one fresh token and one further request at once, then the profile decides", async (t) => {
@@ -20,7 +22,8 @@ test("EDS-9.2.3-3 a 401 leads to one fresh token and one further request at once
     if (request.path === "/token") {
       issued.push(`token-${issued.length + 1}`);
       return {
-        status: 200, headers: { "Content-Type": "application/json" },
+        status: 200,
+        headers: { "Content-Type": "application/json" },
         body: JSON.stringify({ access_token: issued.at(-1), token_type: "Bearer", expires_in: 3600 }),
       };
     }
@@ -28,13 +31,21 @@ test("EDS-9.2.3-3 a 401 leads to one fresh token and one further request at once
     return { status: good.has(token) ? 204 : 401 };
   });
   const oauth2 = {
-    tokenUrl: receiver.url("/token"), clientId: "client", scope: null, audience: null,
+    tokenUrl: receiver.url("/token"),
+    clientId: "client",
+    scope: null,
+    audience: null,
     authentication: "basic",
   } as const;
   await world.addWebhook(
     {
-      url: receiver.url("/hook"), events: ["order.created"], retry: soon, oauth2,
-      profile: "event-delivery", schemes: ["rfc9421-hmac-sha256"], payloadFormat: null,
+      url: receiver.url("/hook"),
+      events: ["order.created"],
+      retry: soon,
+      oauth2,
+      profile: "event-delivery",
+      schemes: ["rfc9421-hmac-sha256"],
+      payloadFormat: null,
     },
     { oauth2_client_secret: "secret" },
   );

@@ -51,7 +51,13 @@ function breakable(): Transport {
 const page = { limit: 200, before: null, offset: 0 };
 const deliveriesOf = (tenantId: string) =>
   world.store.history.listDeliveries({
-    tenantId, eventId: null, webhookId: null, states: null, from: null, to: null, page,
+    tenantId,
+    eventId: null,
+    webhookId: null,
+    states: null,
+    from: null,
+    to: null,
+    page,
   });
 
 test("text with half of a surrogate pair is refused when it is published, and names its field", async () => {
@@ -125,14 +131,23 @@ test("a message that is passed on while its sender waits is charged to nobody wh
   const { id } = await world.addWebhook({ url: receiver.url("/passed"), events: ["order.*"], tenantId });
   const forward = () =>
     world.engine.gateway.forward({
-      webhookId: id, tenantId, eventType: "order.paid", contentType: "application/json",
-      body: Buffer.from("{}"), source: "shop", timeoutMs: 5_000, retries: false,
+      webhookId: id,
+      tenantId,
+      eventType: "order.paid",
+      contentType: "application/json",
+      body: Buffer.from("{}"),
+      source: "shop",
+      timeoutMs: 5_000,
+      retries: false,
       relayed: { key: null, webhookId: null, path: null, headers: [] },
       judge: () => ({ keeps: null }),
     });
   const unsent: TransportResult = {
     observation: { kind: "failure", category: "network", requestSent: false },
-    responseSample: null, fields: noResponseFields, errorMessage: "not sent", durationMs: 0,
+    responseSample: null,
+    fields: noResponseFields,
+    errorMessage: "not sent",
+    durationMs: 0,
   };
   const faults = [
     { fault: new TypeError("a bug"), why: "internal_compose_failed" },

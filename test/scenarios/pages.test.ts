@@ -58,7 +58,12 @@ suite("blocks of the pages", () => {
   before(async () => {
     receiver = await startReceiver();
     server = await openPosthorn({
-      dataDir: join(place, "data"), dev: true, listen: true, port: 0, logLevel: "error", adminKey,
+      dataDir: join(place, "data"),
+      dev: true,
+      listen: true,
+      port: 0,
+      logLevel: "error",
+      adminKey,
     });
     // What commands write is written there.
     process.chdir(place);
@@ -127,8 +132,12 @@ suite("blocks of the pages", () => {
 
   async function type(block: PageBlock): Promise<void> {
     const env = {
-      POSTHORN_URL: server.url ?? "", POSTHORN_KEY: adminKey, POSTHORN_API_KEY: adminKey,
-      KEY: adminKey, ADMIN_KEY: adminKey, ...exportedUntil(block),
+      POSTHORN_URL: server.url ?? "",
+      POSTHORN_KEY: adminKey,
+      POSTHORN_API_KEY: adminKey,
+      KEY: adminKey,
+      ADMIN_KEY: adminKey,
+      ...exportedUntil(block),
     };
     for (const command of commandsOf(withTrueNames(block.code))) {
       const [, args = null] =

@@ -23,7 +23,10 @@ const rows: Readonly<Record<string, Row>> = {
   "calls again where nothing was changed": { answers: [unchanged, unchanged, {}], status: 200, sent: 3 },
   "leaves alone what may have been done": { answers: [unknown, {}], status: 503, sent: 1 },
   "calls again under the same key": {
-    answers: [unknown, outstanding, {}], headers: { "idempotency-key": '"k"' }, status: 200, sent: 3,
+    answers: [unknown, outstanding, {}],
+    headers: { "idempotency-key": '"k"' },
+    status: 200,
+    sent: 3,
   },
   "takes a refusal for an answer": { answers: [problem(422, {}), {}], status: 422, sent: 1 },
 };

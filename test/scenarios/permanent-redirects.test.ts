@@ -104,7 +104,9 @@ test("C-9 without the owner's agreement a 308 changes nothing", async () => {
 
 test("C-9 a 308 to another host hands nothing over, and the owner is told where it pointed", async () => {
   await scene.world.addWebhook({
-    url: scene.receiver.url("/told"), events: ["posthorn.*"], tenantId: scene.tenantId,
+    url: scene.receiver.url("/told"),
+    events: ["posthorn.*"],
+    tenantId: scene.tenantId,
   });
   const webhook = await redirected({}, { status: 308, location: elsewhere.url("/take") });
   await scene.receiver.waitUntil(
@@ -148,7 +150,10 @@ test("C-9 a 308 to another port does not move a webhook whose access tokens were
   const neighbour = await startReceiver();
   t.after(() => neighbour.close());
   const oauth2 = {
-    tokenUrl: issuer.url("/token"), clientId: "posthorn", scope: null, audience: null,
+    tokenUrl: issuer.url("/token"),
+    clientId: "posthorn",
+    scope: null,
+    audience: null,
     authentication: "basic",
   } as const;
   const answer = { status: 308, location: neighbour.url("/new") };

@@ -63,16 +63,23 @@ test("TS16-78 EDS-11.6-2 canaries are found in no output, no answer and no file"
  */
 const writeOnly: Readonly<Record<string, readonly string[]>> = {
   "POST /v1/webhooks": [
-    "/secret", "/bearer_token", "/credential_headers",
-    "/client_certificate/private_key_pem", "/oauth2/client_secret",
+    "/secret",
+    "/bearer_token",
+    "/credential_headers",
+    "/client_certificate/private_key_pem",
+    "/oauth2/client_secret",
   ],
   "PUT /v1/webhooks/{id}": [
-    "/bearer_token", "/credential_headers",
-    "/client_certificate/private_key_pem", "/oauth2/client_secret",
+    "/bearer_token",
+    "/credential_headers",
+    "/client_certificate/private_key_pem",
+    "/oauth2/client_secret",
   ],
   "PATCH /v1/webhooks/{id}": [
-    "/bearer_token", "/credential_headers",
-    "/client_certificate/private_key_pem", "/oauth2/client_secret",
+    "/bearer_token",
+    "/credential_headers",
+    "/client_certificate/private_key_pem",
+    "/oauth2/client_secret",
   ],
   "POST /v1/webhooks/{id}/secret/rotate": ["/secret"],
   "PUT /v1/notification-channels": ["/channels/*/url", "/channels/*/integration_key"],
@@ -166,8 +173,15 @@ test("TS16-78 every write-only field of every route is in no audit row, history,
   assert.ok(webhooks.length > 8, "webhooks that carry channels are among them");
   const texts = [audit];
   for (const read of [
-    "/v1/webhooks?limit=250", "/v1/sources", "/v1/notifications", "/v1/deliveries", "/v1/system",
-    "/v1/notification-channels", "/v1/tenants/default/notifications", "/v1/search?q=canary", "/metrics",
+    "/v1/webhooks?limit=250",
+    "/v1/sources",
+    "/v1/notifications",
+    "/v1/deliveries",
+    "/v1/system",
+    "/v1/notification-channels",
+    "/v1/tenants/default/notifications",
+    "/v1/search?q=canary",
+    "/metrics",
     ...webhooks.flatMap((id) => [`/v1/webhooks/${id}/timeline`, `/v1/webhooks/${id}/revisions`]),
   ])
     texts.push((await api.get(read)).text);
@@ -286,14 +300,17 @@ async function everythingReadable(api: Client, webhook: string): Promise<string[
   );
   const paths = [
     "/v1/webhooks",
-      "/v1/events",
-      "/v1/dlq",
-      "/v1/api-keys",
-      "/v1/tenants",
-      "/v1/event-types",
-      "/v1/profiles",
-      "/v1/system",
-    "/metrics", "/openapi.json", "/docs", "/readyz",
+    "/v1/events",
+    "/v1/dlq",
+    "/v1/api-keys",
+    "/v1/tenants",
+    "/v1/event-types",
+    "/v1/profiles",
+    "/v1/system",
+    "/metrics",
+    "/openapi.json",
+    "/docs",
+    "/readyz",
     ...deliveryIds.map((id) => `/v1/deliveries/${id}`),
     ...(webhook === "" ? [] : ["", "/health", "/deliveries"].map((end) => `/v1/webhooks/${webhook}${end}`)),
   ];

@@ -101,11 +101,11 @@ test("EDS-8-3 EDS-9.8.3-1 TS16-121 WDS-20 a refusal for good is kept for people,
   );
   const letters = await scene.world.store.history.listDeadLetters({
     tenantId: scene.tenantId,
-      webhookIds: [webhook.id],
-      eventTypes: null,
-      categories: null,
-      from: null,
-      to: null,
+    webhookIds: [webhook.id],
+    eventTypes: null,
+    categories: null,
+    from: null,
+    to: null,
     page: { limit: 10, before: null, offset: 0 },
   });
   assert.deepEqual(

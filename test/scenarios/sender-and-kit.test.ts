@@ -63,7 +63,11 @@ function serve(kit: Kit): void {
 
 test("TS16-33 EDS-11.5-3 WDS-176 a captured request runs once: its id is known, and when it is forgotten its time is over", async () => {
   const webhook = await world.addWebhook({
-    url: receiver.url("/hook"), events: ["*"], tenantId, profile: "ts-16a", schemes: ["v1"] as const,
+    url: receiver.url("/hook"),
+    events: ["*"],
+    tenantId,
+    profile: "ts-16a",
+    schemes: ["v1"] as const,
   });
   const verifier = standardWebhooks({ keys: { shop: world.secretOf(webhook.id, "symmetric") } });
   const kit = kitWith({ verifier });
@@ -86,8 +90,12 @@ test("CEW-3-2 the token is taken from the header and from the query", async () =
   for (const bearerTokenIn of ["header", "query"] as const) {
     await world.addWebhook(
       {
-        url: receiver.url(`/${bearerTokenIn}?a=b`), events: [`to.${bearerTokenIn}`], tenantId,
-        profile: "cloudevents", schemes: null, bearerTokenIn,
+        url: receiver.url(`/${bearerTokenIn}?a=b`),
+        events: [`to.${bearerTokenIn}`],
+        tenantId,
+        profile: "cloudevents",
+        schemes: null,
+        bearerTokenIn,
       },
       { bearer: "token-4711" },
     );

@@ -14,7 +14,9 @@ const eventsPerKill = 20;
 /** No attempt waits long, and none is the last one. */
 const retry = {
   schedule: { kind: "list", delaysMs: new Array<number>(50).fill(1), jitter: { from: 1, to: 1 } },
-  ageMsMax: null, timeoutMs: 30_000, timeoutGrowthFactor: null,
+  ageMsMax: null,
+  timeoutMs: 30_000,
+  timeoutGrowthFactor: null,
 } as const;
 
 /** Each event arrives, whatever was killed while it was on its way; the threads are replaced each time. */
@@ -108,8 +110,13 @@ async function explained(
       circuit.phase,
     ]);
     const state = {
-      ...counts, waiting, alive: alive.length, threads, activity: engine.activity(),
-      webhooks, logged: logged.slice(-5),
+      ...counts,
+      waiting,
+      alive: alive.length,
+      threads,
+      activity: engine.activity(),
+      webhooks,
+      logged: logged.slice(-5),
     };
     throw new Error(`it did not go on after a kill: ${JSON.stringify(state)}`, { cause: error });
   }

@@ -26,7 +26,8 @@ suite("statistics of a server", () => {
     oak.receiver.script(({ path }) => ({ status: path === "/fails" ? 503 : 200 }));
     accepting = await oak.addWebhook({ events: ["order.paid", "order.sent"] });
     failing = await oak.addWebhook({
-      url: oak.receiver.url("/fails"), events: ["order.paid"],
+      url: oak.receiver.url("/fails"),
+      events: ["order.paid"],
       // Tests below count its first attempts.
       retry_config: { schedule_ms: [3_600_000] },
     });
@@ -69,8 +70,17 @@ suite("statistics of a server", () => {
     const { duration_ms_p50: p50, duration_ms_p95: _p95, duration_ms_p99: p99, ...counts } = totalsOf(body);
     assert.ok(Number(p50) > 0 && Number(p99) >= Number(p50));
     assert.deepEqual(counts, {
-      attempts: 5, accepted: 3, transient: 2, terminal: 0, unknown: 0,
-      success: 3, exhausted: 0, cancelled: 0, discarded: 0, skipped: 0, failure_rate: 0.4,
+      attempts: 5,
+      accepted: 3,
+      transient: 2,
+      terminal: 0,
+      unknown: 0,
+      success: 3,
+      exhausted: 0,
+      cancelled: 0,
+      discarded: 0,
+      skipped: 0,
+      failure_rate: 0.4,
     });
     assert.equal(body["step_seconds"], 300);
     assert.ok(Date.parse(textOf(body["complete_until"])) <= Date.now());

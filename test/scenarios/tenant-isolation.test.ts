@@ -416,7 +416,10 @@ async function everything(): Promise<string> {
     "/v1/events",
     "/v1/event-types",
     `/v1/webhooks/${ids["webhook"]}/secret`,
-    "/v1/sources", "/v1/connections", "/v1/requests", `/v1/sources/${ids["source"]}/address`,
+    "/v1/sources",
+    "/v1/connections",
+    "/v1/requests",
+    `/v1/sources/${ids["source"]}/address`,
   ])
     parts.push((await owner.get(path)).text.replace(/"last_failure_at":"[^"]+"/, ""));
   parts.push(textOf((await owner.get(`/v1/dlq/batch-operations/${ids["operation"]}`)).body["id"]));

@@ -39,7 +39,10 @@ describe("tracing", () => {
     receiver.script(() => ({ status: answers++ === 0 ? 500 : 200 }));
     await posthorn.tenants.put({ id: tenantId, input: {} });
     const { view } = await posthorn.webhooks.create({
-      url: receiver.url(`/hook?token=t0p`), events: ["*"], tenantId, retry: { scheduleMs: [20, 20] },
+      url: receiver.url(`/hook?token=t0p`),
+      events: ["*"],
+      tenantId,
+      retry: { scheduleMs: [20, 20] },
       ...(given.traceContext !== undefined && { traceContext: given.traceContext }),
     });
     const event = { eventType: "order.created", data: { note: secretOfPayload }, tenantId };

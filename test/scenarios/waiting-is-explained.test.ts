@@ -125,7 +125,9 @@ test("a pause that nobody asked for is named by what caused it", async () => {
     const types = `cause${index}.*`;
     scene.receiver.script(() => answer);
     await scene.addWebhook({
-      profile: "ts-16a", events: [types], circuit_breaker_config: { enabled: false },
+      profile: "ts-16a",
+      events: [types],
+      circuit_breaker_config: { enabled: false },
     });
     await scene.reaches(await scene.publish({ event_type: `cause${index}.first` }), "failed");
     // What a busy machine publishes after the pause gets the same answer, which is the next pause.
@@ -199,7 +201,8 @@ test("in strict order the next one waits for order while the first is retried", 
   let isMended = false;
   receiver.script(() => ({ status: isMended ? 200 : 500 }));
   await scene.addWebhook({
-    ordering_guarantee: "strict", circuit_breaker_config: { enabled: false },
+    ordering_guarantee: "strict",
+    circuit_breaker_config: { enabled: false },
     retry_config: { schedule_ms: Array(45).fill(2_000) },
   });
   const first = await scene.publish({ event_type: "order.first" });

@@ -85,7 +85,8 @@ export class PostgresServer {
     };
     const given = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
     this.#process = new OwnProcess([join(programs(), "postgres"), "-D", this.#folder, ...given], {
-      account: this.#account, cwd: this.#folder,
+      account: this.#account,
+      cwd: this.#folder,
       // Its children notice; after SIGKILL shared memory would stay behind.
       killSignal: "SIGQUIT",
     });
@@ -186,7 +187,8 @@ export class PostgresServer {
   /** Not at once: what it talks to may be served by this process. */
   async #run(program: string, given: readonly string[]): Promise<void> {
     await promisify(execFile)(join(programs(), program), given, {
-      cwd: this.#folder, timeout: startMsMax,
+      cwd: this.#folder,
+      timeout: startMsMax,
       ...this.#account,
     });
   }

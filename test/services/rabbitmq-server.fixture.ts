@@ -57,7 +57,9 @@ export class RabbitmqServer {
   /** Resolves once it accepts connections, which is when its queues can be used. */
   async start(): Promise<void> {
     const process = new OwnProcess([program()], {
-      env: this.#environment(), account: this.#account, cwd: this.#folder,
+      env: this.#environment(),
+      account: this.#account,
+      cwd: this.#folder,
     });
     this.#process = process;
     const isUp = async () => (this.#readNode() === null ? false : accepts(this.port));

@@ -39,7 +39,14 @@ export class RedisServer {
   async start(): Promise<void> {
     const server = new OwnProcess([
       program(),
-      "--port", String(this.port), "--bind", "127.0.0.1", "--dir", this.#folder, "--save", "",
+      "--port",
+      String(this.port),
+      "--bind",
+      "127.0.0.1",
+      "--dir",
+      this.#folder,
+      "--save",
+      "",
       ...this.#settings,
     ]);
     this.#process = server;

@@ -30,8 +30,16 @@ export class SmallDisk {
     const folder = ownFolder("small-disk", null);
     const script = 'mount -t tmpfs -o "size=$2" tmpfs "$1" && echo "mounted by $$" && exec sleep 100000';
     const holder = new OwnProcess([
-      "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh",
-      folder, String(bytes),
+      "unshare",
+      "--user",
+      "--map-root-user",
+      "--mount",
+      "sh",
+      "-c",
+      script,
+      "sh",
+      folder,
+      String(bytes),
     ]);
     const mounted = /mounted by (\d+)/;
     try {

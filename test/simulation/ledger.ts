@@ -175,7 +175,11 @@ export class Ledger {
     const { delivery, event, lease } = row;
     const { id, lane, priority, origin, state, createdAt, dueAt } = delivery;
     const entry: LedgerDelivery = {
-      id, event, lane, priority, origin,
+      id,
+      event,
+      lane,
+      priority,
+      origin,
       progress: {
         state,
         attemptCount: 0,

@@ -228,7 +228,10 @@ function newDelivery(
       : ({ state: "skipped", reason: `webhook_${status}` } as const);
   return {
     ...fate,
-    id: engine.nextId(), priority: old.priority, dueAt: now, createdAt: now,
+    id: engine.nextId(),
+    priority: old.priority,
+    dueAt: now,
+    createdAt: now,
     ...engine.placeOf(webhook, old.event.eventType),
     origin: "replay" as const,
     replayOf: old.id,

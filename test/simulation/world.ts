@@ -81,11 +81,16 @@ export class World {
     const fail = this.#fail.bind(this);
     this.recorded = new RecordedTelemetry(trace);
     this.#invariants = new Invariants({
-      ledger: this.#ledger, flights: this.#flights, time, fail,
+      ledger: this.#ledger,
+      flights: this.#flights,
+      time,
+      fail,
       limits: this.scenario.limits,
     });
     this.store = new CrashStore({
-      ledger: this.#ledger, time, trace,
+      ledger: this.#ledger,
+      time,
+      trace,
       inner: () => disk.store(),
       random: this.#random.fork("store"),
       faults: this.scenario.faults,
@@ -97,7 +102,8 @@ export class World {
     });
     const interference = this.#random.fork("interference");
     this.receiver = new HostileReceiver({
-      time, trace,
+      time,
+      trace,
       random: this.#random.fork("receiver"),
       sent: (sent) => {
         if (interference.chance(endUnderWayChance)) this.#endUnderWay();
@@ -106,7 +112,10 @@ export class World {
       answered: (flight, answer) => this.#invariants.requestAnswered(flight, answer),
     });
     this.#workload = new Workload({
-      ledger: this.#ledger, invariants: this.#invariants, trace, fail,
+      ledger: this.#ledger,
+      invariants: this.#invariants,
+      trace,
+      fail,
       random: this.#random.fork("workload"),
       tenants: this.scenario.tenants,
       now: () => time.now(),

@@ -22,9 +22,19 @@ export function deliveryCells(deliveries: readonly Delivery[]): readonly (readon
     titles,
     ...deliveries.map((row) =>
       [
-        row.id, row.event_id, row.event_type, row.webhook_id, row.tenant_id,
-        row.status, row.reason, row.attempt_count, row.last_http_status_code, row.failure_category,
-        row.created_at, row.last_attempt_at, row.completed_at,
+        row.id,
+        row.event_id,
+        row.event_type,
+        row.webhook_id,
+        row.tenant_id,
+        row.status,
+        row.reason,
+        row.attempt_count,
+        row.last_http_status_code,
+        row.failure_category,
+        row.created_at,
+        row.last_attempt_at,
+        row.completed_at,
       ].map((value) => (value === null ? "" : String(value))),
     ),
   ];

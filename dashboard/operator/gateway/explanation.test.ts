@@ -9,8 +9,14 @@ const request = { outcome: "rejected", status: 401, scheme: null, event_id: null
 suite("explanations of gateway requests", () => {
   test("every rejection cause of the kit and the gateway has its own sentence and a remedy", () => {
     const own = [
-      "source_inactive", "method_not_allowed", "payload_too_large", "empty_body", "loop",
-      "idempotency_key_malformed", "rate_limited", "no_handshake",
+      "source_inactive",
+      "method_not_allowed",
+      "payload_too_large",
+      "empty_body",
+      "loop",
+      "idempotency_key_malformed",
+      "rate_limited",
+      "no_handshake",
     ];
     const all = [...rejectionCauses, ...own].map((cause) =>
       explanationOf({ ...request, rejection_cause: cause }),

@@ -84,7 +84,9 @@ function problemsOf({ sourceId, webhookId, url }: Ends): readonly FormProblem[] 
 async function makeWebhook({ sourceId, url }: Pick<Ends, "sourceId" | "url">): Promise<Webhook> {
   const { value: source } = await callApi<Source>({ path: `v1/sources/${sourceId}` });
   const body = {
-    url: url.trim(), events: [relayedType], description: `From ${source.name}`,
+    url: url.trim(),
+    events: [relayedType],
+    description: `From ${source.name}`,
     ...(session.value?.tenant_id === null && { tenant_id: source.tenant_id }),
   };
   return (await callApi<Webhook>({ method: "POST", path: "v1/webhooks", body })).value;

@@ -8,7 +8,9 @@ import { conditionInWords, countInWords, verdictInWords } from "./trial-words.ts
 function wordsOf(filter: object): readonly string[] {
   const trace: TraceStep[] = [];
   const message: PartlyKnownMessage = {
-    body: { n: 7 }, query: notKept, path: "/a",
+    body: { n: 7 },
+    query: notKept,
+    path: "/a",
     headers: { "x-event": "issues", "authorization": masked },
   };
   compileFilter(filter).examine(message, trace);
@@ -20,8 +22,12 @@ suite("texts of filter trials", () => {
     const operators = ["$eq", "$neq", "$gt", "$gte", "$lt", "$lte", "$startsWith", "$endsWith"];
     const rules = [
       ...operators.map((operator) => ({ path: { [operator]: "/b" } })),
-      { path: { $in: ["/b"] } }, { path: { $nin: ["/b"] } }, { path: { $exist: true } },
-      { path: { $exist: false } }, { $not: { path: "/x" } }, { $or: [{ path: "/x" }] },
+      { path: { $in: ["/b"] } },
+      { path: { $nin: ["/b"] } },
+      { path: { $exist: true } },
+      { path: { $exist: false } },
+      { $not: { path: "/x" } },
+      { $or: [{ path: "/x" }] },
     ];
     const words = rules.map((rule) => wordsOf(rule).at(-1) ?? "");
     assert.equal(new Set(words).size, words.length);

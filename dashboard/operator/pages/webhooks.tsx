@@ -97,7 +97,8 @@ export function WebhooksPage() {
   };
   const query = {
     include: ["stats", "backlog"],
-    sort, q: params.get("q"),
+    sort,
+    q: params.get("q"),
     ...Object.fromEntries(filterNames.map((name) => [name, params.getAll(name)])),
   };
   const isNarrowed = ["q", ...filterNames].some((name) => params.has(name));

@@ -28,7 +28,10 @@ export function AddressField(props: {
     const ask = async () => {
       const body = { url: value };
       const { value: found } = await callApi<Judgement>({
-        method: "POST", path: "v1/webhooks/check-url", body, signal: ended.signal,
+        method: "POST",
+        path: "v1/webhooks/check-url",
+        body,
+        signal: ended.signal,
       });
       judgement.value = found;
     };

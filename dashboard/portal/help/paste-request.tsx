@@ -21,8 +21,10 @@ export function PasteRequest() {
   const findings = useSignal<readonly Finding[] | null>(null);
   const check = async () => {
     const pasted = {
-      headers: headers.value, body: body.value,
-      secret: secret.value, computed: computed.value,
+      headers: headers.value,
+      body: body.value,
+      secret: secret.value,
+      computed: computed.value,
     };
     findings.value = await checkRequest(pasted, { mac: browserMac, now: Date.now() });
     const failed = findings.value.find(({ state }) => state === "failed");

@@ -67,8 +67,13 @@ function blankChannel(
   kind: string,
 ): Omit<ChannelSettings, "webhook_ids"> & Pick<Channel, "kind" | "address"> {
   return {
-    kind, address: "", name: "", enabled: true,
-    topics: ["first_problem", "failing", "disabled"], frequency: "immediate", quiet_hours: null,
+    kind,
+    address: "",
+    name: "",
+    enabled: true,
+    topics: ["first_problem", "failing", "disabled"],
+    frequency: "immediate",
+    quiet_hours: null,
     time_zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
     language: spoken() === "de" ? "de" : "en",
   };
@@ -86,9 +91,13 @@ export function draftInput(draft: ChannelDraft, isEnabled: boolean): object {
     ...(draft.id !== null && { id: draft.id }),
     kind: draft.kind.value,
     ...(target !== "" && { [targetField(draft.kind.value)]: target }),
-    name: draft.name.value, topics: draft.topics.value, frequency: draft.frequency.value,
+    name: draft.name.value,
+    topics: draft.topics.value,
+    frequency: draft.frequency.value,
     webhook_ids: draft.webhookIds.value,
-    time_zone: draft.timeZone.value, quiet_hours: draft.quietHours.value,
-    language: draft.language.value, enabled: isEnabled,
+    time_zone: draft.timeZone.value,
+    quiet_hours: draft.quietHours.value,
+    language: draft.language.value,
+    enabled: isEnabled,
   };
 }

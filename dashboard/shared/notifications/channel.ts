@@ -72,7 +72,16 @@ export function keptInput(channel: Channel): object {
     enabled,
   } = channel;
   return {
-    id, kind, name, topics: told, webhook_ids, frequency, time_zone, quiet_hours, language, enabled,
+    id,
+    kind,
+    name,
+    topics: told,
+    webhook_ids,
+    frequency,
+    time_zone,
+    quiet_hours,
+    language,
+    enabled,
     ...(kind === "email" && { address }),
   };
 }

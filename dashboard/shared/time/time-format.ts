@@ -31,7 +31,9 @@ export function duration(ms: number): string {
 const timeOfDay = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" } as const;
 const today = new Intl.DateTimeFormat(undefined, timeOfDay);
 const otherDay = new Intl.DateTimeFormat(undefined, {
-  year: "numeric", month: "short", day: "numeric",
+  year: "numeric",
+  month: "short",
+  day: "numeric",
   ...timeOfDay,
 });
 const inFull = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });

@@ -26,7 +26,12 @@ export interface DigestKeyHolder {
 const context = "posthorn digest key";
 
 /** Opens the digest key, or creates it on the first start. */
-export async function loadDigestKey(holder: DigestKeyHolder, ring: KeyRing, random: Random, /** Whether secrets are stored; their digests were computed with this key. */ hasSecrets: () => Promise<boolean>): Promise<Uint8Array> {
+export async function loadDigestKey(
+  holder: DigestKeyHolder,
+  ring: KeyRing,
+  random: Random,
+  /** Whether secrets are stored; their digests were computed with this key. */ hasSecrets: () => Promise<boolean>,
+): Promise<Uint8Array> {
   const seal = (plaintext: Uint8Array) => ring.seal(plaintext, context);
   let stored = await holder.read();
   if (stored === null) {

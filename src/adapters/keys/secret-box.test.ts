@@ -69,15 +69,18 @@ test("after a change of the master key old ciphertexts open and the digest is th
   const ring = createKeyRing({ current: keyB, previous: [keyA], random });
   assert.equal(ring.isCurrent(ciphertext), false);
   assert.equal(ring.isCurrent(after.seal("", "w")), true);
-  assert.throws(() =>
-    before.open({ ciphertext: after.seal("s", "w"), context: "w" }),
-  );
+  assert.throws(() => before.open({ ciphertext: after.seal("s", "w"), context: "w" }));
 });
 
 test("the digest key survives a change of the master key, and a wrong master key is named at start", async (t) => {
   const path = join(folderOf(t), "digest.key");
   const load = (current: Uint8Array, ...previous: readonly Uint8Array[]) =>
-    loadDigestKey(createDigestKeyFile(path), createKeyRing({ current, previous, random }), random, async () => false);
+    loadDigestKey(
+      createDigestKeyFile(path),
+      createKeyRing({ current, previous, random }),
+      random,
+      async () => false,
+    );
   const first = Buffer.from(await load(keyA));
   assert.deepEqual(Buffer.from(await load(keyA)), first);
   assert.ok(!readFileSync(path, "utf8").includes(first.toString("base64")));
@@ -96,7 +99,12 @@ test("the digest key survives a change of the master key, and a wrong master key
 test("a missing digest key is created again only if no secret depends on it", async (t) => {
   const path = join(folderOf(t), "digest.key");
   const load = (stored: boolean) =>
-    loadDigestKey(createDigestKeyFile(path), createKeyRing({ current: keyA, previous: [], random }), random, async () => stored);
+    loadDigestKey(
+      createDigestKeyFile(path),
+      createKeyRing({ current: keyA, previous: [], random }),
+      random,
+      async () => stored,
+    );
   await assert.rejects(load(true), (error: unknown) => {
     return error instanceof KeyFileError && /digest\.key is missing, .*restore it/.test(error.message);
   });

@@ -52,8 +52,7 @@ export function createKeyRing(input: {
     [...input.previous.map(deriveKey), current].map((key) => [key.id.toString("hex"), key]),
   );
   return {
-    seal: (plaintext, context) =>
-      sealWith(current, plaintext, context, input.random.bytes(nonceBytes)),
+    seal: (plaintext, context) => sealWith(current, plaintext, context, input.random.bytes(nonceBytes)),
     open(ciphertext, context) {
       const key = known.get(keyIdOf(ciphertext));
       if (key === undefined)
@@ -100,7 +99,9 @@ function hkdf(masterKey: Uint8Array, purpose: string, bytes: number): Buffer {
 
 function sealWith(
   { id, key }: DerivedKey,
-  plaintext: Uint8Array, context: string, nonce: Uint8Array,
+  plaintext: Uint8Array,
+  context: string,
+  nonce: Uint8Array,
 ): Uint8Array {
   const header = Buffer.concat([Buffer.of(layoutVersion), id, nonce]);
   const cipher = createCipheriv("aes-256-gcm", key, nonce);
@@ -109,10 +110,7 @@ function sealWith(
   return Uint8Array.from(Buffer.concat([header, body, cipher.getAuthTag()]));
 }
 
-function openWith(
-  { key }: DerivedKey,
-  ciphertext: Uint8Array, context: string,
-): Uint8Array {
+function openWith({ key }: DerivedKey, ciphertext: Uint8Array, context: string): Uint8Array {
   const bytes = Buffer.from(ciphertext);
   const header = bytes.subarray(0, headerBytes);
   const nonce = header.subarray(1 + keyIdBytes);

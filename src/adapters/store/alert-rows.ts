@@ -27,10 +27,7 @@ export function toAlertMute([document]: AlertDocumentRow): AlertMute {
 }
 
 /** The alert, if this tenant may see it. */
-export function visibleAlert(
-  row: AlertDocumentRow | undefined,
-  tenantId: string | null,
-): AlertRecord | null {
+export function visibleAlert(row: AlertDocumentRow | undefined, tenantId: string | null): AlertRecord | null {
   const alert = row === undefined ? null : toAlert(row);
   return alert === null || (tenantId !== null && alert.tenantId !== tenantId) ? null : alert;
 }

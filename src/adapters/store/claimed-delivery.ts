@@ -81,7 +81,9 @@ export function claimedSql(timestamp: string, names: string = "tenant.word, webh
 /** `first` is the position of the first of these columns. */
 export function toClaimedDelivery(
   row: readonly unknown[],
-  first: number, lease: Lease, text: (ref: number) => string,
+  first: number,
+  lease: Lease,
+  text: (ref: number) => string,
 ): ClaimedDelivery {
   return {
     lease,

@@ -96,7 +96,8 @@ const lastId = "g";
 /** Ids contain the time, so the last id shows how far the search came. */
 export function requestPage(
   rows: readonly ReceivedRequest[],
-  next: string | null, isCutShort: boolean,
+  next: string | null,
+  isCutShort: boolean,
 ): SearchPage<ReceivedRequest, RequestPlace> {
   if (next === null) return { rows, next, searchedTo: null, isCutShort };
   return { rows, next: { id: next }, searchedTo: uuidV7TimeMs(next), isCutShort };

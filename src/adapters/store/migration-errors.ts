@@ -5,9 +5,7 @@ export class SchemaTooNewError extends Error {
   readonly known: number;
 
   constructor(found: number, known: number) {
-    super(
-      `the database has schema ${found}, this version supports up to ${known}: upgrade Posthorn`,
-    );
+    super(`the database has schema ${found}, this version supports up to ${known}: upgrade Posthorn`);
     this.found = found;
     this.known = known;
   }
@@ -18,8 +16,6 @@ export class MigrationMismatchError extends Error {
   override readonly name = "MigrationMismatchError";
 
   constructor(number: number, name: string) {
-    super(
-      `migration ${number} (${name}) differs from the one that created this database`,
-    );
+    super(`migration ${number} (${name}) differs from the one that created this database`);
   }
 }

@@ -10,10 +10,7 @@ export function readOperation([, document, revision]: OperationRow): BatchOperat
 }
 
 /** The operation, if it belongs to this tenant or the caller sees all tenants. */
-export function toOperation(
-  row: OperationRow | undefined,
-  tenantId: string | null,
-): BatchOperation | null {
+export function toOperation(row: OperationRow | undefined, tenantId: string | null): BatchOperation | null {
   if (row === undefined || (tenantId !== null && tenantId !== row[0])) return null;
   return readOperation(row);
 }

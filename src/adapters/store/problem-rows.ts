@@ -92,7 +92,8 @@ export const problemRowsAtOnce = 2_000;
 /** `last` is the lowest position examined; null when none is left. */
 export function problemPage(
   found: readonly ProblemRow[],
-  limit: number, last: number | null,
+  limit: number,
+  last: number | null,
 ): SearchPage<StoredProblem> {
   const rows = found.slice(0, limit).map(toProblem);
   const isFull = found.length > limit;
@@ -155,7 +156,8 @@ export interface ProblemChanges {
 /** Applies a batch to the stored problems: first recoveries, then failures. */
 export function appliedProblems(
   batch: Pick<ProblemBatch, "recovering" | "resolved" | "at">,
-  facts: readonly ProblemFact[], known: KnownProblems,
+  facts: readonly ProblemFact[],
+  known: KnownProblems,
 ): ProblemChanges {
   const before = new Map<string, DeliveryProblem>(known.rows.map((row) => [row.id, row]));
   const after = new Map<string, DeliveryProblem>();

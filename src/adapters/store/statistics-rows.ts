@@ -36,8 +36,7 @@ export function leftInJournal(entries: readonly JournalEntry[]): readonly LeftBu
   for (const { number, facts, written = null } of entries) {
     const all = unpackFacts(facts);
     const counted = written === null ? all : written.flatMap((at) => all[at] ?? []);
-    for (const fact of counted)
-      for (const bucket of bucketsOf(fact)) noteFact(left, bucket, number, fact);
+    for (const fact of counted) for (const bucket of bucketsOf(fact)) noteFact(left, bucket, number, fact);
   }
   return [...left.values()];
 }
@@ -49,7 +48,9 @@ export interface LeftBucket {
 
 function noteFact(
   left: Map<string, LeftBucket>,
-  bucket: StoredBucket, number: number, fact: Fact<number>,
+  bucket: StoredBucket,
+  number: number,
+  fact: Fact<number>,
 ): void {
   const name = `${bucket.kind} ${bucket.start} ${bucket.tenant} ${bucket.subject}`;
   const known = left.get(name);
@@ -132,7 +133,8 @@ export const rollUps: readonly { readonly step: StatisticsStep; readonly from: S
 
 /** The next bucket to roll up; null until it is over. `doneUntil` is null before the first roll-up. */
 export function nextRollUp(
-  step: StatisticsStep, from: StatisticsStep,
+  step: StatisticsStep,
+  from: StatisticsStep,
   facts: {
     readonly doneUntil: number | null;
     /** The start of the oldest smaller bucket. */

@@ -22,7 +22,8 @@ interface WebhookChange {
 /** The webhook to store, with its revision, and the history entry of the change. */
 export function webhookChange(
   given: Webhook,
-  /** Null for a new webhook. */ document: string | null, keys: readonly StoredKey[],
+  /** Null for a new webhook. */ document: string | null,
+  keys: readonly StoredKey[],
   { secrets, audit, events }: SavedBeside,
 ): WebhookChange {
   const before = document === null ? null : webhookFromDocument(parseLossless(document));

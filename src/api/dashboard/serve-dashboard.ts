@@ -36,10 +36,7 @@ export function serveDashboard(app: FastifyInstance, { dashboard, log, basePath 
       .catch((error: unknown) => {
         if (error instanceof NotFoundError) return send(reply, renderProblem(error, basePath));
         log.error({ error: messageOf(error) }, "the dashboard is unavailable");
-        return send(
-          reply,
-          unavailablePage("The dashboard is unavailable", messageOf(error)),
-        );
+        return send(reply, unavailablePage("The dashboard is unavailable", messageOf(error)));
       });
   });
 }

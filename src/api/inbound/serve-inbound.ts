@@ -159,7 +159,8 @@ function withBody(
   inbound: Inbound,
   raw: IncomingMessage,
   head: InboundHead,
-  bytesMax: number, memory: BodyMemory,
+  bytesMax: number,
+  memory: BodyMemory,
 ): Promise<InboundAnswer> {
   if (bodyless.has(head.method)) {
     dropBody(raw);

@@ -48,7 +48,8 @@ export function deliveryJson(view: DeliveryView): Record<string, unknown> {
 /** Includes the parts that `include` requests. */
 export function listedDeliveryJson(
   row: ListedDelivery,
-  include: readonly string[], scope: Scope,
+  include: readonly string[],
+  scope: Scope,
 ): Record<string, unknown> {
   const { delivery, webhook } = row;
   const { lastAttempt: last } = delivery;
@@ -71,7 +72,8 @@ export function listedDeliveryJson(
 
 export function deliveryWithAttemptsJson(
   view: DeliveryView,
-  attempts: readonly AttemptRecord[], scope: Scope,
+  attempts: readonly AttemptRecord[],
+  scope: Scope,
 ): Record<string, unknown> {
   return {
     ...deliveryJson(view),
@@ -79,9 +81,7 @@ export function deliveryWithAttemptsJson(
     gates: view.gates.map((gate) => gateJson(gate, scope)),
     receiver_state_unknown: attempts.at(-1)?.receiverStateUnknown ?? false,
     waits: [...attempts.flatMap(({ notes }) => notes?.waits ?? []), ...view.waits].map(waitJson),
-    attempts: attempts.map((attempt) =>
-      attemptJson(attempt, view.delivery, attempts.at(-1), scope),
-    ),
+    attempts: attempts.map((attempt) => attemptJson(attempt, view.delivery, attempts.at(-1), scope)),
     retries: view.delivery.retries.map((retry) => retryJson(retry, scope)),
   };
 }
@@ -117,7 +117,12 @@ const causesOfCustomers: Readonly<Record<string, string>> = {
 };
 
 /** An attempt as in WDS-67 to 80. */
-function attemptJson(attempt: AttemptRecord, delivery: StoredDelivery, last: AttemptRecord | undefined, scope: Scope): Record<string, unknown> {
+function attemptJson(
+  attempt: AttemptRecord,
+  delivery: StoredDelivery,
+  last: AttemptRecord | undefined,
+  scope: Scope,
+): Record<string, unknown> {
   const failedStatus = attempt === last && delivery.progress.state === "exhausted" ? "exhausted" : "failed";
   return {
     id: attempt.id,

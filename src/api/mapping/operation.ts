@@ -23,7 +23,9 @@ export function operationJson(operation: BatchOperation): Json {
     rate_per_second: operation.ratePerSecond,
     total: operation.total,
     total_is_exact: operation.isTotalExact,
-    done, queued, skipped,
+    done,
+    queued,
+    skipped,
     delivered: outcome?.delivered ?? null,
     failed: failed + (outcome?.failed ?? 0),
     waiting: outcome?.waiting ?? null,
@@ -70,7 +72,8 @@ function filterJson(selection: OperationSelection): Json {
   const named = Object.entries(others).map(([name, value]) => [nameOf(name), value]);
   return withoutNulls({
     ...(Object.fromEntries(named) as Json),
-    status: statuses, waiting_for: waitingFor,
+    status: statuses,
+    waiting_for: waitingFor,
     http_status:
       httpStatuses === null
         ? null

@@ -43,7 +43,10 @@ export function gaugesJson({ stepSeconds, from, to, points, now }: GaugesView): 
   return {
     now: {
       at: formatInstant(now.at),
-      waiting: high + normal + low, waiting_high: high, waiting_normal: normal, waiting_low: low,
+      waiting: high + normal + low,
+      waiting_high: high,
+      waiting_normal: normal,
+      waiting_low: low,
       dead_letters: [...now.deadLetters.values()].reduce((sum, count) => sum + count, 0),
     },
     step_seconds: stepSeconds,

@@ -165,7 +165,8 @@ function noSession(): UnauthenticatedError {
 
 function sessionAnswer(
   { session, principal }: OpenSession,
-  options: SessionRoutesOptions, headers: Call["headers"],
+  options: SessionRoutesOptions,
+  headers: Call["headers"],
 ): Answer {
   const { sessions, dev, dashboard } = options;
   const body: SessionView = {

@@ -61,20 +61,24 @@ function operatorRoutes(options: ApiOptions): readonly Route[] {
   };
   return [
     defineRoute({
-      method: "GET", path: "/v1/notification-channels", operationId: "listNotificationChannels",
+      method: "GET",
+      path: "/v1/notification-channels",
+      operationId: "listNotificationChannels",
       tag: "Notifications",
-        summary: "List the operator's notification channels",
-        access: "admin",
-        errors: [],
+      summary: "List the operator's notification channels",
+      access: "admin",
+      errors: [],
       answers: { 200: { description: "All channels.", schema: channelListSchema } },
       handle: async (call) => ({ status: 200, body: await list(call) }),
     }),
     defineRoute({
-      method: "PUT", path: "/v1/notification-channels", operationId: "putNotificationChannels",
+      method: "PUT",
+      path: "/v1/notification-channels",
+      operationId: "putNotificationChannels",
       tag: "Notifications",
-        summary: "Set the operator's notification channels",
-        access: "admin",
-        errors: [],
+      summary: "Set the operator's notification channels",
+      access: "admin",
+      errors: [],
       description: `${about} The operator's channels receive notifications about all tenants.`,
       body: channelSetInputSchema,
       answers: { 200: { description: "The updated channels.", schema: channelListSchema } },
@@ -87,12 +91,16 @@ function operatorRoutes(options: ApiOptions): readonly Route[] {
       },
     }),
     defineRoute({
-      method: "POST", path: "/v1/notification-channels/{id}/test",
-      operationId: "testNotificationChannel", tag: "Notifications", access: "admin",
+      method: "POST",
+      path: "/v1/notification-channels/{id}/test",
+      operationId: "testNotificationChannel",
+      tag: "Notifications",
+      access: "admin",
       summary: "Test a channel of the operator",
       description:
         "Sent at once. An address that the mail server refused is tried again; one that unsubscribed is not.",
-      params: closed({ id: channelId }), errors: ["not_found", "conflict"] as const,
+      params: closed({ id: channelId }),
+      errors: ["not_found", "conflict"] as const,
       answers: { 202: { description: "The test is queued.", schema: channelTestSchema } },
       audit: { action: "notification_channel.test", target: "notification_channel" },
       handle: async ({ scope, params: { id } }) =>
@@ -112,22 +120,28 @@ function tenantRoutes(options: ApiOptions): readonly Route[] {
   };
   return [
     defineRoute({
-      method: "GET", path: "/v1/tenants/{id}/notifications", operationId: "listTenantNotifications",
+      method: "GET",
+      path: "/v1/tenants/{id}/notifications",
+      operationId: "listTenantNotifications",
       tag: "Notifications",
-        summary: "List a tenant's notification channels",
-        access: "manage",
-        capability,
-      params: tenantParams, errors: ["not_found"] as const,
+      summary: "List a tenant's notification channels",
+      access: "manage",
+      capability,
+      params: tenantParams,
+      errors: ["not_found"] as const,
       answers: { 200: { description: "All channels.", schema: channelListSchema } },
       handle: async (call) => ({ status: 200, body: channelsOnly(await list(call)) }),
     }),
     defineRoute({
-      method: "PUT", path: "/v1/tenants/{id}/notifications", operationId: "putTenantNotifications",
+      method: "PUT",
+      path: "/v1/tenants/{id}/notifications",
+      operationId: "putTenantNotifications",
       tag: "Notifications",
-        summary: "Set a tenant's notification channels",
-        access: "manage",
-        capability,
-      params: tenantParams, errors: ["not_found", "rate_limited", "limit_reached"] as const,
+      summary: "Set a tenant's notification channels",
+      access: "manage",
+      capability,
+      params: tenantParams,
+      errors: ["not_found", "rate_limited", "limit_reached"] as const,
       description: `${about} An email address that is new to the tenant receives only a confirmation request until its reader confirms it.`,
       body: channelSetInputSchema,
       answers: { 200: { description: "The updated channels.", schema: channelListSchema } },
@@ -140,8 +154,12 @@ function tenantRoutes(options: ApiOptions): readonly Route[] {
       },
     }),
     defineRoute({
-      method: "POST", path: "/v1/tenants/{id}/notifications/{channel_id}/test",
-      operationId: "testTenantNotification", tag: "Notifications", access: "manage", capability,
+      method: "POST",
+      path: "/v1/tenants/{id}/notifications/{channel_id}/test",
+      operationId: "testTenantNotification",
+      tag: "Notifications",
+      access: "manage",
+      capability,
       isTest: true,
       summary: "Test a channel of a tenant",
       description:
@@ -159,21 +177,26 @@ function tenantRoutes(options: ApiOptions): readonly Route[] {
 
 function rotateRoute(options: ApiOptions): Route {
   return defineRoute({
-    method: "POST", path: "/v1/tenants/{id}/notifications/{channel_id}/secret/rotate",
-    operationId: "rotateTenantNotificationSecret", tag: "Notifications", access: "manage", capability,
+    method: "POST",
+    path: "/v1/tenants/{id}/notifications/{channel_id}/secret/rotate",
+    operationId: "rotateTenantNotificationSecret",
+    tag: "Notifications",
+    access: "manage",
+    capability,
     summary: "Rotate the signing secret of a channel",
     description:
       "For channels of the kind `webhook`. The secret of a new channel is shown only in the response that created it.",
     params: closed({ id: tenantId, channel_id: channelId }),
-      body: rotateInputSchema,
-      bodyOptional: true,
+    body: rotateInputSchema,
+    bodyOptional: true,
     answers: {
       200: { description: "The new secret, and the old one while both are valid.", schema: secretSchema },
     },
     errors: ["not_found", "rotation_in_progress", "secret_in_use"],
     answerIsSecret: true,
     audit: {
-      action: "notification_channel.rotate_secret", target: "notification_channel",
+      action: "notification_channel.rotate_secret",
+      target: "notification_channel",
       idFrom: "channel_id",
     },
     handle: async ({ scope, params: { id: owner, channel_id: id }, body }) => {
@@ -186,8 +209,12 @@ function rotateRoute(options: ApiOptions): Route {
 
 function sentRoute(options: ApiOptions, pager: Pager): Route {
   return defineRoute({
-    method: "GET", path: "/v1/notifications", operationId: "listNotifications",
-    tag: "Notifications", summary: "List sent and pending notifications", access: "manage",
+    method: "GET",
+    path: "/v1/notifications",
+    operationId: "listNotifications",
+    tag: "Notifications",
+    summary: "List sent and pending notifications",
+    access: "manage",
     capability,
     description: "Newest first. Kept for 30 days.",
     query: notificationQuerySchema,
@@ -212,7 +239,9 @@ function sentRoute(options: ApiOptions, pager: Pager): Route {
  */
 function readerRoutes(options: ApiOptions): readonly Route[] {
   const described = {
-    tag: "Notifications" as const, access: "public" as const, errors: ["not_found"] as const,
+    tag: "Notifications" as const,
+    access: "public" as const,
+    errors: ["not_found"] as const,
     params: closed({ token: Type.String({ minLength: 1, maxLength: 200 }) }),
   };
   const html = (description: string) => ({ 200: { description, contentType: "text/html" } });
@@ -230,7 +259,10 @@ function readerRoutes(options: ApiOptions): readonly Route[] {
   const stopPath = "/notifications/unsubscribe/{token}";
   return [
     defineRoute({
-      ...described, method: "GET", path: confirmPath, operationId: "showConfirmation",
+      ...described,
+      method: "GET",
+      path: confirmPath,
+      operationId: "showConfirmation",
       summary: "Show the subscription page of an address",
       answers: html("A page with a button."),
       handle: async ({ params: { token } }) =>
@@ -238,10 +270,10 @@ function readerRoutes(options: ApiOptions): readonly Route[] {
     }),
     defineRoute({
       ...described,
-        method: "POST",
-        path: confirmPath,
-        operationId: "confirmAddress",
-        bodyIgnored: true,
+      method: "POST",
+      path: confirmPath,
+      operationId: "confirmAddress",
+      bodyIgnored: true,
       summary: "Confirm or resubscribe an address",
       answers: html("The address is subscribed."),
       audit: { none: "readers subscribe their own address; the channel shows since when" },
@@ -249,7 +281,10 @@ function readerRoutes(options: ApiOptions): readonly Route[] {
         readerPage(await decide(token, true), "confirm.title", "confirm.done"),
     }),
     defineRoute({
-      ...described, method: "GET", path: stopPath, operationId: "showUnsubscribe",
+      ...described,
+      method: "GET",
+      path: stopPath,
+      operationId: "showUnsubscribe",
       summary: "Show the unsubscribe page of an address",
       answers: html("A page with a button."),
       handle: async ({ params: { token } }) => {
@@ -260,7 +295,11 @@ function readerRoutes(options: ApiOptions): readonly Route[] {
       },
     }),
     defineRoute({
-      ...described, method: "POST", path: stopPath, operationId: "unsubscribe", bodyIgnored: true,
+      ...described,
+      method: "POST",
+      path: stopPath,
+      operationId: "unsubscribe",
+      bodyIgnored: true,
       summary: "Unsubscribe an address with one click",
       answers: html("The address is unsubscribed."),
       audit: { none: "readers unsubscribe their own address; the channel shows since when" },
@@ -270,7 +309,13 @@ function readerRoutes(options: ApiOptions): readonly Route[] {
   ];
 }
 
-function readerPage({ address, language }: LinkedAddress, title: MessageName, text: MessageName, /** Tokens of the buttons that subscribe and unsubscribe. */ start?: string, stop?: string): Answer {
+function readerPage(
+  { address, language }: LinkedAddress,
+  title: MessageName,
+  text: MessageName,
+  /** Tokens of the buttons that subscribe and unsubscribe. */ start?: string,
+  stop?: string,
+): Answer {
   const say = (name: MessageName) => escapeHtml(wording.say(language, name, { address }));
   const button = (way: string, token: string, name: MessageName) =>
     `<form method="post" action="../${way}/${encodeURIComponent(token)}"><button>${say(name)}</button></form>`;
@@ -325,7 +370,9 @@ function channelJson(saved: SavedChannel, scope: Scope, now: number): Record<str
   const { channel, status, consent, secret } = saved;
   const { tenantId: owner, quietHours, webhookId } = channel;
   const shown = {
-    ...channel, ...status, secret,
+    ...channel,
+    ...status,
+    secret,
     state: channelState(saved, now),
     confirmationSentAt: consent?.confirmationSentAt ?? null,
     confirmedAt: consent?.confirmedAt ?? null,

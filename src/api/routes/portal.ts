@@ -40,16 +40,24 @@ function exchangeRoute(options: ApiOptions): Route {
       const redeemed = await services.portalSessions.redeem(body.code);
       if (redeemed === null) {
         limits.countWrongCode(connection.remoteAddress ?? "", untold);
-        throw new UnauthenticatedError("This code was already used, is older than a minute, or was revoked. Request a new session.", 'Bearer realm="posthorn"');
+        throw new UnauthenticatedError(
+          "This code was already used, is older than a minute, or was revoked. Request a new session.",
+          'Bearer realm="posthorn"',
+        );
       }
-      return { status: 200, headers: noStore, body: await tokenJson(options, redeemed.session, redeemed.token, headers) };
+      return {
+        status: 200,
+        headers: noStore,
+        body: await tokenJson(options, redeemed.session, redeemed.token, headers),
+      };
     },
   });
 }
 
 async function tokenJson(
   options: ApiOptions,
-  session: PortalSession, token: string,
+  session: PortalSession,
+  token: string,
   headers: Call["headers"],
 ): Promise<Record<string, unknown>> {
   const { services } = options;

@@ -61,7 +61,9 @@ export function profileRoutes({ profiles }: ApiOptions, pager: Pager): readonly 
 function exampleJson(profile: Profile): object {
   const { url, secret, publicKey } = exampleKeys;
   return {
-    url, secret, public_key: publicKey,
+    url,
+    secret,
+    public_key: publicKey,
     messages: profile.payloadFormats.map((format) => {
       const { headers, body } = exampleMessage(profile, { format, ...exampleEvent });
       return { payload_format: format, headers: headers.map(([name, value]) => ({ name, value })), body };

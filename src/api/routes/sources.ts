@@ -50,7 +50,11 @@ function sourceJson(view: SourceView): object {
 function shownOf({ source, verification, warnings, effectiveMode }: SourceView) {
   return {
     ...source,
-    verification, warnings, effectiveMode, allowPut: source.allowsPut, dedupWindowMs: source.dedupMs,
+    verification,
+    warnings,
+    effectiveMode,
+    allowPut: source.allowsPut,
+    dedupWindowMs: source.dedupMs,
     acknowledgedBy: source.acknowledgement?.by ?? null,
     acknowledgedAt: source.acknowledgement?.at ?? null,
   };

@@ -62,7 +62,9 @@ export function streamRoute(options: ApiOptions, streams: OpenStreams): Route {
       if (since === "too_old") stream.send({ name: "reset", data: {} });
       const toJson = rowJson(query, scope);
       try {
-        const watch = await services.live.watch(scope, topics, since === "too_old" ? null : since, { told: (news) => stream.send(eventOf(news, toJson)) });
+        const watch = await services.live.watch(scope, topics, since === "too_old" ? null : since, {
+          told: (news) => stream.send(eventOf(news, toJson)),
+        });
         stream.whenEnded(() => watch.close());
       } catch (error) {
         stream.end();

@@ -148,10 +148,7 @@ export function documentationRoutes(pages: StaticPages, basePath: string): reado
     documentation: `${basePath}/docs`,
     openapi: `${basePath}/openapi.json`,
   };
-  const page = (
-    path: string,
-    operationId: string, summary: string, answer: () => Answer,
-  ) =>
+  const page = (path: string, operationId: string, summary: string, answer: () => Answer) =>
     defineRoute({
       method: "GET",
       path,
@@ -188,6 +185,11 @@ export function documentationRoutes(pages: StaticPages, basePath: string): reado
     }),
     page("/docs", "getDocs", "Show the API reference", pages.docs),
     page("/docs/errors", "getErrorDocs", "Show all error codes", pages.errors),
-    page("/docs/idempotency", "getIdempotencyDocs", "Show the documentation of Idempotency-Key", pages.idempotency),
+    page(
+      "/docs/idempotency",
+      "getIdempotencyDocs",
+      "Show the documentation of Idempotency-Key",
+      pages.idempotency,
+    ),
   ];
 }

@@ -134,7 +134,8 @@ const switchSummaries = {
 
 function switchRoute(
   { services }: ApiOptions,
-  action: keyof typeof switchSummaries, change: (scope: Scope, id: string) => Promise<WebhookView>,
+  action: keyof typeof switchSummaries,
+  change: (scope: Scope, id: string) => Promise<WebhookView>,
 ): Route {
   return defineRoute({
     method: "POST",

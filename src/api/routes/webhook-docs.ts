@@ -89,7 +89,9 @@ function documentRoute({ services, profiles, clock }: ApiOptions, document: Docu
 /** Reads a tenant's event types by name, one page at a time, yielding between pages. */
 async function* catalogueOf(
   service: EventTypeService,
-  scope: Scope, tenant: string, pace: RequestPace,
+  scope: Scope,
+  tenant: string,
+  pace: RequestPace,
 ): AsyncIterable<EventType> {
   for (let after: EventTypeKey | null = null; ; ) {
     const page: EventTypePage = await service.list(scope, { tenantId: tenant, after, limit: pageLimitMax });

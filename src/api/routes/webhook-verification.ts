@@ -51,10 +51,7 @@ function verifyRoute({ services }: ApiOptions): Route {
 }
 
 /** CEW-4.1.3-3: GET works too, because a person who finds the URL in a log opens it in a browser. */
-function callbackRoute(
-  { services }: ApiOptions,
-  method: "GET" | "POST", operationId: string,
-): Route {
+function callbackRoute({ services }: ApiOptions, method: "GET" | "POST", operationId: string): Route {
   return defineRoute({
     method,
     path: "/v1/webhooks/{id}/verification-callback",

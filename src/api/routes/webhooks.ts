@@ -147,10 +147,7 @@ function getRoute({ services }: ApiOptions): Route {
 }
 
 /** PUT merges like PATCH, so that a client that omits a field does not reset it. */
-function updateRoute(
-  { services }: ApiOptions,
-  method: "PUT" | "PATCH", operationId: string,
-): Route {
+function updateRoute({ services }: ApiOptions, method: "PUT" | "PATCH", operationId: string): Route {
   return defineRoute({
     method,
     path: "/v1/webhooks/{id}",

@@ -10,10 +10,7 @@ const status = Type.Integer({ minimum: 100, maximum: 599 });
 const durationMs = (description: string) => Type.Integer({ minimum: 0, description });
 
 /** An object whose member names follow a pattern. */
-function mapOf(
-  names: string,
-  values: Schema, description: string,
-) {
+function mapOf(names: string, values: Schema, description: string) {
   return Type.Unsafe<Readonly<Record<string, unknown>>>({
     type: "object",
     patternProperties: { [names]: values },
@@ -97,9 +94,17 @@ const pauses = closed(
     retry_after_statuses: Type.Array(status, {
       description: "Statuses whose Retry-After pauses all deliveries of the webhook.",
     }),
-    categories_ms: mapOf(categoryNames, durationMs("Minimum pause."), "Pauses after a failure of a category."),
+    categories_ms: mapOf(
+      categoryNames,
+      durationMs("Minimum pause."),
+      "Pauses after a failure of a category.",
+    ),
     unanswered_ms: durationMs("Pause after a connection that closed without a response; 0 for none."),
-    throttle_statuses_ms: mapOf(statusNames, durationMs("Duration."), "Statuses after which the webhook is throttled."),
+    throttle_statuses_ms: mapOf(
+      statusNames,
+      durationMs("Duration."),
+      "Statuses after which the webhook is throttled.",
+    ),
   },
   { title: "ProfilePauses", description: "When a failure holds back all deliveries of a webhook." },
 );
@@ -168,9 +173,17 @@ const profileProperties = {
   description: Type.String(),
   classification,
   schedule,
-  retry_delay_floors_ms: mapOf(categoryNames, durationMs("Minimum delay."), "Minimum delays before a retry, by failure category."),
+  retry_delay_floors_ms: mapOf(
+    categoryNames,
+    durationMs("Minimum delay."),
+    "Minimum delays before a retry, by failure category.",
+  ),
   age_ms_max: durationMs("A delivery older than this becomes a dead letter, `expired`."),
-  attempts_max_by_category: mapOf(categoryNames, Type.Integer({ minimum: 1 }), "Maximum number of requests after failures of a category."),
+  attempts_max_by_category: mapOf(
+    categoryNames,
+    Type.Integer({ minimum: 1 }),
+    "Maximum number of requests after failures of a category.",
+  ),
   sunset: oneOf(["terminal", "ignored"], {
     description: "Whether a failure after the time in a `Sunset` header is final.",
   }),

@@ -83,7 +83,13 @@ const schemas: Readonly<Record<PayloadFormatName, (parts: BodyParts) => JsonObje
     title,
     type: "object",
     required: [
-      "id", "event_type", "data", "timestamp", "idempotency_key", "source", "priority",
+      "id",
+      "event_type",
+      "data",
+      "timestamp",
+      "idempotency_key",
+      "source",
+      "priority",
       "sequence_number",
     ],
     properties: {

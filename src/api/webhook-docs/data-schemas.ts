@@ -51,7 +51,8 @@ function pointersTo(dataName: string, places: ReadonlyMap<string | undefined, st
 /** Without a registered schema, only the rule for publishing applies: data is a non-empty object. */
 function described(
   { schema, description, deprecated }: EventType,
-  title: string, pointerTo: PointerTo,
+  title: string,
+  pointerTo: PointerTo,
 ): object {
   const own =
     schema === null ? { ...openObject, minProperties: 1 } : asObject(embedSchema(schema, pointerTo));

@@ -33,10 +33,23 @@ function embedKeyword(keyword: string, value: unknown, pointerTo: PointerTo): un
 }
 
 const ofSchema: ReadonlySet<string> = new Set([
-  "items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else",
-  "unevaluatedItems", "unevaluatedProperties", "contentSchema",
+  "items",
+  "contains",
+  "additionalProperties",
+  "propertyNames",
+  "not",
+  "if",
+  "then",
+  "else",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+  "contentSchema",
 ]);
 const ofList: ReadonlySet<string> = new Set(["prefixItems", "allOf", "anyOf", "oneOf"]);
 const ofMap: ReadonlySet<string> = new Set([
-  "properties", "patternProperties", "dependentSchemas", "$defs", "definitions",
+  "properties",
+  "patternProperties",
+  "dependentSchemas",
+  "$defs",
+  "definitions",
 ]);

@@ -68,7 +68,9 @@ export async function createMessageCatalogue(
 
 function documentMessage(
   profile: Profile,
-  eventType: EventType, format: PayloadFormatName, schemaName: string,
+  eventType: EventType,
+  format: PayloadFormatName,
+  schemaName: string,
 ): DocumentedMessage {
   const exampleOf = (data: unknown) => exampleMessage(profile, { format, eventType: eventType.name, data });
   const { headers } = exampleOf({ id: 1 });

@@ -118,7 +118,8 @@ const incompletePlace = "another store, which is not complete";
  */
 async function stopDatabase(
   source: PostgresMoveSource,
-  url: string, masterKeys: () => MasterKeys,
+  url: string,
+  masterKeys: () => MasterKeys,
 ): Promise<Stopped | null> {
   if (await source.isServed()) return null;
   await source.markMoved({ place: incompletePlace, at: systemClock.now() });
@@ -165,30 +166,25 @@ export async function judgeTarget(to: string, source: string): Promise<void> {
   await judgePostgresMoveTarget({ url: to, source });
 }
 
-export async function openTarget(
-  to: string,
-  source: string, masterKeys: MasterKeys,
-): Promise<MoveTo> {
-  return isPostgres(to) ? openDatabaseTarget(to, source, masterKeys) : openFolderTarget(to, source, masterKeys);
+export async function openTarget(to: string, source: string, masterKeys: MasterKeys): Promise<MoveTo> {
+  return isPostgres(to)
+    ? openDatabaseTarget(to, source, masterKeys)
+    : openFolderTarget(to, source, masterKeys);
 }
 
-async function openDatabaseTarget(
-  to: string,
-  source: string, masterKeys: MasterKeys,
-): Promise<MoveTo> {
+async function openDatabaseTarget(to: string, source: string, masterKeys: MasterKeys): Promise<MoveTo> {
   const { openPostgresMoveTarget } = await import("../../adapters/store/postgres/open-moving.ts");
   const { rows, place, digestKey } = await openPostgresMoveTarget({
-    url: to, now: systemClock.now(), source,
+    url: to,
+    now: systemClock.now(),
+    source,
     masterKeyIds: masterKeyIdsOf(masterKeys),
   });
   return { rows, place, keepDigestKey: (sealed) => digestKey.replace(sealed) };
 }
 
 /** Stores the master key in the folder too, where a server would otherwise create a new one. */
-async function openFolderTarget(
-  to: string,
-  source: string, masterKeys: MasterKeys,
-): Promise<MoveTo> {
+async function openFolderTarget(to: string, source: string, masterKeys: MasterKeys): Promise<MoveTo> {
   const { openSqliteMoveTarget } = await import("../../adapters/store/sqlite/open-moving.ts");
   const { folder } = prepareDataFolder(to);
   keepMasterKey(folder, masterKeys);

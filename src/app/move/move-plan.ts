@@ -39,7 +39,8 @@ export async function planMove(request: MoveRequest): Promise<MovePlan> {
 
 export async function runMove(
   request: MoveRequest,
-  tell: (news: MoveNews) => void, pause: () => Promise<void>,
+  tell: (news: MoveNews) => void,
+  pause: () => Promise<void>,
 ): Promise<MoveReport & { readonly to: string }> {
   const { from, to } = request;
   const source = await openSource(from, { masterKeys: () => masterKeysOf(request), isLook: false });

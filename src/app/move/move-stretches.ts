@@ -17,10 +17,7 @@ export interface PartMoved {
 class MoveRefusedError extends Error {
   override readonly name = "MoveRefusedError";
 
-  constructor(
-    part: MovedPart,
-    rows: readonly MovedRow[], cause: Error,
-  ) {
+  constructor(part: MovedPart, rows: readonly MovedRow[], cause: Error) {
     const key = (row: MovedRow | undefined) => row?.slice(0, part.keyLength).join(", ") ?? "";
     super(
       `the target rejects rows of ${part.name} from ${key(rows[0])} to ${key(rows.at(-1))}: ${cause.message}; the move ` +
@@ -64,7 +61,12 @@ export class PartMove {
   readonly #documentPlace: number;
   #limit = rowsMin;
 
-  constructor(part: MovedPart, source: MoveSource, target: MoveTarget, /** Called after each stretch with its contribution to the totals. */ moved: (rows: StretchMoved) => void) {
+  constructor(
+    part: MovedPart,
+    source: MoveSource,
+    target: MoveTarget,
+    /** Called after each stretch with its contribution to the totals. */ moved: (rows: StretchMoved) => void,
+  ) {
     this.#part = part;
     this.#documentPlace = Object.keys(part.columns).indexOf("document");
     this.#source = source;

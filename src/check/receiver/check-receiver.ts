@@ -92,7 +92,10 @@ class Examination {
     const result = await check.run(this.#benchFor(check));
     const isLimited = this.#seen.slice(before).some(({ answer }) => hasStatus(answer, 429));
     if (isLimited)
-      return skipped("responded with 429, which says nothing about this rule", "Raise the rate limit for the check.");
+      return skipped(
+        "responded with 429, which says nothing about this rule",
+        "Raise the rate limit for the check.",
+      );
     if (check === honestCheck && result.state === "failed") this.#isHonestRefused = true;
     if (check.sends === "forged" && result.state === "passed" && this.#isHonestRefused)
       return skipped("refused like the valid message, so it proves nothing", mendFirst);
@@ -108,7 +111,11 @@ class Examination {
     const { receiver } = this.#options;
     const send: Bench["send"] = async ({ method, headers, body = new Uint8Array(0), url = receiver.url }) => {
       const answer = await probe({
-        method, url, headers, body, timeoutMs: this.#patienceMs(),
+        method,
+        url,
+        headers,
+        body,
+        timeoutMs: this.#patienceMs(),
         ...this.#lookup,
       });
       this.#seen.push({ answer, sends });

@@ -6,7 +6,10 @@ import type { ReceiverCheck, SeenAnswer } from "./check.ts";
 /** Rules about all responses; checked last. */
 export const closingChecks: readonly ReceiverCheck[] = [
   {
-    id: "prompt", title: "responds to messages in time", level: "should", sends: "nothing",
+    id: "prompt",
+    title: "responds to messages in time",
+    level: "should",
+    sends: "nothing",
     requirements: "TS16-14 TS16-15",
     fix: "Store the message, answer 202, and do the work afterwards. The limit is ten seconds; change it with --prompt-ms if your sender has another.",
     run: ({ seen, receiver: { promptMs } }) => {
@@ -19,7 +22,10 @@ export const closingChecks: readonly ReceiverCheck[] = [
     },
   },
   {
-    id: "no-redirect", title: "never answers 3xx", level: "must", sends: "nothing",
+    id: "no-redirect",
+    title: "never answers 3xx",
+    level: "must",
+    sends: "nothing",
     requirements: "CEW-2.2-2 TS16-97",
     fix: "Senders do not follow redirects: give them the final URL, without a trailing-slash redirect.",
     run: ({ seen }) => {
@@ -29,8 +35,11 @@ export const closingChecks: readonly ReceiverCheck[] = [
     },
   },
   {
-    id: "no-server-error", title: "does not answer a sender's mistake with 5xx", level: "must",
-    requirements: "TS16-23", sends: "nothing",
+    id: "no-server-error",
+    title: "does not answer a sender's mistake with 5xx",
+    level: "must",
+    requirements: "TS16-23",
+    sends: "nothing",
     fix: "5xx makes senders retry for days; a mistake of the sender is a 4xx.",
     run: ({ seen }) => {
       const mistakes = answersOf(seen.filter(({ sends }) => sends !== "valid"));
@@ -41,7 +50,10 @@ export const closingChecks: readonly ReceiverCheck[] = [
     },
   },
   {
-    id: "retry-after", title: "says when to retry with every 429", level: "must", sends: "nothing",
+    id: "retry-after",
+    title: "says when to retry with every 429",
+    level: "must",
+    sends: "nothing",
     requirements: "CEW-2.2-9 TS16-22",
     fix: "A 429 must carry Retry-After, in whole seconds.",
     run: ({ seen }) => {
@@ -54,9 +66,9 @@ export const closingChecks: readonly ReceiverCheck[] = [
   },
   {
     id: "problem-details",
-      title: "explains errors as problem details",
-      level: "should",
-      sends: "nothing",
+    title: "explains errors as problem details",
+    level: "should",
+    sends: "nothing",
     requirements: "EDS-9.2.5-1 CEW-2.2-1",
     fix: "Optional: a body of type application/problem+json (RFC 9457).",
     run: ({ seen }) => {

@@ -15,37 +15,43 @@ type Posted = Pick<SampleMessage, "headers" | "body">;
 /** Messages that look right but are not: a correct receiver processes none of them. */
 export const forgedChecks: readonly ReceiverCheck[] = [
   forged({
-    id: "altered-body", title: "refuses an altered body",
+    id: "altered-body",
+    title: "refuses an altered body",
     requirements: "TS16-55 TS16-61 EDS-11.3-3 EDS-11.4-1",
     fix: "Verify the signature over the raw bytes of the body before anything else, and answer 401.",
     spoil: ({ messages }) => altered(messages.make()),
   }),
   forged({
-    id: "wrong-key", title: "refuses a message signed with another key",
+    id: "wrong-key",
+    title: "refuses a message signed with another key",
     requirements: "TS16-19 TS16-55 EDS-11.3-1",
     fix: "Compare the signature with your own secret; a well-formed signature proves nothing.",
     spoil: ({ messages }) => messages.make({ keys: "wrong" }),
   }),
   forged({
-    id: "old-timestamp", title: "refuses a message signed ten minutes ago",
+    id: "old-timestamp",
+    title: "refuses a message signed ten minutes ago",
     requirements: "TS16-82 TS16-83 EDS-11.5-2 WDS-154",
     fix: "Refuse signed times more than 300 s from your clock, or a captured request can be sent again.",
     spoil: ({ messages }) => messages.make({ now: Date.now() - staleMs }),
   }),
   forged({
-    id: "future-timestamp", title: "refuses a message signed ten minutes ahead",
+    id: "future-timestamp",
+    title: "refuses a message signed ten minutes ahead",
     requirements: "TS16-82 TS16-83",
     fix: "The tolerance holds in both directions; check your clock as well.",
     spoil: ({ messages }) => messages.make({ now: Date.now() + staleMs }),
   }),
   forged({
-    id: "moved-timestamp", title: "refuses a timestamp other than the signed one",
+    id: "moved-timestamp",
+    title: "refuses a timestamp other than the signed one",
     requirements: "TS16-59 TS16-83 WDS-154 EDS-11.5-2",
     fix: "The time is signed: verify it together with the body.",
     spoil: ({ messages }) => movedTime(messages.make({ now: Date.now() - staleMs })),
   }),
   forged({
-    id: "moved-id", title: "refuses a message id other than the signed one",
+    id: "moved-id",
+    title: "refuses a message id other than the signed one",
     requirements: "TS16-59",
     fix: "The id is part of the signed text: verify {id}.{timestamp}.{body}.",
     spoil: ({ messages }) => {
@@ -55,7 +61,8 @@ export const forgedChecks: readonly ReceiverCheck[] = [
     },
   }),
   forged({
-    id: "moved-key", title: "refuses an Idempotency-Key other than the signed one",
+    id: "moved-key",
+    title: "refuses an Idempotency-Key other than the signed one",
     requirements: "EDS-11.4-1",
     fix: "Require that the signature covers idempotency-key, and verify it; otherwise a replay can use a new key.",
     spoil: ({ messages }) => {
@@ -65,7 +72,8 @@ export const forgedChecks: readonly ReceiverCheck[] = [
     },
   }),
   forged({
-    id: "replaced-digest", title: "refuses another body with a matching Content-Digest",
+    id: "replaced-digest",
+    title: "refuses another body with a matching Content-Digest",
     requirements: "EDS-11.4-1",
     fix: "Require that the signature covers content-digest; comparing it with the body is not enough.",
     spoil: ({ messages }) => {
@@ -74,7 +82,8 @@ export const forgedChecks: readonly ReceiverCheck[] = [
     },
   }),
   forged({
-    id: "narrow-signature", title: "refuses a signature that does not cover the body",
+    id: "narrow-signature",
+    title: "refuses a signature that does not cover the body",
     requirements: "EDS-11.4-1",
     fix: "Define which components a signature must cover, including content-digest, and refuse less.",
     spoil: ({ messages }) => messages.withNarrowSignature(messages.make()),
@@ -82,7 +91,8 @@ export const forgedChecks: readonly ReceiverCheck[] = [
   ...["Webhook-Signature", "X-Webhook-Signature", "Signature", "Signature-Input", "Content-Digest"].map(
     (name) =>
       forged({
-        id: `without-${name.toLowerCase()}`, title: `refuses a message without ${name}`,
+        id: `without-${name.toLowerCase()}`,
+        title: `refuses a message without ${name}`,
         requirements: "TS16-19 TS16-55 EDS-11.3-3",
         fix: `Answer 401 when ${name} is missing; never fall back to accepting.`,
         spoil: ({ messages }) => without(messages.make(), name),
@@ -90,7 +100,8 @@ export const forgedChecks: readonly ReceiverCheck[] = [
   ),
   ...["Webhook-ID", "Webhook-Timestamp"].map((name) =>
     forged({
-      id: `without-${name.toLowerCase()}`, title: `refuses a message without ${name}`,
+      id: `without-${name.toLowerCase()}`,
+      title: `refuses a message without ${name}`,
       requirements: "TS16-28 TS16-55",
       fix: `${name} is signed; without it nothing can be verified.`,
       spoil: ({ messages }) => {
@@ -100,7 +111,8 @@ export const forgedChecks: readonly ReceiverCheck[] = [
     }),
   ),
   forged({
-    id: "garbage-signature", title: "refuses a malformed signature",
+    id: "garbage-signature",
+    title: "refuses a malformed signature",
     requirements: "TS16-19 TS16-55",
     fix: "A malformed header is a client error: answer 401, and do not let any input throw.",
     spoil: ({ messages }) => {
@@ -112,7 +124,8 @@ export const forgedChecks: readonly ReceiverCheck[] = [
     },
   }),
   forged({
-    id: "unknown-signature-version", title: "refuses a valid signature under an unknown version",
+    id: "unknown-signature-version",
+    title: "refuses a valid signature under an unknown version",
     requirements: "TS16-67",
     fix: "Ignore versions that you do not know, and refuse if none remains.",
     spoil: ({ messages }) => {
@@ -122,7 +135,8 @@ export const forgedChecks: readonly ReceiverCheck[] = [
     },
   }),
   withToken({
-    id: "wrong-token", title: "refuses a wrong bearer token",
+    id: "wrong-token",
+    title: "refuses a wrong bearer token",
     requirements: "CEW-3.1-1 EDS-11.3-3",
     fix: "Compare the whole token, in constant time.",
     spoil: ({ messages }, token) => {
@@ -133,7 +147,8 @@ export const forgedChecks: readonly ReceiverCheck[] = [
     },
   }),
   withToken({
-    id: "without-token", title: "refuses a message without its bearer token",
+    id: "without-token",
+    title: "refuses a message without its bearer token",
     requirements: "CEW-3.1-1 EDS-11.3-3",
     fix: "Require the token in every message, in addition to any signature.",
     spoil: ({ messages }) => {
@@ -183,7 +198,8 @@ interface Forgery extends Omit<Rule, "level"> {
 function forged({ spoil, ...rule }: Forgery): ReceiverCheck {
   return {
     ...rule,
-    level: "must", sends: "forged",
+    level: "must",
+    sends: "forged",
     run: async (bench): Promise<Result> => {
       if (bench.messages.scheme === null)
         return notApplicable("messages are not signed with the given options");
@@ -201,7 +217,8 @@ function withToken({
 }: Omit<Rule, "level"> & { readonly spoil: (bench: Bench, token: string) => Posted }): ReceiverCheck {
   return {
     ...rule,
-    level: "must", sends: "forged",
+    level: "must",
+    sends: "forged",
     run: async (bench): Promise<Result> => {
       const { bearerToken } = bench.receiver;
       if (bearerToken === null) return notApplicable("messages carry no token with the given options");

@@ -11,10 +11,7 @@ export function withoutHeader(headers: readonly string[], name: string): readonl
 }
 
 /** The headers with the named one replaced, or appended if it was missing. */
-export function withHeader(
-  headers: readonly string[],
-  name: string, value: string,
-): readonly string[] {
+export function withHeader(headers: readonly string[], name: string, value: string): readonly string[] {
   return [...withoutHeader(headers, name), name, value];
 }
 

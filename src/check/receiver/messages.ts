@@ -65,7 +65,10 @@ export class SampleMessages {
   /** The scheme that signs the messages; null if they carry only a token, or no credentials. */
   readonly scheme: SignatureSchemeName | null;
   readonly #receiver: ReceiverUnderCheck;
-  readonly #ids = createUuidV7Source(() => Date.now(), (count) => randomBytes(count));
+  readonly #ids = createUuidV7Source(
+    () => Date.now(),
+    (count) => randomBytes(count),
+  );
   readonly #keys: Readonly<Record<NonNullable<MessageChange["keys"]>, SigningKeys>>;
 
   /** Throws a `RangeError` that says what is wrong with secret or scheme, without revealing the secret. */
@@ -96,7 +99,11 @@ export class SampleMessages {
     const eventId = change.eventId ?? this.newEventId();
     const compose = prepareComposer(profile.headers, {
       traces: "off",
-      signers: prepareSigners(this.scheme === null ? [] : [this.scheme], keyId, this.#keys[change.keys ?? "right"]),
+      signers: prepareSigners(
+        this.scheme === null ? [] : [this.scheme],
+        keyId,
+        this.#keys[change.keys ?? "right"],
+      ),
       userAgent: "Posthorn/check",
       requestOrigin: origin,
       targetUri: url.href,
@@ -131,16 +138,21 @@ export class SampleMessages {
     return {
       ...content,
       lease: { ref: 0, deliveryId: eventId, leaseToken: 0 },
-        id: eventId,
-        webhookId: eventId,
-        priority: "normal",
-        format,
+      id: eventId,
+      webhookId: eventId,
+      priority: "normal",
+      format,
       trace: null,
       relayed: null,
       webhookTenantId: content.tenantId,
       progress: {
-        state: "pending", attemptCount: 0, createdAt: change.now, firstAttemptAt: null,
-        dueAt: change.now, reason: null, retried: null,
+        state: "pending",
+        attemptCount: 0,
+        createdAt: change.now,
+        firstAttemptAt: null,
+        dueAt: change.now,
+        reason: null,
+        retried: null,
       },
     };
   }
@@ -167,21 +179,33 @@ function schemeFor({ profile, scheme }: ReceiverUnderCheck, keys: SigningKeys): 
 
 function contentOf(
   change: MessageChange & { readonly now: number },
-  eventId: string, eventType: string,
+  eventId: string,
+  eventType: string,
 ): EventContent {
   const timestamp = change.occurredAt ?? change.now;
   const data = { check: eventId, word: change.word ?? honestWord };
   const { contentType, body } = change.raw ?? {
     contentType: standardContentType,
     body: renderStandardPayload({
-      eventType, timestamp, dataJson: JSON.stringify(data),
-      metadataJson: null, links: null,
+      eventType,
+      timestamp,
+      dataJson: JSON.stringify(data),
+      metadataJson: null,
+      links: null,
     }),
   };
   return {
-    eventId, eventType,
-    tenantId: "check", timestamp, source: null, idempotencyKey: null,
-    eventPriority: "normal", sequenceNumber: 1, raw: change.raw !== undefined, contentType, body,
+    eventId,
+    eventType,
+    tenantId: "check",
+    timestamp,
+    source: null,
+    idempotencyKey: null,
+    eventPriority: "normal",
+    sequenceNumber: 1,
+    raw: change.raw !== undefined,
+    contentType,
+    body,
   };
 }
 

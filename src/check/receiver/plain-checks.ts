@@ -11,7 +11,10 @@ const oversizedBytes = 5 * mebibyte;
 /** Checks without a secret: no receiver may accept any of these messages. */
 export const plainChecks: readonly ReceiverCheck[] = [
   {
-    id: "https", title: "is reached over HTTPS", level: "must", sends: "nothing",
+    id: "https",
+    title: "is reached over HTTPS",
+    level: "must",
+    sends: "nothing",
     requirements: "CEW-2.1-1",
     fix: "Give senders an https:// URL: without TLS, anyone on the network path can read the messages.",
     run: ({ receiver: { url } }) => {
@@ -20,14 +23,20 @@ export const plainChecks: readonly ReceiverCheck[] = [
     },
   },
   {
-    id: "unsigned", title: "refuses a message without any credentials", level: "must",
-    requirements: "TS16-19 TS16-55 EDS-11.3-1 EDS-11.3-3", sends: "nothing_valid",
+    id: "unsigned",
+    title: "refuses a message without any credentials",
+    level: "must",
+    requirements: "TS16-19 TS16-55 EDS-11.3-1 EDS-11.3-3",
+    sends: "nothing_valid",
     fix: "Answer 401 to an unsigned message.",
     run: async (bench) => refusal(await postUnsigned(bench, '{"type":"check","data":{}}')),
   },
   {
-    id: "unauthorized-status", title: "answers 401 to what it cannot authenticate", level: "should",
-    requirements: "TS16-19", sends: "nothing_valid",
+    id: "unauthorized-status",
+    title: "answers 401 to a message it cannot authenticate",
+    level: "should",
+    requirements: "TS16-19",
+    sends: "nothing_valid",
     fix: "401 tells the sender that the credentials are wrong.",
     run: async (bench) => {
       const answer = await postUnsigned(bench, "{}");
@@ -36,8 +45,11 @@ export const plainChecks: readonly ReceiverCheck[] = [
     },
   },
   {
-    id: "no-challenge", title: "requires no challenge round trip", level: "must",
-    requirements: "CEW-3-4", sends: "nothing_valid",
+    id: "no-challenge",
+    title: "requires no challenge round trip",
+    level: "must",
+    requirements: "CEW-3-4",
+    sends: "nothing_valid",
     fix: "Senders of webhooks do not answer challenges: offer `WWW-Authenticate: Bearer` or nothing.",
     run: async (bench) => {
       const answer = await postUnsigned(bench, "{}");
@@ -48,26 +60,38 @@ export const plainChecks: readonly ReceiverCheck[] = [
     },
   },
   {
-    id: "malformed-body", title: "refuses an unsigned body that is not JSON", level: "must",
-    requirements: "TS16-19 TS16-61", sends: "nothing_valid",
+    id: "malformed-body",
+    title: "refuses an unsigned body that is not JSON",
+    level: "must",
+    requirements: "TS16-19 TS16-61",
+    sends: "nothing_valid",
     fix: "Verify before parsing, and do not let any input throw: a 5xx makes senders retry for days.",
     run: async (bench) => refusal(await postUnsigned(bench, '{"type":')),
   },
   {
-    id: "empty-body", title: "refuses an unsigned empty body", level: "must",
-    requirements: "TS16-19 CEW-2.1-4", sends: "nothing_valid",
+    id: "empty-body",
+    title: "refuses an unsigned empty body",
+    level: "must",
+    requirements: "TS16-19 CEW-2.1-4",
+    sends: "nothing_valid",
     fix: "An empty body is not a delivery: answer 400 or 401, and do not let it throw.",
     run: async (bench) => refusal(await postUnsigned(bench, "")),
   },
   {
-    id: "get", title: "does not accept a GET as a delivery", level: "must", sends: "nothing_valid",
+    id: "get",
+    title: "does not accept a GET as a delivery",
+    level: "must",
+    sends: "nothing_valid",
     requirements: "EDS-9.1-3 CEW-2.1-2",
     fix: "Answer 405 with `Allow: POST` to other methods.",
     run: async (bench) => refusal(await bench.send({ method: "GET", headers: [] })),
   },
   {
-    id: "method-allow", title: "names POST in Allow when it answers 405", level: "must",
-    requirements: "CEW-4.2-5", sends: "nothing_valid",
+    id: "method-allow",
+    title: "names POST in Allow when it answers 405",
+    level: "must",
+    requirements: "CEW-4.2-5",
+    sends: "nothing_valid",
     fix: "A 405 carries `Allow: POST` (RFC 9110, 15.5.6).",
     run: async (bench) => {
       const answer = await bench.send({ method: "PUT", headers: json, body: Buffer.from("{}") });
@@ -76,8 +100,11 @@ export const plainChecks: readonly ReceiverCheck[] = [
     },
   },
   {
-    id: "oversized", title: "ends a body of five megabytes with a client error", level: "must",
-    requirements: "EDS-9.2.3-9", sends: "nothing_valid",
+    id: "oversized",
+    title: "ends a body of five megabytes with a client error",
+    level: "must",
+    requirements: "EDS-9.2.3-9",
+    sends: "nothing_valid",
     fix: "Limit the size that you read, and answer 413 beyond it.",
     run: async (bench) => {
       const body = Buffer.alloc(oversizedBytes, "x");
@@ -85,8 +112,11 @@ export const plainChecks: readonly ReceiverCheck[] = [
     },
   },
   {
-    id: "endless-body", title: "stops reading a body that does not end", level: "must",
-    requirements: "EDS-9.2.3-9", sends: "nothing_valid",
+    id: "endless-body",
+    title: "stops reading a body that does not end",
+    level: "must",
+    requirements: "EDS-9.2.3-9",
+    sends: "nothing_valid",
     fix: "Count the bytes as they arrive, and answer 413 or close the connection: Content-Length may be missing.",
     run: async (bench) => {
       const answer = await bench.send({
@@ -102,14 +132,20 @@ export const plainChecks: readonly ReceiverCheck[] = [
     },
   },
   {
-    id: "foreign-origin", title: "grants nothing to a foreign origin", level: "must",
-    requirements: "CEW-4.2-1 CEW-4.2.1-1", sends: "nothing_valid",
+    id: "foreign-origin",
+    title: "grants nothing to a foreign origin",
+    level: "must",
+    requirements: "CEW-4.2-1 CEW-4.2.1-1",
+    sends: "nothing_valid",
     fix: "Grant only the origins that you agreed with, or * for all of them.",
     run: (bench) => askPermission(bench, "posthorn-check.invalid", foreignOrigin),
   },
   {
-    id: "handshake", title: "grants permission to its sender, or none", level: "must",
-    requirements: "CEW-4.2-1 CEW-4.2-5 CEW-4.2.1-1 CEW-4.2.2-1", sends: "nothing_valid",
+    id: "handshake",
+    title: "grants permission to its sender, or none",
+    level: "must",
+    requirements: "CEW-4.2-1 CEW-4.2-5 CEW-4.2.1-1 CEW-4.2.2-1",
+    sends: "nothing_valid",
     fix: "Answer OPTIONS with WebHook-Allowed-Origin and WebHook-Allowed-Rate, or with 405.",
     run: (bench) => askPermission(bench, bench.receiver.origin, ownOrigin),
   },
@@ -137,7 +173,8 @@ type Answered = ProbeAnswer & { readonly kind: "answer" };
 
 async function askPermission(
   bench: Bench,
-  origin: string, judge: (answer: Answered, bench: Bench) => Result,
+  origin: string,
+  judge: (answer: Answered, bench: Bench) => Result,
 ): Promise<Result> {
   const headers = ["WebHook-Request-Origin", origin, "WebHook-Request-Rate", "120"];
   const answer = await bench.send({ method: "OPTIONS", headers });

@@ -8,7 +8,10 @@ import type { SampleMessage } from "./messages.ts";
 
 /** The reference for all other checks: if this message is refused, no other refusal proves anything. */
 export const honestCheck: ReceiverCheck = {
-  id: "valid", title: "accepts a valid message", level: "must", sends: "valid",
+  id: "valid",
+  title: "accepts a valid message",
+  level: "must",
+  sends: "valid",
   requirements: "TS16-17 EDS-9.2.1-2",
   fix: "Check that the receiver has this secret, that the profile is right, and that its clock is right.",
   run: async (bench) => {
@@ -31,19 +34,24 @@ function adviceFor(answer: ProbeAnswer): string | null {
 /** Messages that a correct receiver accepts. Sent only if the caller allows it, because each may be processed. */
 export const validChecks: readonly ReceiverCheck[] = [
   {
-    id: "success-status", title: "answers a success in one of the agreed forms", level: "should",
-    requirements: "CEW-2.2-4 CEW-2.2-5 CEW-2.2-6 TS16-17", sends: "valid",
+    id: "success-status",
+    title: "answers a success in one of the agreed forms",
+    level: "should",
+    requirements: "CEW-2.2-4 CEW-2.2-5 CEW-2.2-6 TS16-17",
+    sends: "valid",
     fix: "Answer 200 or 201 with a body and its Content-Type, 204 without a body, or 202 when it is processed later.",
     run: async (bench) => successForm(await bench.post(bench.messages.make())),
   },
   accepts({
-    id: "raw-bytes", title: "verifies the raw bytes, whatever the JSON looks like",
+    id: "raw-bytes",
+    title: "verifies the raw bytes, whatever the JSON looks like",
     requirements: "TS16-61",
     fix: "Keep the bytes as received; parsing and serialising again changes them.",
     message: oddlyWritten,
   }),
   accepts({
-    id: "header-case", title: "finds headers in any letter case",
+    id: "header-case",
+    title: "finds headers in any letter case",
     requirements: "TS16-29",
     fix: "Header names are case-insensitive; frameworks provide them in lower case.",
     message: ({ messages }) => {
@@ -52,7 +60,8 @@ export const validChecks: readonly ReceiverCheck[] = [
     },
   }),
   accepts({
-    id: "rotation", title: "accepts a valid signature among several",
+    id: "rotation",
+    title: "accepts a valid signature among several",
     requirements: "TS16-67 TS16-68",
     fix: "Try every signature of the header: during a rotation there are two, and there may be other versions.",
     message: ({ messages }) => {
@@ -65,14 +74,18 @@ export const validChecks: readonly ReceiverCheck[] = [
   }),
   {
     id: "query-token",
-      title: "keeps shared caches off when the token is in the query",
-      level: "should",
-    requirements: "CEW-3-2 CEW-3.2-1 CEW-3.2-4", sends: "valid",
+    title: "keeps shared caches off when the token is in the query",
+    level: "should",
+    requirements: "CEW-3-2 CEW-3.2-1 CEW-3.2-4",
+    sends: "valid",
     fix: "Answer such requests with `Cache-Control: private`, or accept tokens only in Authorization.",
     run: queryToken,
   },
   {
-    id: "duplicate", title: "accepts a repeated message", level: "must", sends: "valid",
+    id: "duplicate",
+    title: "accepts a repeated message",
+    level: "must",
+    sends: "valid",
     requirements: "TS16-86 IDK-19 EDS-7.2-2",
     fix: "Answer a repeated message like the first one, without processing it: an error makes the sender retry.",
     run: async (bench) => {
@@ -83,7 +96,10 @@ export const validChecks: readonly ReceiverCheck[] = [
     },
   },
   {
-    id: "key-reuse", title: "refuses a known key with another body", level: "should", sends: "valid",
+    id: "key-reuse",
+    title: "refuses a known key with another body",
+    level: "should",
+    sends: "valid",
     requirements: "IDK-3 IDK-22",
     fix: "Store a fingerprint of the body with the key, and answer 422.",
     run: async (bench) => {
@@ -94,9 +110,10 @@ export const validChecks: readonly ReceiverCheck[] = [
   },
   {
     id: "concurrent",
-      title: "accepts one of two simultaneous messages, and delays the other",
-      level: "should",
-    requirements: "IDK-20 IDK-23", sends: "valid",
+    title: "accepts one of two simultaneous messages, and delays the other",
+    level: "should",
+    requirements: "IDK-20 IDK-23",
+    sends: "valid",
     fix: "Claim the key before you process, and answer 409 with Retry-After while the first one runs.",
     run: async (bench) => {
       const message = bench.messages.make();
@@ -105,9 +122,10 @@ export const validChecks: readonly ReceiverCheck[] = [
   },
   {
     id: "missing-key",
-      title: "answers 400 if it requires an Idempotency-Key and there is none",
-      level: "should",
-    requirements: "IDK-21", sends: "valid",
+    title: "answers 400 if it requires an Idempotency-Key and there is none",
+    level: "should",
+    requirements: "IDK-21",
+    sends: "valid",
     fix: "Answer 400 with a link to your rules for the key.",
     run: async (bench) => {
       const { headers, body } = bench.messages.make();
@@ -119,9 +137,9 @@ export const validChecks: readonly ReceiverCheck[] = [
   },
   {
     id: "bare-key",
-      title: "accepts a key without quotes, or answers 400",
-      level: "should",
-      sends: "valid",
+    title: "accepts a key without quotes, or answers 400",
+    level: "should",
+    sends: "valid",
     requirements: "IDK-2",
     fix: "Parse Idempotency-Key as a structured string; a bare value is the same key, or a 400.",
     run: async (bench) => {
@@ -138,14 +156,20 @@ export const validChecks: readonly ReceiverCheck[] = [
     },
   },
   {
-    id: "long-key", title: "refuses a key of ten thousand characters", level: "should", sends: "valid",
+    id: "long-key",
+    title: "refuses a key of ten thousand characters",
+    level: "should",
+    sends: "valid",
     requirements: "IDK-28 IDK-29",
     fix: "Check length and characters of the key before any lookup, and answer 400.",
     run: longKey,
   },
   {
-    id: "signed-non-json", title: "answers 4xx to signed bytes that are not JSON", level: "must",
-    requirements: "TS16-18", sends: "valid",
+    id: "signed-non-json",
+    title: "answers 4xx to signed bytes that are not JSON",
+    level: "must",
+    requirements: "TS16-18",
+    sends: "valid",
     fix: "Answer 400 to a body that cannot be parsed; a 5xx makes the sender retry for days.",
     run: async (bench) => {
       const raw = { contentType: "application/json", body: Buffer.from('{"type":') };
@@ -155,8 +179,11 @@ export const validChecks: readonly ReceiverCheck[] = [
     },
   },
   {
-    id: "media-type", title: "answers 415 to an unknown media type", level: "must",
-    requirements: "CEW-2.2-11", sends: "valid",
+    id: "media-type",
+    title: "answers 415 to an unknown media type",
+    level: "must",
+    requirements: "CEW-2.2-11",
+    sends: "valid",
     fix: "415 tells the sender that the format is the problem.",
     run: async (bench) => {
       const raw = { contentType: "application/vnd.posthorn-check", body: Buffer.from("posthorn check") };
@@ -178,7 +205,8 @@ function accepts({
 }): ReceiverCheck {
   return {
     ...rule,
-    level: "must", sends: "valid",
+    level: "must",
+    sends: "valid",
     run: async (bench) => {
       const posted = message(bench);
       if (posted === null) return notApplicable("messages are not signed with the given options");

@@ -15,25 +15,33 @@ const clockDifferenceMsMax = 60_000;
 /** Rules for every single request. */
 export const messageRules: readonly SenderRule[] = [
   everyRequest({
-    id: "method", title: "sends POST", level: "must",
+    id: "method",
+    title: "sends POST",
+    level: "must",
     requirements: "TS16-26 CEW-2.1-2 EDS-9.1-1",
     fix: "Deliveries are POST requests.",
     fault: ({ method }) => (method === "POST" ? null : method),
   }),
   everyRequest({
-    id: "content-type", title: "names the media type of the body", level: "must",
+    id: "content-type",
+    title: "names the media type of the body",
+    level: "must",
     requirements: "EDS-9.1-4 CEW-2.1-3",
     fix: "Content-Type names the format of the body; a JSON body must be valid JSON.",
     fault: contentTypeFault,
   }),
   everyRequest({
-    id: "body", title: "sends a body", level: "must",
+    id: "body",
+    title: "sends a body",
+    level: "must",
     requirements: "TS16-38 CEW-2.1-4",
     fix: "A delivery without a payload says nothing.",
     fault: ({ body }) => (body.length === 0 ? "an empty body" : null),
   }),
   {
-    id: "headers", title: "sends the headers of the profile", level: "must",
+    id: "headers",
+    title: "sends the headers of the profile",
+    level: "must",
     requirements: "TS16-28 WDS-157 CEW-4.1.2-2",
     fix: "Send them with every attempt.",
     judge: (session) => {
@@ -46,13 +54,17 @@ export const messageRules: readonly SenderRule[] = [
     },
   },
   {
-    id: "bearer-token", title: "carries its bearer token", level: "must",
+    id: "bearer-token",
+    title: "carries its bearer token",
+    level: "must",
     requirements: "CEW-3-1 CEW-3.1-1 CEW-3.2-1",
     fix: "Send `Authorization: Bearer …` with every delivery.",
     judge: judgeToken,
   },
   everyRequest({
-    id: "idempotency-key", title: "sends Idempotency-Key as a quoted string", level: "must",
+    id: "idempotency-key",
+    title: "sends Idempotency-Key as a quoted string",
+    level: "must",
     requirements: "IDK-2 EDS-9.4-1 EDS-9.4-2",
     fix: 'The value is a structured string: Idempotency-Key: "0197…", quotes included.',
     applies: ({ headers }, { profile }) =>
@@ -60,7 +72,9 @@ export const messageRules: readonly SenderRule[] = [
     fault: ({ headers }) => keyFault(headerText(headers, "idempotency-key")),
   }),
   everyRequest({
-    id: "message-id", title: "sends a message id without a period", level: "must",
+    id: "message-id",
+    title: "sends a message id without a period",
+    level: "must",
     requirements: "TS16-31 TS16-62",
     fix: "The period separates the signed parts; with a period in the id, text could be moved into the timestamp.",
     applies: ({ headers }) => headerText(headers, "webhook-id") !== null,
@@ -68,7 +82,9 @@ export const messageRules: readonly SenderRule[] = [
       hasSignableId(request) ? null : "Webhook-ID contains a period or is not visible ASCII",
   }),
   everyRequest({
-    id: "timestamp", title: "sends the current time with each attempt", level: "must",
+    id: "timestamp",
+    title: "sends the current time with each attempt",
+    level: "must",
     requirements: "TS16-34 WDS-154",
     fix: "Take the current time for every attempt, and keep the clock right.",
     applies: (request) =>
@@ -82,7 +98,9 @@ export const messageRules: readonly SenderRule[] = [
     },
   }),
   {
-    id: "signature", title: "signs so that the receiver kit can verify it", level: "must",
+    id: "signature",
+    title: "signs so that the receiver kit can verify it",
+    level: "must",
     requirements: "TS16-57 TS16-59 WDS-153",
     fix: "Sign exactly the bytes that are sent, with the current key; for a shared secret in RFC 9421, give the keyid: --key-id.",
     judge: judgeSignatures,

@@ -6,8 +6,14 @@ import type { RecordedEvent, RecordedRequest } from "./record.ts";
 
 function request(headers: IncomingHttpHeaders, body = "{}"): RecordedRequest {
   return {
-    method: "POST", path: "/", headers, body: Buffer.from(body), arrivedAtMs: 0, receivedAt: 0,
-    status: 204, retryAfterSeconds: null,
+    method: "POST",
+    path: "/",
+    headers,
+    body: Buffer.from(body),
+    arrivedAtMs: 0,
+    receivedAt: 0,
+    status: 204,
+    retryAfterSeconds: null,
   };
 }
 

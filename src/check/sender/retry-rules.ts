@@ -12,7 +12,9 @@ const clockTickMs = 2_000;
 /** Rules about a sender's behaviour after a refusal. */
 export const retryRules: readonly SenderRule[] = [
   {
-    id: "retries", title: "retries after 503", level: "must",
+    id: "retries",
+    title: "retries after 503",
+    level: "must",
     requirements: "EDS-9.2.2-7 TS16-90 WDS-130",
     fix: "Retry after 503, with the same key or message id; or let the check run longer: --duration-seconds.",
     judge: ({ events }) => {
@@ -21,7 +23,9 @@ export const retryRules: readonly SenderRule[] = [
     },
   },
   {
-    id: "retry-after", title: "waits as long as Retry-After requires", level: "must",
+    id: "retry-after",
+    title: "waits as long as Retry-After requires",
+    level: "must",
     requirements: "EDS-9.5-2 EDS-9.6-6 TS16-110",
     fix: "Retry-After is the minimum wait.",
     judge: (session) =>
@@ -34,7 +38,9 @@ export const retryRules: readonly SenderRule[] = [
       }),
   },
   {
-    id: "same-bytes", title: "sends the same bytes again", level: "must",
+    id: "same-bytes",
+    title: "sends the same bytes again",
+    level: "must",
     requirements: "TS16-35 EDS-7.1-1 IDK-3",
     fix: "Render the body once and keep it. If these were two events, each needs its own key.",
     judge: (session) =>
@@ -45,7 +51,9 @@ export const retryRules: readonly SenderRule[] = [
       ),
   },
   {
-    id: "same-names", title: "sends the same key and message id again", level: "must",
+    id: "same-names",
+    title: "sends the same key and message id again",
+    level: "must",
     requirements: "TS16-31 EDS-9.4-3",
     fix: "Key and message id belong to the event, not to the attempt.",
     judge: (session) =>
@@ -57,7 +65,9 @@ export const retryRules: readonly SenderRule[] = [
       }),
   },
   {
-    id: "fresh-timestamp", title: "signs each attempt with the current time", level: "must",
+    id: "fresh-timestamp",
+    title: "signs each attempt with the current time",
+    level: "must",
     requirements: "TS16-34",
     fix: "A correct receiver refuses a message signed long ago: sign every attempt.",
     judge: (session) =>
@@ -71,7 +81,9 @@ export const retryRules: readonly SenderRule[] = [
       }),
   },
   {
-    id: "redirect", title: "does not follow redirects", level: "must",
+    id: "redirect",
+    title: "does not follow redirects",
+    level: "must",
     requirements: "TS16-97 CEW-2.2-3",
     fix: "A redirect is a response, not a new address: count it as a failure.",
     judge: ({ followed, events }) => {
@@ -80,7 +92,9 @@ export const retryRules: readonly SenderRule[] = [
     },
   },
   {
-    id: "distinct-keys", title: "uses a separate key for every event", level: "must",
+    id: "distinct-keys",
+    title: "uses a separate key for every event",
+    level: "must",
     requirements: "EDS-7.2-6 EDS-7.2-8 IDK-3",
     fix: "Create a new key, such as a UUID, for each event.",
     judge: ({ events }) => {
@@ -96,7 +110,10 @@ export const retryRules: readonly SenderRule[] = [
   },
 ];
 
-const secondEventMissing: Result = skipped("only one event arrived", "Publish a second event while the check runs.");
+const secondEventMissing: Result = skipped(
+  "only one event arrived",
+  "Publish a second event while the check runs.",
+);
 
 interface Attempts extends RecordedEvent {
   readonly first: RecordedRequest;

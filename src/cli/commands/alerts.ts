@@ -39,10 +39,10 @@ export function addAlertsCommand(program: Command, invocation: Invocation): void
     .addOption(tenantOption());
   clientCommand(list, invocation, (call) =>
     printList(call, "/v1/alerts", alertColumns, "no alerts", {
-        state: call.options.list("state"),
-        rule: call.options.text("rule"),
-        tenant_id: call.options.text("tenant"),
-      }),
+      state: call.options.list("state"),
+      rule: call.options.text("rule"),
+      tenant_id: call.options.text("tenant"),
+    }),
   );
   const mute = alerts
     .command("mute")

@@ -31,13 +31,13 @@ export function addAuditCommand(program: Command, invocation: Invocation): void 
   clientCommand(audit, invocation, (call) => {
     const { options } = call;
     return printList(call, "/v1/audit-log", columns, "no changes", {
-        actor: options.text("actor"),
-        action: options.text("action"),
-        target: options.text("target"),
-        from: options.time("from") ?? options.time("since"),
-        to: options.time("to"),
-        tenant_id: options.text("tenant"),
-      });
+      actor: options.text("actor"),
+      action: options.text("action"),
+      target: options.text("target"),
+      from: options.time("from") ?? options.time("since"),
+      to: options.time("to"),
+      tenant_id: options.text("tenant"),
+    });
   });
 }
 

@@ -204,10 +204,7 @@ function urlOf(text: string): URL {
   return url;
 }
 
-function numberIn(
-  options: OptionValues,
-  name: string, flag: string, from: number, to: number,
-): number {
+function numberIn(options: OptionValues, name: string, flag: string, from: number, to: number): number {
   const value = options.number(name) ?? from;
   if (value >= from && value <= to) return value;
   throw new UsageError(`${flag} takes ${from} to ${to}, not ${value}`);

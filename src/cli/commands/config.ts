@@ -36,11 +36,15 @@ export function addConfigCommand(program: Command, invocation: Invocation): void
         terminal.object({ name, value, source: source.kind, from: source.name });
       return;
     }
-    printTable(terminal, [
+    printTable(
+      terminal,
+      [
         { title: "SETTING", value: ({ name }) => name },
         { title: "VALUE", value: ({ value }) => value },
         { title: "FROM", value: ({ source }) => source.name },
-      ], rows);
+      ],
+      rows,
+    );
   });
 }
 

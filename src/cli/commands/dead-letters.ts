@@ -15,14 +15,20 @@ export function addDeadLetterCommands(program: Command, invocation: Invocation):
     addPageOptions(dlq.command("list").description("list dead letters, newest first")),
   ).option("--tenant <id>", "only this tenant (administrators)");
   clientCommand(list, invocation, (call) =>
-    printList(call, "/v1/dlq", [{ title: "WEBHOOK", value: (row) => row["webhook_id"] }, ...deliveryColumns], "no dead letters", {
+    printList(
+      call,
+      "/v1/dlq",
+      [{ title: "WEBHOOK", value: (row) => row["webhook_id"] }, ...deliveryColumns],
+      "no dead letters",
+      {
         webhook_id: call.options.list("webhook"),
         event_type: call.options.list("type"),
         failure_category: call.options.list("category"),
         from: call.options.time("from"),
         to: call.options.time("to"),
         tenant_id: call.options.text("tenant"),
-      }),
+      },
+    ),
   );
 
   const retry = addCircuitOption(

@@ -203,10 +203,7 @@ function filterBody(options: OptionValues): Json | null {
 }
 
 /** Ids or a filter. Selecting everything requires `isAll`. */
-export function selectionBody(
-  ids: readonly string[],
-  filter: Json | null, isAll: boolean,
-): Json {
+export function selectionBody(ids: readonly string[], filter: Json | null, isAll: boolean): Json {
   if (ids.length > 0) {
     if (filter !== null) throw new UsageError("pass ids or filters, not both");
     return { ids };
@@ -300,15 +297,21 @@ function addListCommand(deliveries: Command, invocation: Invocation): void {
     const [webhookId] = args;
     const query = deliveryFilterQuery(options);
     if (webhookId !== undefined)
-      return printList(call, `/v1/webhooks/${encodeURIComponent(webhookId)}/deliveries`, deliveryColumns, "no deliveries", query);
+      return printList(
+        call,
+        `/v1/webhooks/${encodeURIComponent(webhookId)}/deliveries`,
+        deliveryColumns,
+        "no deliveries",
+        query,
+      );
     return printList(call, "/v1/deliveries", columnsOverWebhooks, "no deliveries", {
-        ...query,
-        webhook_id: options.list("webhook"),
-        event_id: options.text("event"),
-        idempotency_key: options.text("idempotencyKey"),
-        source_id: options.text("source"),
-        tenant_id: options.text("tenant"),
-        include: "webhook",
-      });
+      ...query,
+      webhook_id: options.list("webhook"),
+      event_id: options.text("event"),
+      idempotency_key: options.text("idempotencyKey"),
+      source_id: options.text("source"),
+      tenant_id: options.text("tenant"),
+      include: "webhook",
+    });
   });
 }

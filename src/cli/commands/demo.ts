@@ -145,7 +145,11 @@ async function untilDelivered(client: ApiClient, webhookId: string, story: Story
   );
 }
 
-async function showHistory(terminal: Terminal, client: ApiClient, deliveries: readonly Json[]): Promise<void> {
+async function showHistory(
+  terminal: Terminal,
+  client: ApiClient,
+  deliveries: readonly Json[],
+): Promise<void> {
   const most = deliveries.toSorted((a, b) => Number(b["attempt_count"]) - Number(a["attempt_count"]))[0];
   const delivery = await client.get(`/v1/deliveries/${String(most?.["id"])}`);
   if (terminal.json) return terminal.object({ what: "history", delivery });

@@ -40,7 +40,13 @@ export function addEventCommands(program: Command, invocation: Invocation): void
     addDeliveryFilters(events.command("deliveries").description("list the deliveries of an event")),
   ).argument("<event-id>");
   clientCommand(deliveries, invocation, (call) =>
-    printList(call, `/v1/events/${encodeURIComponent(call.args[0] ?? "")}/deliveries`, deliveryColumns, "no deliveries: no webhook subscribed to this event type when it was published", deliveryFilterQuery(call.options)),
+    printList(
+      call,
+      `/v1/events/${encodeURIComponent(call.args[0] ?? "")}/deliveries`,
+      deliveryColumns,
+      "no deliveries: no webhook subscribed to this event type when it was published",
+      deliveryFilterQuery(call.options),
+    ),
   );
 
   const matches = addPageOptions(
@@ -49,16 +55,19 @@ export function addEventCommands(program: Command, invocation: Invocation): void
       .description("show which webhooks an event was sent to, and why not to the others"),
   ).argument("<event-id>");
   clientCommand(matches, invocation, (call) =>
-    printList(call, `/v1/events/${encodeURIComponent(call.args[0] ?? "")}/matches`, matchColumns, "the tenant has no webhooks"),
+    printList(
+      call,
+      `/v1/events/${encodeURIComponent(call.args[0] ?? "")}/matches`,
+      matchColumns,
+      "the tenant has no webhooks",
+    ),
   );
 
   const replay = events
     .command("replay")
     .description("deliver a stored event again, to all webhooks that currently subscribe or to selected ones")
     .argument("<event-id>")
-    .addOption(
-      new FieldOption("--webhook <id>", replayFields.webhookIds, "only this webhook, repeatable"),
-    );
+    .addOption(new FieldOption("--webhook <id>", replayFields.webhookIds, "only this webhook, repeatable"));
   clientCommand(replay, invocation, async ({ client, terminal, args: [id = ""], options }) => {
     const made = await client.post(`/v1/events/${encodeURIComponent(id)}/replay`, {
       body: { webhook_ids: options.list("webhook") },
@@ -83,14 +92,14 @@ function addListCommand(events: Command, invocation: Invocation): void {
     .addOption(tenantOption());
   clientCommand(list, invocation, (call) =>
     printList(call, "/v1/events", columns, "no events. Publish one with: posthorn publish order.completed", {
-        event_type: call.options.list("type"),
-        source: call.options.text("source"),
-        idempotency_key: call.options.text("idempotencyKey"),
-        unmatched: call.options.boolean("unmatched"),
-        data_contains: call.options.text("dataContains"),
-        from: call.options.time("from") ?? call.options.time("since"),
-        to: call.options.time("to"),
-        tenant_id: call.options.text("tenant"),
-      }),
+      event_type: call.options.list("type"),
+      source: call.options.text("source"),
+      idempotency_key: call.options.text("idempotencyKey"),
+      unmatched: call.options.boolean("unmatched"),
+      data_contains: call.options.text("dataContains"),
+      from: call.options.time("from") ?? call.options.time("since"),
+      to: call.options.time("to"),
+      tenant_id: call.options.text("tenant"),
+    }),
   );
 }

@@ -79,7 +79,9 @@ function addSources(sources: Command, invocation: Invocation): void {
     tenantOption(),
   );
   clientCommand(list, invocation, (call) =>
-    printList(call, "/v1/sources", sourceColumns, "no sources. Create one with: posthorn sources create", { tenant_id: call.options.text("tenant") }),
+    printList(call, "/v1/sources", sourceColumns, "no sources. Create one with: posthorn sources create", {
+      tenant_id: call.options.text("tenant"),
+    }),
   );
   addOne(sources, invocation, "get", "/v1/sources", "print a source");
   const address = sources.command("address").description("print the secret address").argument("<source-id>");
@@ -134,16 +136,25 @@ function addConnections(connections: Command, invocation: Invocation): void {
     const filter = options.text("filter");
     const deduplicate = options.text("deduplicate");
     const body = {
-      source_id: sourceId, webhook_id: webhookId, name: options.text("name"),
+      source_id: sourceId,
+      webhook_id: webhookId,
+      name: options.text("name"),
       ...(filter !== undefined && { filter: documentOf(filter, "--filter") }),
       ...(deduplicate !== undefined && { deduplicate: documentOf(deduplicate, "--deduplicate") }),
-      delay_ms: options.number("delay"), allow_chain: options.flag("allowChain") || undefined,
+      delay_ms: options.number("delay"),
+      allow_chain: options.flag("allowChain") || undefined,
     };
     printOne(terminal, await client.post("/v1/connections", { body }));
   });
   const list = addPageOptions(connections.command("list").description("list connections, newest first"));
   clientCommand(list, invocation, (call) =>
-    printList(call, "/v1/connections", connectionColumns, "no connections. Create one with: posthorn connections create", {}),
+    printList(
+      call,
+      "/v1/connections",
+      connectionColumns,
+      "no connections. Create one with: posthorn connections create",
+      {},
+    ),
   );
   addOne(connections, invocation, "get", "/v1/connections", "print a connection");
   addChange(connections, invocation, "/v1/connections", "change a connection");
@@ -175,10 +186,10 @@ function addRequests(requests: Command, invocation: Invocation): void {
     .addOption(new FieldOption("--cause <cause>", requestFilters.rejectionCause));
   clientCommand(list, invocation, (call) =>
     printList(call, "/v1/requests", requestColumns, "no requests", {
-        source_id: call.options.text("source"),
-        outcome: call.options.text("outcome"),
-        rejection_cause: call.options.text("cause"),
-      }),
+      source_id: call.options.text("source"),
+      outcome: call.options.text("outcome"),
+      rejection_cause: call.options.text("cause"),
+    }),
   );
   addOne(requests, invocation, "get", "/v1/requests", "print a request with its body");
   const replay = requests
@@ -199,22 +210,14 @@ function addRequests(requests: Command, invocation: Invocation): void {
   });
 }
 
-function addOne(
-  parent: Command,
-  invocation: Invocation,
-  name: string, path: string, says: string,
-): void {
+function addOne(parent: Command, invocation: Invocation, name: string, path: string, says: string): void {
   const command = parent.command(name).description(says).argument("<id>");
   clientCommand(command, invocation, async ({ client, terminal, args: [id = ""] }) => {
     printOne(terminal, await client.get(`${path}/${encodeURIComponent(id)}`));
   });
 }
 
-function addChange(
-  parent: Command,
-  invocation: Invocation,
-  path: string, says: string,
-): void {
+function addChange(parent: Command, invocation: Invocation, path: string, says: string): void {
   const command = parent
     .command("update")
     .description(says)

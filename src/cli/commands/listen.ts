@@ -95,7 +95,10 @@ async function listen(command: Command, invocation: Invocation): Promise<void> {
 /** Polls the server instead of opening a port, so that the server does not need to reach this machine. */
 async function followed(
   command: Command,
-  options: OptionValues, invocation: Invocation, terminal: Terminal, parts: PrintedParts,
+  options: OptionValues,
+  invocation: Invocation,
+  terminal: Terminal,
+  parts: PrintedParts,
 ): Promise<void> {
   for (const name of ["register", "replay", "port", "profile"])
     if (options.given(name)) throw new UsageError(`--source cannot be combined with --${name}`);
@@ -188,8 +191,16 @@ function forwardTarget(text: string | undefined): URL | null {
 
 /** Hop-by-hop headers, which must not be forwarded. */
 const hopHeaders = [
-  "host", "connection", "content-length", "transfer-encoding", "keep-alive", "te", "trailer", "upgrade",
-  "proxy-connection", "proxy-authorization",
+  "host",
+  "connection",
+  "content-length",
+  "transfer-encoding",
+  "keep-alive",
+  "te",
+  "trailer",
+  "upgrade",
+  "proxy-connection",
+  "proxy-authorization",
 ];
 
 async function forward(target: URL, { method, headers, body }: ReceivedDelivery): Promise<ReceiverAnswer> {

@@ -84,9 +84,13 @@ function listProfiles(options: OptionValues, invocation: Invocation): void {
   }
   if (rows.length === 0)
     return terminal.note("no profiles. Create one with: posthorn login NAME --url https://…");
-  printTable(terminal, [
+  printTable(
+    terminal,
+    [
       { title: "NAME", value: (row) => row.name },
       { title: "SERVER", value: (row) => row.url },
-    ], rows);
+    ],
+    rows,
+  );
   return terminal.note(`stored in ${profilesFile(invocation.env) ?? ""}`);
 }

@@ -43,10 +43,7 @@ function addMigrateCommand(program: Command, invocation: Invocation): void {
   });
 }
 
-function printReport(
-  terminal: Terminal,
-  report: MigrationReport, verb: string,
-): void {
+function printReport(terminal: Terminal, report: MigrationReport, verb: string): void {
   if (terminal.json) return terminal.object({ from: report.from, steps: report.steps });
   if (report.steps.length === 0) return terminal.data(`the database is up to date (version ${report.from})`);
   for (const { number, name } of report.steps) terminal.data(`${verb} ${number} ${name}`);

@@ -60,7 +60,8 @@ To continue after an interruption, run the same command again. See docs/moving.m
 
 async function run(
   { from, to, reopen, dryRun }: MoveOptions,
-  terminal: Terminal, env: Invocation["env"],
+  terminal: Terminal,
+  env: Invocation["env"],
 ): Promise<void> {
   const moving = await import("../../app/move/move-plan.ts");
   const resolution = resolveSettings({ flags: {}, env, file: undefined });
@@ -76,7 +77,8 @@ async function run(
   const progress = new MoveProgress(terminal);
   const report = await moving.runMove(
     { from, to, settings },
-    (news) => progress.tell(news), () => sleep(pauseMs),
+    (news) => progress.tell(news),
+    () => sleep(pauseMs),
   );
   progress.end();
   printReport(terminal, report);

@@ -66,7 +66,10 @@ export function addNotificationCommands(program: Command, invocation: Invocation
     .addOption(new FieldOption("--channel <id>", notificationFilters.channelId))
     .addOption(new FieldOption("--state <state>", notificationFilters.state));
   clientCommand(list, invocation, (call) =>
-    printList(call, "/v1/notifications", sentColumns, "no notifications", { channel_id: call.options.text("channel"), state: call.options.text("state") }),
+    printList(call, "/v1/notifications", sentColumns, "no notifications", {
+      channel_id: call.options.text("channel"),
+      state: call.options.text("state"),
+    }),
   );
 }
 

@@ -28,9 +28,7 @@ export function addOperationCommands(program: Command, invocation: Invocation): 
     .description("bulk operations: retry, recover, cancel, discard");
 
   const list = addPageOptions(operations.command("list").description("list bulk operations, newest first"));
-  clientCommand(list, invocation, (call) =>
-    printList(call, "/v1/operations", columns, "no operations"),
-  );
+  clientCommand(list, invocation, (call) => printList(call, "/v1/operations", columns, "no operations"));
 
   const show = operations
     .command("show")
@@ -45,10 +43,7 @@ export function addOperationCommands(program: Command, invocation: Invocation): 
   });
 
   addChange(operations, invocation, "pause", "pause an operation", "paused");
-  addChange(
-    operations, invocation,
-    "resume", "resume a paused operation", "running",
-  );
+  addChange(operations, invocation, "resume", "resume a paused operation", "running");
 
   const rate = operations
     .command("rate")
@@ -70,8 +65,11 @@ export function addOperationCommands(program: Command, invocation: Invocation): 
 }
 
 function addChange(
-  operations: Command, invocation: Invocation,
-  name: string, says: string, status: string,
+  operations: Command,
+  invocation: Invocation,
+  name: string,
+  says: string,
+  status: string,
 ): void {
   const command = operations
     .command(name)

@@ -29,7 +29,13 @@ export function addPortalSessionCommands(program: Command, invocation: Invocatio
     tenantOption(),
   );
   clientCommand(list, invocation, (call) =>
-    printList(call, "/v1/portal-sessions", columns, "no sessions. Create one with: posthorn portal-sessions create", { tenant_id: call.options.text("tenant") }),
+    printList(
+      call,
+      "/v1/portal-sessions",
+      columns,
+      "no sessions. Create one with: posthorn portal-sessions create",
+      { tenant_id: call.options.text("tenant") },
+    ),
   );
   addRevoke(sessions, invocation);
 }
@@ -40,7 +46,11 @@ function addCreate(sessions: Command, invocation: Invocation): void {
     .description("create a session and print its link, which works once within one minute")
     .addOption(tenantOption())
     .addOption(
-      new FieldOption("--capability <names>", portalSessionFields.capabilities, "capabilities, comma-separated (default: read access, endpoints:write, deliveries:retry and test:send)"),
+      new FieldOption(
+        "--capability <names>",
+        portalSessionFields.capabilities,
+        "capabilities, comma-separated (default: read access, endpoints:write, deliveries:retry and test:send)",
+      ),
     )
     .addOption(new FieldOption("--expires-in <seconds>", portalSessionFields.expiresInSeconds))
     .addOption(new FieldOption("--reference <text>", portalSessionFields.reference))
@@ -70,7 +80,11 @@ function addRevoke(sessions: Command, invocation: Invocation): void {
     .description("end a session, or all sessions with a reference")
     .argument("[session-id]")
     .addOption(
-      new FieldOption("--reference <text>", portalRevokeFields.reference, "end all sessions with this reference"),
+      new FieldOption(
+        "--reference <text>",
+        portalRevokeFields.reference,
+        "end all sessions with this reference",
+      ),
     )
     .addOption(tenantOption());
   clientCommand(revoke, invocation, async ({ client, terminal, args: [id = ""], options }) => {

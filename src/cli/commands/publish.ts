@@ -19,7 +19,11 @@ export function addPublishCommand(program: Command, invocation: Invocation): voi
     .option("--file <path>", "read the data from this file, or - for standard input")
     .option("--content-type <type>", "publish raw bytes of this media type instead of a JSON object")
     .addOption(
-      new FieldOption("--idempotency-key <key>", eventFields.idempotencyKey, "publishing the same key again within 24 h creates no second event"),
+      new FieldOption(
+        "--idempotency-key <key>",
+        eventFields.idempotencyKey,
+        "publishing the same key again within 24 h creates no second event",
+      ),
     )
     .addOption(new FieldOption("--priority <priority>", eventFields.priority, ""))
     .addOption(new FieldOption("--source <name>", eventFields.source))
@@ -96,7 +100,8 @@ async function readFileBytes(path: string): Promise<Buffer<ArrayBuffer>> {
 /** Inserts data and metadata as raw text, because the server stores their text and parsing could change it. */
 function bodyOf(
   fields: Readonly<Record<string, string | undefined>>,
-  given: Given | null, options: ClientCall["options"],
+  given: Given | null,
+  options: ClientCall["options"],
 ): Buffer<ArrayBuffer> {
   const metadata = options.text("metadata");
   if (metadata !== undefined) parseJson(metadata, "--metadata");

@@ -57,7 +57,13 @@ function addEventTypeCommands(eventTypes: Command, invocation: Invocation): void
   const withTenant = (command: Command): Command => command.addOption(tenantOption());
   const list = withTenant(addPageOptions(eventTypes.command("list").description("list event types")));
   clientCommand(list, invocation, (call) =>
-    printList(call, "/v1/event-types", eventTypeColumns, "no event types are registered. Events of any type are accepted", { tenant_id: call.options.text("tenant") }),
+    printList(
+      call,
+      "/v1/event-types",
+      eventTypeColumns,
+      "no event types are registered. Events of any type are accepted",
+      { tenant_id: call.options.text("tenant") },
+    ),
   );
 
   const get = withTenant(
@@ -90,10 +96,7 @@ function addEventTypeCommands(eventTypes: Command, invocation: Invocation): void
       const schema = options.text("schema");
       const body = {
         description: options.text("description"),
-        schema:
-          schema === "-"
-            ? parseJson(await readInput(stdin), "standard input")
-            : options.json("schema"),
+        schema: schema === "-" ? parseJson(await readInput(stdin), "standard input") : options.json("schema"),
         examples: examplesOf(options),
         deprecated: options.given("deprecated") ? options.flag("deprecated") : undefined,
       };
@@ -146,9 +149,7 @@ function addDocumentCommands(eventTypes: Command, invocation: Invocation): void 
 
 function addTenantCommands(tenants: Command, invocation: Invocation): void {
   const list = addPageOptions(tenants.command("list").description("list tenants"));
-  clientCommand(list, invocation, (call) =>
-    printList(call, "/v1/tenants", tenantColumns, "no tenants"),
-  );
+  clientCommand(list, invocation, (call) => printList(call, "/v1/tenants", tenantColumns, "no tenants"));
 
   const get = tenants.command("get").description("show a tenant").argument("<tenant-id>");
   clientCommand(get, invocation, async ({ client, terminal, args: [id = ""] }) => {
@@ -163,7 +164,11 @@ function addTenantCommands(tenants: Command, invocation: Invocation): void {
   addRateLimitOptions(put, "requests per minute, in total for all its webhooks")
     .addOption(new FieldOption("--webhooks-max <count>", tenantFields.webhooksMax))
     .addOption(
-      new FieldOption("--worker-pool <name>", tenantFields.workerPool, "worker pool that delivers for this tenant"),
+      new FieldOption(
+        "--worker-pool <name>",
+        tenantFields.workerPool,
+        "worker pool that delivers for this tenant",
+      ),
     );
   clientCommand(put, invocation, async ({ client, terminal, args: [id = ""], options }) => {
     const body = {
@@ -183,7 +188,11 @@ function addKeyCommands(keys: Command, invocation: Invocation): void {
     .argument("<name>", "name of the key")
     .addOption(new FieldOption("--role <role>", apiKeyFields.role, "").makeOptionMandatory())
     .addOption(
-      new FieldOption("--tenant <id>", apiKeyFields.tenantId, "tenant of the key, required for all roles except admin"),
+      new FieldOption(
+        "--tenant <id>",
+        apiKeyFields.tenantId,
+        "tenant of the key, required for all roles except admin",
+      ),
     )
     .option("--expires <time>", "expiry: a time, or a duration from now such as 90d");
   clientCommand(create, invocation, async ({ client, terminal, args: [name], options }) => {

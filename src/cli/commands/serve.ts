@@ -100,7 +100,8 @@ function printWelcome(terminal: Terminal, running: RunningPosthorn): void {
 
 function nextSteps(
   flags: string,
-  strong: (text: string) => string, hasDashboard: boolean,
+  strong: (text: string) => string,
+  hasDashboard: boolean,
 ): readonly string[] {
   const ui = [
     `  ${strong(`${programCommand} ui${flags}`)}`,

@@ -21,10 +21,11 @@ export function addStatisticsCommands(program: Command, invocation: Invocation):
     printStatistics(call, "/v1/stats/deliveries", deliveryColumns, webhooksOf(call)),
   );
 
-  const events = withCommon(stats.command("events").description("published events over time"), eventStatisticsFields);
-  clientCommand(events, invocation, (call) =>
-    printStatistics(call, "/v1/stats/events", eventColumns, {}),
+  const events = withCommon(
+    stats.command("events").description("published events over time"),
+    eventStatisticsFields,
   );
+  clientCommand(events, invocation, (call) => printStatistics(call, "/v1/stats/events", eventColumns, {}));
 
   const gauges = withTime(
     stats
@@ -104,7 +105,9 @@ const eventColumns = ["published", "duplicate", "unmatched", "deliveries"];
 /** Prints a table of points, or the response as JSON. */
 async function printStatistics(
   { client, terminal, options }: ClientCall,
-  path: string, columns: readonly string[], more: Json,
+  path: string,
+  columns: readonly string[],
+  more: Json,
 ): Promise<void> {
   const answer = await client.get(path, {
     query: {
@@ -131,10 +134,7 @@ async function printStatistics(
   terminal.note(`complete until ${cellText(answer["complete_until"])}`);
 }
 
-function columnsOf(
-  measures: readonly string[],
-  isGrouped: boolean,
-): readonly Column<Json>[] {
+function columnsOf(measures: readonly string[], isGrouped: boolean): readonly Column<Json>[] {
   return [
     { title: "FROM (UTC)", value: beginning },
     ...(isGrouped ? [{ title: "KEY", value: (row: Json) => row["key"] }] : []),

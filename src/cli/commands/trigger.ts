@@ -76,10 +76,7 @@ function changed(data: Json, changes: readonly string[]): Json {
   }, data);
 }
 
-function withValue(
-  of: unknown,
-  names: readonly string[], value: unknown,
-): Json {
+function withValue(of: unknown, names: readonly string[], value: unknown): Json {
   const [name = "", ...rest] = names;
   const object: Json = typeof of === "object" && of !== null && !Array.isArray(of) ? { ...of } : {};
   return { ...object, [name]: rest.length === 0 ? value : withValue(object[name], rest, value) };

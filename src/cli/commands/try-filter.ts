@@ -23,7 +23,8 @@ export function addTryFilter(connections: Command, invocation: Invocation): void
   clientCommand(command, invocation, async ({ client, terminal, args: [filter = ""], options }) => {
     const body = {
       filter: parseJson(filter, "the filter"),
-      request_id: options.text("request"), source_id: options.text("source"),
+      request_id: options.text("request"),
+      source_id: options.text("source"),
       ...(options.given("source") && { last: options.number("last") }),
       message: options.json("message"),
     };

@@ -102,9 +102,7 @@ function addRotateCommand(webhooks: Command, invocation: Invocation): void {
     .description("rotate the signing key. Both keys are used during the overlap, unless revoked")
     .option("--revoke", "drop all old keys immediately")
     .addOption(new FieldOption("--overlap-seconds <seconds>", rotateFields.overlapSeconds))
-    .addOption(
-      new FieldOption("--secret <secret>", rotateFields.secret, "new secret (default: generated)"),
-    )
+    .addOption(new FieldOption("--secret <secret>", rotateFields.secret, "new secret (default: generated)"))
     .option("--force", "end the overlap of an earlier rotation");
   onWebhook(rotate, invocation, async ({ client, terminal, options }, path) => {
     const body = {
@@ -135,7 +133,11 @@ function addCircuitCommand(webhooks: Command, invocation: Invocation): void {
     .argument("<webhook-id>")
     .argument("<action>", "reset, open or close")
     .addOption(
-      new FieldOption("--seconds <seconds>", circuitActionFields.durationSeconds, "duration of the forced state"),
+      new FieldOption(
+        "--seconds <seconds>",
+        circuitActionFields.durationSeconds,
+        "duration of the forced state",
+      ),
     );
   clientCommand(circuit, invocation, async ({ client, terminal, args: [id = "", action = ""], options }) => {
     const actions: Readonly<Record<string, string>> = {
@@ -170,7 +172,11 @@ export function addRecoverCommand(parent: Command, invocation: Invocation): void
         "deliveries created before this time, date, or duration before now such as 1h",
       )
       .addOption(
-        new FieldOption("--status <status>", recoverFields.states, "repeatable (default: exhausted and skipped)"),
+        new FieldOption(
+          "--status <status>",
+          recoverFields.states,
+          "repeatable (default: exhausted and skipped)",
+        ),
       ),
   );
   onWebhook(addCircuitOption(options), invocation, (call, path) =>

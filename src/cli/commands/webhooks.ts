@@ -104,7 +104,12 @@ function addListCommand(webhooks: Command, invocation: Invocation): void {
   clientCommand(list, invocation, (call) => {
     const sort = call.options.text("sort");
     const numbers = shownNumbers[sort ?? ""];
-    return printList(call, "/v1/webhooks", numbers === undefined ? columns : columns.toSpliced(2, 0, numbers.column), "no webhooks. Create one with: posthorn webhooks create URL --events 'order.*'", {
+    return printList(
+      call,
+      "/v1/webhooks",
+      numbers === undefined ? columns : columns.toSpliced(2, 0, numbers.column),
+      "no webhooks. Create one with: posthorn webhooks create URL --events 'order.*'",
+      {
         include: numbers?.include,
         event_type: call.options.text("type"),
         active: call.options.text("active"),
@@ -116,7 +121,8 @@ function addListCommand(webhooks: Command, invocation: Invocation): void {
         q: call.options.text("search"),
         sort,
         tenant_id: call.options.text("tenant"),
-      });
+      },
+    );
   });
 }
 
@@ -154,16 +160,18 @@ async function describeDeletion(client: ApiClient, path: string): Promise<string
 const countedMax = 250;
 
 const eventsOption = () =>
-  new FieldOption("--events <types>", webhookFields.events, "event types such as order.*, comma-separated or repeated");
+  new FieldOption(
+    "--events <types>",
+    webhookFields.events,
+    "event types such as order.*, comma-separated or repeated",
+  );
 
 function addWebhookOptions(command: Command): Command {
   command
     .addOption(new FieldOption("--description <text>", webhookFields.description))
     .addOption(new FieldOption("--profile <name>", webhookFields.profile, "delivery profile"))
     .addOption(new FieldOption("--ordering <guarantee>", webhookFields.ordering, ""))
-    .addOption(
-      new FieldOption("--timeout-ms <ms>", webhookFields.timeoutMs, "timeout of a request"),
-    );
+    .addOption(new FieldOption("--timeout-ms <ms>", webhookFields.timeoutMs, "timeout of a request"));
   return addRateLimitOptions(command, "requests per minute")
     .addOption(new FieldOption("--verification <method>", webhookFields.verification, ""))
     .addOption(

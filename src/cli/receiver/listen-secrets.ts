@@ -6,7 +6,11 @@ export class ListenSecrets {
   readonly #name: string;
   #isKept = false;
 
-  constructor(env: Readonly<Record<string, string | undefined>>, server: string, /** 0 for any port. */ port: number) {
+  constructor(
+    env: Readonly<Record<string, string | undefined>>,
+    server: string,
+    /** 0 for any port. */ port: number,
+  ) {
     this.#path = ownFile("listen.json", env);
     this.#name = `${server} ${port}`;
   }

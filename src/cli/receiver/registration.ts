@@ -58,7 +58,12 @@ export async function register(order: {
 const secretVariable = "POSTHORN_WEBHOOK_SECRET";
 
 /** Reuses the secret of the last run, so that the application needs no new one. */
-async function createWithSecret(client: ApiClient, terminal: Terminal, body: Json, secrets: ListenSecrets): Promise<Json> {
+async function createWithSecret(
+  client: ApiClient,
+  terminal: Terminal,
+  body: Json,
+  secrets: ListenSecrets,
+): Promise<Json> {
   const secret = secrets.last();
   try {
     const made = await client.post("/v1/webhooks", { body: { ...body, ...(secret !== null && { secret }) } });
@@ -80,10 +85,7 @@ function tokenFor({ registration }: Profile): { readonly bearer_token?: string }
 }
 
 /** The shared secret, if any, and the tenant's public key if a scheme uses it. */
-async function secretsOf(
-  webhook: Json,
-  client: ApiClient, path: string,
-): Promise<readonly string[]> {
+async function secretsOf(webhook: Json, client: ApiClient, path: string): Promise<readonly string[]> {
   const { schemes } = webhook["signing"] as { readonly schemes: readonly SignatureSchemeName[] };
   const secret = webhook["secret"];
   const shared = typeof secret === "string" ? [secret] : [];

@@ -18,7 +18,9 @@ test("following starts when begun is called", async () => {
   } as unknown as ApiClient;
   const rejected: unknown[] = [];
   await followSource({
-    client, sourceId: "source-1", signal: stop.signal,
+    client,
+    sourceId: "source-1",
+    signal: stop.signal,
     begun: () => {
       assert.equal(looks, 1, "existing requests are known");
       rows.push(row("request-2"));

@@ -78,7 +78,9 @@ export async function followSource(order: {
 
 async function unseen(
   client: ApiClient,
-  sourceId: string, seen: ReadonlySet<string>, floor: string,
+  sourceId: string,
+  seen: ReadonlySet<string>,
+  floor: string,
 ): Promise<{ readonly rows: readonly Json[]; readonly isComplete: boolean }> {
   const rows: Json[] = [];
   let cursor: unknown;

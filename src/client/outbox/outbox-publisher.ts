@@ -112,7 +112,8 @@ export class OutboxPublisher {
 
   async #send(
     batch: readonly OutboxEntry[],
-    client: Pick<Client<never>, "call">, signal: AbortSignal,
+    client: Pick<Client<never>, "call">,
+    signal: AbortSignal,
   ): Promise<EventBatchResult["results"]> {
     const body = `{"events":[${batch.map(({ event }) => event).join(",")}]}`;
     try {
@@ -146,10 +147,7 @@ export class OutboxPublisher {
     return known;
   }
 
-  async #park(
-    entry: OutboxEntry,
-    token: string, error: string,
-  ): Promise<void> {
+  async #park(entry: OutboxEntry, token: string, error: string): Promise<void> {
     const { store, time, onParked } = this.#options;
     const { id, event } = entry;
     const parkedAt = time.now();

@@ -89,17 +89,30 @@ function begun(
 ): AlertRecord {
   const { tenantId, webhookId, subject, summary, value } = observation;
   return {
-    id: nextId(), rule: rule.name, ruleTenantId: rule.tenantId, title: rule.title,
-    audience: rule.audience, severity: rule.severity, threshold: rule.threshold,
-    tenantId, webhookId, subject, summary, value, state: "pending", since: now, lastHeldAt: now,
-    firedAt: null, resolvedAt: null, firedToldAt: null, resolvedToldAt: null, inhibitedBy: null,
+    id: nextId(),
+    rule: rule.name,
+    ruleTenantId: rule.tenantId,
+    title: rule.title,
+    audience: rule.audience,
+    severity: rule.severity,
+    threshold: rule.threshold,
+    tenantId,
+    webhookId,
+    subject,
+    summary,
+    value,
+    state: "pending",
+    since: now,
+    lastHeldAt: now,
+    firedAt: null,
+    resolvedAt: null,
+    firedToldAt: null,
+    resolvedToldAt: null,
+    inhibitedBy: null,
   };
 }
 
-function held(
-  record: AlertRecord,
-  rule: AlertRule, observation: AlertObservation, now: number,
-): AlertRecord {
+function held(record: AlertRecord, rule: AlertRule, observation: AlertObservation, now: number): AlertRecord {
   const { value, summary } = observation;
   const { severity, threshold, title } = rule;
   const seen = { ...record, value, summary, severity, threshold, title, lastHeldAt: now };

@@ -7,7 +7,11 @@ import { dueMessages, inhibitorOf, messageEveryMs } from "./due-messages.ts";
 
 const minute = 60_000;
 const observation: AlertObservation = {
-  tenantId: "acme", webhookId: "w1", subject: "w1", value: 1, summary: "it is so",
+  tenantId: "acme",
+  webhookId: "w1",
+  subject: "w1",
+  value: 1,
+  summary: "it is so",
 };
 let made = 0;
 const nextId = (): string => `alert-${++made}`;
@@ -40,7 +44,12 @@ suite("the states of an alert", () => {
   test("it goes on firing over a short calm, and is over after a longer one", () => {
     const calm = { ...rule, forMs: 0, keepFiringForMs: 2 * minute };
     assert.deepEqual(walk([true, false, true, false, false, false], calm), [
-      "firing", "firing", "firing", "firing", "resolved", "resolved",
+      "firing",
+      "firing",
+      "firing",
+      "firing",
+      "resolved",
+      "resolved",
     ]);
   });
 });

@@ -69,8 +69,17 @@ export function newProblem(
 ): DeliveryProblem {
   return {
     ...of,
-    state: "noticed", outcome, firstSeenAt: at, lastSeenAt: at, resolvedAt: null,
-    count: 0, deliveries: 0, deliveryIds: [], recent: [], mute: null, note: null,
+    state: "noticed",
+    outcome,
+    firstSeenAt: at,
+    lastSeenAt: at,
+    resolvedAt: null,
+    count: 0,
+    deliveries: 0,
+    deliveryIds: [],
+    recent: [],
+    mute: null,
+    note: null,
   };
 }
 
@@ -88,8 +97,14 @@ export function withFailure(problem: DeliveryProblem, failure: ProblemFailure): 
   const counted = { count: recent.length, deliveries: new Set(recent.map((each) => each.deliveryId)).size };
   const newest = [...new Set(recent.map((each) => each.deliveryId).toReversed())];
   return {
-    ...seen, ...counted, state: "open", recent: [], deliveryIds: newest.slice(0, deliveryIdsMax),
-    firstSeenAt: recent[0]?.at ?? at, lastSeenAt: at, resolvedAt: null,
+    ...seen,
+    ...counted,
+    state: "open",
+    recent: [],
+    deliveryIds: newest.slice(0, deliveryIdsMax),
+    firstSeenAt: recent[0]?.at ?? at,
+    lastSeenAt: at,
+    resolvedAt: null,
   };
 }
 

@@ -45,7 +45,9 @@ test("without an answer the error tells, and its code", () => {
     errorMessage: refused,
   });
   assert.deepEqual(kind, {
-    category: "network", statusCode: null, errorCode: "ECONNREFUSED",
+    category: "network",
+    statusCode: null,
+    errorCode: "ECONNREFUSED",
     answer: "connect ECONNREFUSED #",
   });
   assert.equal(problemKind({ ...failure, category: null }), null);

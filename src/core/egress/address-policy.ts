@@ -230,10 +230,7 @@ function parseCidr(cidr: string): Block {
 }
 
 /** The prefix length of a mapped block such as ::ffff:10.0.0.0/104 counts from the IPv6 side. */
-function prefixBitsOf(
-  prefix: string | undefined,
-  address: string, ip: IpAddress,
-): number {
+function prefixBitsOf(prefix: string | undefined, address: string, ip: IpAddress): number {
   if (prefix === undefined) return ip.bits;
   const isMapped = ip.bits === 32 && address.includes(":");
   return Number(prefix) - (isMapped ? 96 : 0);

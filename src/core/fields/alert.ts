@@ -51,7 +51,8 @@ export const alertRuleFields = {
     doc: "How long the rule must not hold before the alert resolves; defaults to 60.",
   }),
   attemptsMin: integer({
-    min: 0, max: 1_000_000,
+    min: 0,
+    max: 1_000_000,
     doc: "With fewer attempts in the window, `failure_rate` and `duration_ms_p95` are not evaluated; defaults to 1.",
   }),
   webhookId: nullable(id({ doc: "Only attempts of this webhook." })),

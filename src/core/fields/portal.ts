@@ -105,8 +105,14 @@ export type PortalSettingsInput = InputOf<typeof portalSettingsFields>;
 
 /** Lifetimes from a minute to a day. */
 export const portalSessionFields = {
-  tenantId: described(tenantIdField, "Tenant whose endpoints and deliveries are shown. Optional for keys that belong to a tenant."),
-  capabilities: described(capabilities, "What the session may do. Defaults to the portal settings, or else to the read capabilities, `endpoints:write`, `deliveries:retry` and `test:send`. Secrets are included only if named."),
+  tenantId: described(
+    tenantIdField,
+    "Tenant whose endpoints and deliveries are shown. Optional for keys that belong to a tenant.",
+  ),
+  capabilities: described(
+    capabilities,
+    "What the session may do. Defaults to the portal settings, or else to the read capabilities, `endpoints:write`, `deliveries:retry` and `test:send`. Secrets are included only if named.",
+  ),
   expiresInSeconds: integer({ min: 60, max: 86_400, default: 3_600, doc: "How long the session lasts." }),
   reference: nullable(
     line({

@@ -193,6 +193,17 @@ const {
 } = webhookFields;
 /** For these fields a webhook shows the stored value; for the others, the value in force or less. */
 export const webhookShownAsStored = {
-  tenantId, ownerId, url: urlField, events, description, bearerTokenIn,
-  http2, migrationHeaders, traceContext, agreements, ordering, headers: headersField, metadata,
+  tenantId,
+  ownerId,
+  url: urlField,
+  events,
+  description,
+  bearerTokenIn,
+  http2,
+  migrationHeaders,
+  traceContext,
+  agreements,
+  ordering,
+  headers: headersField,
+  metadata,
 } satisfies Fields;

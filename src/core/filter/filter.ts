@@ -141,8 +141,7 @@ function compile(source: unknown, place: Compiling): Rule {
   if (depth > depthMax) throw refused(at, `is nested more than ${depthMax} levels deep`);
   if (!isRecord(source) || isRawNumber(source)) {
     if (of === "message") throw refused(at, "must be an object");
-    if (Array.isArray(source))
-      throw refused(at, "must be a value or an object; use $in for a list");
+    if (Array.isArray(source)) throw refused(at, "must be a value or an object; use $in for a list");
     return comparison("$eq", source, place);
   }
   if (isStrict) refuseEmptyRange(source, place);
@@ -223,8 +222,12 @@ function comparison(name: string, value: unknown, { at, of, isStrict }: Compilin
     const judged = rule(given, look) ? null : refusal;
     const verdict = isUnknown(given, name) ? undefined : judged;
     look.trace?.push({
-      path: pathInTrace, operator: name, expected, actual: shownValue(given),
-      result: resultOf(verdict), unknown: whyUnknown(given),
+      path: pathInTrace,
+      operator: name,
+      expected,
+      actual: shownValue(given),
+      result: resultOf(verdict),
+      unknown: whyUnknown(given),
     });
     return verdict;
   };
@@ -241,8 +244,7 @@ const charactersPerStep = 64;
 /** Strings are compared only with strings. */
 function refuseHopeless(name: string, value: unknown, { at, of }: Pick<Compiling, "at" | "of">): void {
   const isList = Array.isArray(value);
-  if (name === "$in" && isList && value.length === 0)
-    throw refused(at, "never matches: the list is empty");
+  if (name === "$in" && isList && value.length === 0) throw refused(at, "never matches: the list is empty");
   if (of === "message" || of === "headers" || of === "query")
     throw refused(
       at,

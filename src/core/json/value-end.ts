@@ -49,10 +49,7 @@ function farEndOfString(bytes: Uint8Array, start: number): number {
 }
 
 /** Whether an odd number of backslashes precedes the quote. An escape does not begin before `start`. */
-function isEscaped(
-  bytes: Uint8Array,
-  start: number, index: number,
-): boolean {
+function isEscaped(bytes: Uint8Array, start: number, index: number): boolean {
   let before = index;
   while (before > start && bytes[before - 1] === backslash) before -= 1;
   return (index - before) % 2 === 1;

@@ -9,9 +9,13 @@ const message: ChatMessage = {
     subject: `A ${evil}\nBcc: x`,
     text: evil,
     facts: [{ label: "Last answer", value: evil }],
-    severity: "warning", link: null, resolves: false,
+    severity: "warning",
+    link: null,
+    resolves: false,
   },
-  topic: "failing", group: "failing:w1", createdAt: 0,
+  topic: "failing",
+  group: "failing:w1",
+  createdAt: 0,
 };
 
 suite("messages to chats", () => {

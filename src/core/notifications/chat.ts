@@ -43,7 +43,9 @@ function slackBody({ subject, text, facts, link }: NotificationContent): Body {
 
 function teamsBody({ subject, text, facts, link }: NotificationContent): Body {
   const block = (words: string, more: Body = {}) => ({
-    type: "TextBlock", text: withoutMarkdown(words), wrap: true,
+    type: "TextBlock",
+    text: withoutMarkdown(words),
+    wrap: true,
     ...more,
   });
   const card = {
@@ -80,7 +82,8 @@ function discordBody({ subject, text, facts, link, severity }: NotificationConte
   const embed = {
     title: withoutMarkdown(oneLine(subject)).slice(0, 256),
     description: withoutMarkdown(text).slice(0, 4_000),
-    color: discordColours[severity], fields,
+    color: discordColours[severity],
+    fields,
     ...(link !== null && { url: link }),
   };
   return { embeds: [embed], allowed_mentions: { parse: [] } };
@@ -98,7 +101,9 @@ export function pagerBody({ content, group, createdAt }: ChatMessage, integratio
     event_action: resolves ? "resolve" : "trigger",
     dedup_key: group.slice(0, 255),
     payload: {
-      summary: oneLine(subject), severity, source: "posthorn",
+      summary: oneLine(subject),
+      severity,
+      source: "posthorn",
       timestamp: new Date(createdAt).toISOString(),
       custom_details: { ...details, text },
     },

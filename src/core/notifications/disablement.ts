@@ -9,7 +9,8 @@ import type { Webhook } from "../webhook.ts";
  */
 export function disablementAt(
   webhook: Pick<Webhook, "status" | "statusChangedAt">,
-  health: EndpointHealth, policy: DeliveryPolicy,
+  health: EndpointHealth,
+  policy: DeliveryPolicy,
 ): number | null {
   const { disable, schedule, ageMsMax } = policy;
   if (webhook.status === "suspended") return webhook.statusChangedAt + disable.suspendedToDisabledMs;

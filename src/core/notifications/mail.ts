@@ -60,7 +60,8 @@ function moreThanShown(
 /** Combines several messages into one, for channels that accept a single form. */
 export function digestContent(
   contents: readonly NotificationContent[],
-  language: NotificationLanguage, name: DigestSubject,
+  language: NotificationLanguage,
+  name: DigestSubject,
   wording: Wording,
 ): NotificationContent {
   const severities = new Set(contents.map(({ severity }) => severity));

@@ -57,14 +57,17 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /** A moment in a language and time zone, such as `Wednesday, 4 March 2026 at 10:00 CET`. */
-export function spokenTime(
-  at: number,
-  language: NotificationLanguage, timeZone: string,
-): string {
+export function spokenTime(at: number, language: NotificationLanguage, timeZone: string): string {
   const locale = { en: "en-GB", de: "de-DE" }[language];
   return new Intl.DateTimeFormat(locale, {
-    weekday: "long", day: "numeric", month: "long", year: "numeric",
-    hour: "2-digit", minute: "2-digit", timeZone, timeZoneName: "short",
+    weekday: "long",
+    day: "numeric",
+    month: "long",
+    year: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+    timeZone,
+    timeZoneName: "short",
   }).format(at);
 }
 

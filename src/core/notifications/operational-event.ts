@@ -62,9 +62,15 @@ export function webhookEvent(
   const { id, tenantId } = webhook;
   const { type, at } = told;
   return {
-    key: `${type}:${id}:${told.of}`, type, tenantId, webhookId: id, at,
+    key: `${type}:${id}:${told.of}`,
+    type,
+    tenantId,
+    webhookId: id,
+    at,
     data: {
-      webhook_id: id, tenant_id: tenantId, url: shownUrl(webhookUrlShown(webhook)),
+      webhook_id: id,
+      tenant_id: tenantId,
+      url: shownUrl(webhookUrlShown(webhook)),
       ...told.data,
       occurred_at: instant(at),
     },
@@ -102,10 +108,7 @@ const frequent: ReadonlySet<OperationalEventType> = new Set([
  * failure of that very message. If two webhooks of a tenant get each other's events, neither gets types that any
  * request may cause, so that two broken webhooks do not trigger each other.
  */
-export function mayHear(
-  listener: Webhook,
-  event: OperationalEvent, about: Webhook | null,
-): boolean {
+export function mayHear(listener: Webhook, event: OperationalEvent, about: Webhook | null): boolean {
   if (listener.id === event.webhookId) return false;
   if (!frequent.has(event.type) || about === null || about.tenantId !== listener.tenantId) return true;
   return !operationalEventTypes.some((type) => about.events.some((pattern) => matches(pattern, type)));

@@ -16,10 +16,21 @@ function jsonEvent(
   const { metadata, ...fields } = more;
   const eventType = "order.created";
   return {
-    eventId, tenantId: "acme", eventType, timestamp, source: "shop", idempotencyKey: "key-1",
-    eventPriority: "high", sequenceNumber: 42, contentType: "application/json", raw: false,
+    eventId,
+    tenantId: "acme",
+    eventType,
+    timestamp,
+    source: "shop",
+    idempotencyKey: "key-1",
+    eventPriority: "high",
+    sequenceNumber: 42,
+    contentType: "application/json",
+    raw: false,
     body: renderStandardPayload({
-      eventType, timestamp, dataJson: JSON.stringify(data), links: null,
+      eventType,
+      timestamp,
+      dataJson: JSON.stringify(data),
+      links: null,
       metadataJson: metadata === undefined ? null : JSON.stringify(metadata),
     }),
     ...fields,
@@ -136,9 +147,16 @@ test("a binary CloudEvent carries its attributes in percent-encoded headers", ()
   assert.equal(contentType, "application/json");
   assert.equal(text(body), '{"id":1}');
   assert.deepEqual(headers, [
-    "ce-specversion", "1.0", "ce-id", eventId,
-    "ce-source", "Euro%2520%25E2%2582%25AC%2520%25F0%259F%2598%2580", "ce-type", "order.created",
-    "ce-time", "2026-03-15T12:34:56.789Z",
+    "ce-specversion",
+    "1.0",
+    "ce-id",
+    eventId,
+    "ce-source",
+    "Euro%2520%25E2%2582%25AC%2520%25F0%259F%2598%2580",
+    "ce-type",
+    "order.created",
+    "ce-time",
+    "2026-03-15T12:34:56.789Z",
   ]);
 });
 
@@ -161,15 +179,18 @@ test("a structured CloudEvent takes JSON and text as data and anything else as b
     return data === undefined ? { data_base64, datacontenttype } : { data, datacontenttype };
   };
   assert.deepEqual(part(rendered("application/hal+json; charset=utf-8", "[1, 2]")), {
-    data: [1, 2], datacontenttype: "application/hal+json; charset=utf-8",
+    data: [1, 2],
+    datacontenttype: "application/hal+json; charset=utf-8",
   });
   assert.deepEqual(part(rendered("application/xml", "<a>ü</a>")), {
-    data: "<a>ü</a>", datacontenttype: "application/xml",
+    data: "<a>ü</a>",
+    datacontenttype: "application/xml",
   });
   const broken = rendered("application/json", "{broken");
   assert.deepEqual(part(broken), { data: "{broken", datacontenttype: "application/json" });
   assert.deepEqual(part(rendered("text/plain", Buffer.from([0xff]))), {
-    data_base64: "/w==", datacontenttype: "text/plain",
+    data_base64: "/w==",
+    datacontenttype: "text/plain",
   });
 });
 

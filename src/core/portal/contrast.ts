@@ -22,7 +22,11 @@ export interface Accent {
 }
 
 export function repairedAccent(colour: string, scheme: Scheme): Accent {
-  const text = moved(colour, (candidate) => grounds[scheme].every((ground) => contrast([candidate, ground]) >= contrastMin), scheme === "light" ? 0 : 1);
+  const text = moved(
+    colour,
+    (candidate) => grounds[scheme].every((ground) => contrast([candidate, ground]) >= contrastMin),
+    scheme === "light" ? 0 : 1,
+  );
   // White on the accent, if that requires no more change than black.
   const towardsWhite = moved(colour, onto("#ffffff"), 0);
   const towardsBlack = moved(colour, onto("#000000"), 1);
@@ -50,10 +54,7 @@ function luminance(colour: string): number {
 type Triple = readonly [number, number, number];
 
 /** The nearest sufficient lightness; the ends of the scale are black and white, which suffice. */
-function moved(
-  colour: string,
-  isEnough: (candidate: string) => boolean, towards: 0 | 1,
-): string {
+function moved(colour: string, isEnough: (candidate: string) => boolean, towards: 0 | 1): string {
   const plain = colour.toLowerCase();
   if (isEnough(plain)) return plain;
   const [lightness, chroma, hue] = toOklch(plain);

@@ -72,7 +72,8 @@ export function exampleMessage(profile: Profile, { format, eventType, data }: Ex
 /** The headers that these schemes create. */
 function signatures(
   schemes: readonly SignatureSchemeName[],
-  contentType: string, body: Uint8Array,
+  contentType: string,
+  body: Uint8Array,
 ): Partial<Record<HeaderValueSource, string>> {
   const timestampSeconds = Number(headerDescriptions.timestamp_unix.example);
   const symmetric = parseSecret(exampleKeys.secret) as SymmetricKey;
@@ -97,7 +98,9 @@ function httpSignature(
   message: Pick<HttpMessageToSign, "contentType" | "body" | "createdSeconds">,
 ): Partial<Record<HeaderValueSource, string>> {
   const { contentDigest, signatureInput, signature } = prepareHttpSignatureSigner({ keys: [key] })({
-    ...message, method: "POST", targetUri: exampleKeys.url,
+    ...message,
+    method: "POST",
+    targetUri: exampleKeys.url,
     idempotencyKey: headerDescriptions.idempotency_key.example,
   });
   return { content_digest: contentDigest, signature_input: signatureInput, signature };

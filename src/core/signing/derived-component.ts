@@ -3,10 +3,7 @@ import type { Parameters } from "../http/structured-fields/values.ts";
 import type { SignedMessage } from "./signed-message.ts";
 
 /** The value of a component such as `@method`; null if the message has none or the component is not supported. */
-export function derivedValue(
-  message: SignedMessage,
-  name: string, parameters: Parameters,
-): string | null {
+export function derivedValue(message: SignedMessage, name: string, parameters: Parameters): string | null {
   if (name === "@query-param") return queryParameter(message, parameters);
   if (parameters.size > 0) return null;
   if (name === "@method") return message.method ?? null;

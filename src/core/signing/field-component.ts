@@ -19,10 +19,7 @@ const knownTypes: Readonly<Record<string, StructuredFieldType>> = {
 };
 
 /** The value of a field with its component parameters; null if there is none. `name` is in lower case. */
-export function fieldValue(
-  message: SignedMessage,
-  name: string, parameters: Parameters,
-): string | null {
+export function fieldValue(message: SignedMessage, name: string, parameters: Parameters): string | null {
   if (name !== name.toLowerCase() || !areKnown(parameters)) return null;
   const linesOf = parameters.has("tr") ? message.trailerLines : message.fieldLines;
   const lines = (linesOf?.(name) ?? []).map(canonicalLine);

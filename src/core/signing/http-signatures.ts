@@ -105,10 +105,7 @@ function coveredLines(message: HttpMessageToSign, digest: string): string {
 `;
 }
 
-function prepareKey(
-  key: AsymmetricKey | NamedSymmetricKey,
-  label: string, tag: string,
-): PreparedKey {
+function prepareKey(key: AsymmetricKey | NamedSymmetricKey, label: string, tag: string): PreparedKey {
   const keyId = key.kind === "asymmetric" ? publicKeyJwk(key.publicKey).kid : key.keyId;
   const algorithm = key.kind === "asymmetric" ? "ed25519" : "hmac-sha256";
   const parameters = `;keyid=${serializeString(keyId)};alg="${algorithm}";tag=${serializeString(tag)}`;

@@ -61,7 +61,11 @@ function padOf(key: Uint8Array, fill: number, bytes: number): Buffer {
   return pad;
 }
 
-function macOfLarge(key: KeyObject, content: Extract<Content, { kind: "large" }>, encoding: "base64" | "hex"): string {
+function macOfLarge(
+  key: KeyObject,
+  content: Extract<Content, { kind: "large" }>,
+  encoding: "base64" | "hex",
+): string {
   const { prefix, body } = content;
   return createHmac("sha256", key).update(prefix, "latin1").update(body).digest(encoding);
 }

@@ -158,7 +158,8 @@ function verifyWith(keys: readonly PreparedVerificationKey[], message: MessageTo
 
 function matchingScheme(
   keys: readonly PreparedVerificationKey[],
-  signatures: string, content: Content,
+  signatures: string,
+  content: Content,
 ): "v1" | "v1a" | null {
   for (const entry of signatures.split(" ", signatureEntriesMax)) {
     const comma = entry.indexOf(",");

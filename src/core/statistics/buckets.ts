@@ -14,10 +14,7 @@ export function bucketAt(time: number, step: StatisticsStep): number {
 }
 
 /** The starts of all buckets in a range; `to` is exclusive. */
-export function bucketsWithin(
-  from: number, to: number,
-  step: StatisticsStep,
-): readonly number[] {
+export function bucketsWithin(from: number, to: number, step: StatisticsStep): readonly number[] {
   const starts: number[] = [];
   for (let start = bucketAt(from, step); start < to; start += stepMs[step]) starts.push(start);
   return starts;

@@ -28,8 +28,7 @@ export class Counts {
   /** The counted keys in a range with their counts, in key order; `to` is exclusive. */
   within(from: number, to: number): readonly (readonly [number, number])[] {
     const found: (readonly [number, number])[] = [];
-    for (const [key, { times }] of this.#byKey)
-      if (key >= from && key < to) found.push([key, times]);
+    for (const [key, { times }] of this.#byKey) if (key >= from && key < to) found.push([key, times]);
     return found.sort(([left], [right]) => left - right);
   }
 

@@ -22,10 +22,7 @@ export function timeAt(place: number): number {
 }
 
 /** The duration that the given share stays below (nearest rank), in milliseconds; null if nothing was counted. */
-export function percentile(
-  counts: Counts,
-  name: DistributionName, share: number,
-): number | null {
+export function percentile(counts: Counts, name: DistributionName, share: number): number | null {
   const from = keys[name];
   const places = counts.within(from, from + distributionSpan);
   const all = places.reduce((sum, [, count]) => sum + count, 0);

@@ -11,7 +11,9 @@ const start = 1_800_000_000_000;
 
 function fact(more: Partial<Fact> = {}): Fact {
   return {
-    kind: "delivery", at: start, tenant: "oak",
+    kind: "delivery",
+    at: start,
+    tenant: "oak",
     subject: "w1",
     keys: [keys.accepted],
     amount: 3,
@@ -190,28 +192,44 @@ test("property: facts that are kept are read as they were", () => {
 test("a failed attempt counts its outcome, status, category and time; a success its whole way", () => {
   const attempt = {
     id: "a",
-      number: 1,
-      outcome: "transient" as const,
-      receiverStateUnknown: true,
-      category: "timeout" as const,
-    statusCode: null, responseSample: null, errorMessage: null, durationMs: 0.2, scheduledAt: start,
-    executedAt: start, nextRetryAt: null, notes: null,
+    number: 1,
+    outcome: "transient" as const,
+    receiverStateUnknown: true,
+    category: "timeout" as const,
+    statusCode: null,
+    responseSample: null,
+    errorMessage: null,
+    durationMs: 0.2,
+    scheduledAt: start,
+    executedAt: start,
+    nextRetryAt: null,
+    notes: null,
   };
   const progress = {
     state: "failed" as const,
-      attemptCount: 1,
-      createdAt: start,
-      firstAttemptAt: start,
-      dueAt: start,
-      reason: null,
-      retried: null,
+    attemptCount: 1,
+    createdAt: start,
+    firstAttemptAt: start,
+    dueAt: start,
+    reason: null,
+    retried: null,
   };
   const settled = {
-    tenantId: "oak", webhookId: "w1", progress, attempt, settledAt: start, bytes: 7, isLate: false,
+    tenantId: "oak",
+    webhookId: "w1",
+    progress,
+    attempt,
+    settledAt: start,
+    bytes: 7,
+    isLate: false,
   };
   assert.deepEqual(settlementFact(settled)?.keys, [
-    keys.transient, keys.statusClass, keys.duration, keys.unknown,
-    keys.category, keys.lag,
+    keys.transient,
+    keys.statusClass,
+    keys.duration,
+    keys.unknown,
+    keys.category,
+    keys.lag,
   ]);
   const success = settlementFact({
     ...settled,
@@ -226,7 +244,12 @@ test("a failed attempt counts its outcome, status, category and time; a success 
     },
   });
   assert.deepEqual(success?.keys, [
-    keys.accepted, keys.statusClass + 2, keys.duration, keys.status + 204, keys.success, keys.total,
+    keys.accepted,
+    keys.statusClass + 2,
+    keys.duration,
+    keys.status + 204,
+    keys.success,
+    keys.total,
   ]);
   assert.equal(
     settlementFact({ ...settled, attempt: null, progress: { ...progress, state: "failed" } }),
@@ -240,7 +263,8 @@ test("a failed attempt counts its outcome, status, category and time; a success 
 test("an event without a receiver is unmatched, and a skipped delivery counts for its webhook", () => {
   const event = { tenantId: "oak", eventType: "a", at: start };
   assert.deepEqual(publishFacts({ ...event, deliveries: 0, skipped: [] })[0]?.keys, [
-    keys.published, keys.unmatched,
+    keys.published,
+    keys.unmatched,
   ]);
   const facts = publishFacts({ ...event, deliveries: 2, skipped: ["w1"] });
   assert.deepEqual(

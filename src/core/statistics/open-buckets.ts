@@ -101,10 +101,7 @@ export class OpenBuckets {
   }
 
   /** Marks rows as not written. Their counts start from the oldest commit with unwritten data. */
-  putBack(
-    rows: readonly BucketRow[],
-    from: number, since: number,
-  ): void {
+  putBack(rows: readonly BucketRow[], from: number, since: number): void {
     const younger = [...this.#unwritten];
     this.#unwritten.clear();
     for (const row of rows) {
@@ -162,9 +159,15 @@ export class OpenBuckets {
     const { start, part } = minute;
     const around = tenant === null ? null : { kind, tenant: subject === null ? null : tenant, subject: null };
     const bucket = {
-      kind, start, tenant, subject, part,
+      kind,
+      start,
+      tenant,
+      subject,
+      part,
       within: around === null ? null : this.#bucket(minute, around),
-      counts: new Counts(), unwrittenSince: 0, unwrittenFrom: 0,
+      counts: new Counts(),
+      unwrittenSince: 0,
+      unwrittenFrom: 0,
     };
     minute.buckets.set(name, bucket);
     if (kind === "event" && subject !== null && tenant !== null)
@@ -186,10 +189,7 @@ export class OpenBuckets {
 }
 
 /** Ids and types contain no line feed. */
-function nameOf(
-  kind: FactKind,
-  tenant: string | null, subject: string | null,
-): string {
+function nameOf(kind: FactKind, tenant: string | null, subject: string | null): string {
   if (kind === "delivery") return subject ?? `\n${tenant ?? ""}`;
   return subject === null ? `\r\n${tenant ?? ""}` : `\r${tenant ?? ""}\n${subject}`;
 }

@@ -25,10 +25,18 @@ suite("the context of a trace", () => {
 
   test("is none where the specification says so", () => {
     for (const text of [
-      "", "00", traceparent.toUpperCase(), `${traceparent}-more`, `ff${traceparent.slice(2)}`,
-      traceparent.replace("0af7651916cd43dd8448eb211c80319c", "0".repeat(32)), `${traceparent}.`,
-      traceparent.replace("b7ad6b7169203331", "0".repeat(16)), `${traceparent}, ${traceparent}`,
-      undefined, 7, `cc${traceparent.slice(2)}-${"a".repeat(200)}`,
+      "",
+      "00",
+      traceparent.toUpperCase(),
+      `${traceparent}-more`,
+      `ff${traceparent.slice(2)}`,
+      traceparent.replace("0af7651916cd43dd8448eb211c80319c", "0".repeat(32)),
+      `${traceparent}.`,
+      traceparent.replace("b7ad6b7169203331", "0".repeat(16)),
+      `${traceparent}, ${traceparent}`,
+      undefined,
+      7,
+      `cc${traceparent.slice(2)}-${"a".repeat(200)}`,
     ])
       assert.equal(parseTraceContext(text), null, String(text));
   });

@@ -16,10 +16,7 @@ export class UniqueNames {
 }
 
 /** The name, with a number appended if it is taken; it is taken from then on. */
-export function untaken(
-  base: string,
-  taken: Set<string>, separator: string = "",
-): string {
+export function untaken(base: string, taken: Set<string>, separator: string = ""): string {
   let name = base;
   for (let number = 2; taken.has(name); number += 1) name = `${base}${separator}${number}`;
   taken.add(name);

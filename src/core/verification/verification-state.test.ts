@@ -20,8 +20,7 @@ function hook(whenUnsupported: "refuse" | "slow" = "refuse", status: WebhookStat
   return settled({ ...blankWebhook("w", "t", 0), status, verification: waits }, 1);
 }
 
-const after = (webhook: Webhook, outcome: VerificationOutcome) =>
-  afterVerification(webhook, outcome, 5);
+const after = (webhook: Webhook, outcome: VerificationOutcome) => afterVerification(webhook, outcome, 5);
 
 test("a webhook waits until it is permitted, and stops when it is refused", () => {
   const pending = hook();

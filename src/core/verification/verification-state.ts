@@ -39,10 +39,7 @@ export function isPermitted(verification: WebhookVerification): boolean {
 }
 
 /** The webhook with the result of its verification. */
-export function afterVerification(
-  webhook: Webhook,
-  outcome: VerificationOutcome, now: number,
-): Webhook {
+export function afterVerification(webhook: Webhook, outcome: VerificationOutcome, now: number): Webhook {
   const verification = { ...webhook.verification, detail: outcome.detail, ...moved(webhook, outcome, now) };
   if (outcome.kind === "granted" || outcome.kind === "refused") {
     return settled(
@@ -55,7 +52,8 @@ export function afterVerification(
 
 function moved(
   { verification }: Webhook,
-  outcome: VerificationOutcome, now: number,
+  outcome: VerificationOutcome,
+  now: number,
 ): Pick<WebhookVerification, "state" | "grantedAt" | "allowedRatePerMinute"> {
   if (outcome.kind === "granted") {
     return { state: "granted", grantedAt: now, allowedRatePerMinute: outcome.allowedRatePerMinute };

@@ -6,10 +6,7 @@ import type { Flight } from "./flight.ts";
 import { masked } from "./masked.ts";
 
 /** Network details of an attempt: recorded for all failed attempts and a sample of the accepted ones. */
-export function attemptTrace(
-  flight: Flight,
-  verdict: Verdict, result: TransportResult,
-): AttemptTrace | null {
+export function attemptTrace(flight: Flight, verdict: Verdict, result: TransportResult): AttemptTrace | null {
   if (verdict.outcome === "accepted" && !isTraced(flight.delivery.id)) return null;
   const wire = result.trace ?? untraced;
   return boundedTrace({
@@ -25,7 +22,10 @@ export function attemptTrace(
 
 /** No request was sent, or the sender thread ended. */
 const untraced: WireTrace = {
-  httpVersion: null, peerAddress: null, responseHeaders: [], headersCut: false,
+  httpVersion: null,
+  peerAddress: null,
+  responseHeaders: [],
+  headersCut: false,
   timings: { dnsMs: null, connectMs: null, tlsMs: null, waitMs: null },
 };
 

@@ -74,7 +74,10 @@ test("WDS-195 a request that cannot be built is a fault of this program, not an 
   const never = () => assert.fail("it is not sent");
   const malformed: TransportResult = {
     observation: { kind: "failure", category: "protocol", requestSent: false },
-    responseSample: null, fields: {}, errorMessage: "invalid header x", durationMs: 0,
+    responseSample: null,
+    fields: {},
+    errorMessage: "invalid header x",
+    durationMs: 0,
     malformed: true,
   };
   const cases = [
@@ -115,7 +118,10 @@ test("no request is composed when the tenants of delivery, event and webhook are
 test("what this machine could not send is no attempt", async () => {
   const unsent: TransportResult = {
     observation: { kind: "failure", category: "network", requestSent: false },
-    responseSample: null, fields: {}, errorMessage: "connect EMFILE", durationMs: 0,
+    responseSample: null,
+    fields: {},
+    errorMessage: "connect EMFILE",
+    durationMs: 0,
     shortage: "descriptors",
   };
   const composed = (): object => ({ headers: [], body: null });

@@ -18,16 +18,23 @@ export function publishSpan(
 ): Span {
   const { id, trace } = event;
   return {
-    name: "posthorn.publish", kind: "producer", traceId: traceIdOf(event.id, event.trace),
-    spanId: publishSpanId(id), parentSpanId: trace?.spanId ?? null, isParentRemote: true,
-    state: trace?.state ?? null, startedAt: event.createdAt, endedAt: event.endedAt,
+    name: "posthorn.publish",
+    kind: "producer",
+    traceId: traceIdOf(event.id, event.trace),
+    spanId: publishSpanId(id),
+    parentSpanId: trace?.spanId ?? null,
+    isParentRemote: true,
+    state: trace?.state ?? null,
+    startedAt: event.createdAt,
+    endedAt: event.endedAt,
     attributes: {
       ...messageAttributes(event, because),
       "messaging.operation.type": "create",
       "posthorn.priority": event.priority,
       ...(event.deliveries !== null && { "posthorn.deliveries": event.deliveries }),
     },
-    links: [], error: null,
+    links: [],
+    error: null,
   };
 }
 
@@ -41,9 +48,15 @@ export function deliverSpan(flight: Flight, ended: EndedAttempt, because: KeptBe
   const links: SpanLink[] = [{ spanId: publish, relation: "publish" }];
   if (number > 1) links.push({ spanId: attemptSpanId(delivery.id, number - 1), relation: "earlier_attempt" });
   return {
-    name: "posthorn.deliver", kind: "client", traceId: traceIdOf(event.id, event.trace),
-    spanId: attemptSpanId(delivery.id, number), parentSpanId: publish, isParentRemote: false,
-    state: delivery.trace?.state ?? null, startedAt, endedAt: startedAt + result.durationMs,
+    name: "posthorn.deliver",
+    kind: "client",
+    traceId: traceIdOf(event.id, event.trace),
+    spanId: attemptSpanId(delivery.id, number),
+    parentSpanId: publish,
+    isParentRemote: false,
+    state: delivery.trace?.state ?? null,
+    startedAt,
+    endedAt: startedAt + result.durationMs,
     attributes: { ...messageAttributes(event, because), ...attemptAttributes(flight, ended) },
     links,
     error: verdict.outcome === "accepted" ? null : (verdict.reason ?? verdict.outcome),

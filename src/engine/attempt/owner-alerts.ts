@@ -65,9 +65,12 @@ export class OwnerAlerts {
     );
     if (attention === "warn") return;
     const data = {
-      level: attention, reason, status_code: statusCode,
+      level: attention,
+      reason,
+      status_code: statusCode,
       paused_until: pausedUntil === null ? null : instant(pausedUntil),
-      delivery_id: deliveryId, location,
+      delivery_id: deliveryId,
+      location,
     };
     const of = `${reason}:${hourOf(now)}`;
     this.#options.operationalEvents.tell(
@@ -76,10 +79,7 @@ export class OwnerAlerts {
   }
 
   /** Reports a dead letter; only the first of each hour is reported. */
-  exhausted(
-    { webhook }: Endpoint,
-    delivery: ClaimedDelivery, progress: DeliveryProgress,
-  ): void {
+  exhausted({ webhook }: Endpoint, delivery: ClaimedDelivery, progress: DeliveryProgress): void {
     // A tenant must not be notified of another tenant's delivery.
     if (delivery.tenantId !== webhook.tenantId) return;
     const now = this.#options.clock.now();
@@ -88,9 +88,7 @@ export class OwnerAlerts {
     if (this.#reportedAt.has(name)) return;
     this.#remember(name, now);
     const { attemptCount, reason } = progress;
-    this.#options.operationalEvents.tell(
-      exhaustedEvent(webhook, { ...delivery, attemptCount }, reason, now),
-    );
+    this.#options.operationalEvents.tell(exhaustedEvent(webhook, { ...delivery, attemptCount }, reason, now));
   }
 
   #remember(name: string, now: number): void {
@@ -102,20 +100,22 @@ export class OwnerAlerts {
 /**
  * For a delivery that became too old while it waited. The key contains the hour, so the event is sent once per hour.
  */
-export function expiredEvent(
-  webhook: Webhook,
-  delivery: ExpiredDelivery, now: number,
-): OperationalEvent {
+export function expiredEvent(webhook: Webhook, delivery: ExpiredDelivery, now: number): OperationalEvent {
   return exhaustedEvent(webhook, delivery, endings.expired.reason, now);
 }
 
 function exhaustedEvent(
   webhook: Webhook,
-  delivery: ExpiredDelivery, reason: string | null, now: number,
+  delivery: ExpiredDelivery,
+  reason: string | null,
+  now: number,
 ): OperationalEvent {
   const data = {
-    delivery_id: delivery.id, event_id: delivery.eventId, event_type: delivery.eventType,
-    attempts: delivery.attemptCount, reason,
+    delivery_id: delivery.id,
+    event_id: delivery.eventId,
+    event_type: delivery.eventType,
+    attempts: delivery.attemptCount,
+    reason,
   };
   return webhookEvent(webhook, { type: "posthorn.webhook.exhausted", of: hourOf(now), at: now, data });
 }

@@ -32,18 +32,21 @@ export function renderRequest(from: RenderedFrom): RenderedRequest {
   const { headers, body } = config.compose(
     {
       ...event,
-      id: delivery.id, webhookId: delivery.webhookId, eventId: event.id,
-      format: delivery.format, eventPriority: event.priority,
+      id: delivery.id,
+      webhookId: delivery.webhookId,
+      eventId: event.id,
+      format: delivery.format,
+      eventPriority: event.priority,
       progress: { attemptCount: attempt.number - 1 },
     },
     attempt.executedAt,
   );
   if (config.oauth2 !== null) headers.push("Authorization", mask);
   return {
-    method: "POST", url: urlOf(from), body,
-    headers: headers.map((text, at) =>
-      at % 2 === 0 ? text : shown(config, headers[at - 1] ?? "", text),
-    ),
+    method: "POST",
+    url: urlOf(from),
+    body,
+    headers: headers.map((text, at) => (at % 2 === 0 ? text : shown(config, headers[at - 1] ?? "", text))),
     differences: differencesOf(from),
   };
 }

@@ -18,14 +18,18 @@ function stopped(addressee: "foreign" | "unclear") {
   const dispatched: string[] = [];
   const telemetry = {
     log: {
-      debug: nothing, info: nothing, warn: nothing,
+      debug: nothing,
+      info: nothing,
+      warn: nothing,
       error: (fields: object, message: string) => void errors.push({ fields, message }),
     },
     metrics: { alarmed: (alarm: string) => void alarms.push(alarm) },
   } as unknown as Telemetry;
   const settler = new Settler({
     spans: null,
-    telemetry, clock: new ManualClock(), random: { uniform: () => 0.5 },
+    telemetry,
+    clock: new ManualClock(),
+    random: { uniform: () => 0.5 },
     commits: {
       settle: ({
         settlement,
@@ -57,12 +61,19 @@ function stopped(addressee: "foreign" | "unclear") {
     delivery: {
       trace: null,
       relayed: null,
-      id: "delivery-1", eventId: "event-1", tenantId: "birch", lease: { ref: 1 }, progress,
-      webhookId: "webhook-1", webhookTenantId: "amber",
+      id: "delivery-1",
+      eventId: "event-1",
+      tenantId: "birch",
+      lease: { ref: 1 },
+      progress,
+      webhookId: "webhook-1",
+      webhookTenantId: "amber",
     },
     endpoint: {
       webhook: { id: "webhook-2", tenantId: "cedar" },
-      circuit: createCircuit(0), policy: standard, pace: "quick",
+      circuit: createCircuit(0),
+      policy: standard,
+      pace: "quick",
     },
     lane: { settlementBegan: nothing, settlementEnded: nothing },
     probe: null,
@@ -76,9 +87,13 @@ test("a delivery for another tenant's webhook is an error in the log that names 
   assert.deepEqual(errors, [
     {
       fields: {
-        deliveryId: "delivery-1", eventId: "event-1", tenantId: "birch",
-        webhookId: "webhook-1", webhookTenantId: "amber",
-        servedWebhookId: "webhook-2", servedTenantId: "cedar",
+        deliveryId: "delivery-1",
+        eventId: "event-1",
+        tenantId: "birch",
+        webhookId: "webhook-1",
+        webhookTenantId: "amber",
+        servedWebhookId: "webhook-2",
+        servedTenantId: "cedar",
       },
       message: "a delivery was stopped: its event and its webhook do not belong to the same tenant",
     },

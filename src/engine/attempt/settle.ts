@@ -74,14 +74,19 @@ export class Settler {
     const retryAfter = retryAfterOf(flight, result, now);
     const retryAfterMs = retryAfter?.means.kind === "delay" ? retryAfter.means.delayMs : null;
     const event: HolderEvent = {
-      kind: "attempted", verdict, executedAt: flight.startedAt,
-      retryAfterMs, retryAtOnce,
+      kind: "attempted",
+      verdict,
+      executedAt: flight.startedAt,
+      retryAfterMs,
+      retryAtOnce,
     };
     const progress = this.#move(delivery.progress, { endpoint, delivery, event, now });
     this.#touchEndpoint(flight, { verdict, result, retryAfterMs, progress, now });
     const id = this.#options.nextId();
     const report = this.#reportOn(flight, {
-      event, now, progress,
+      event,
+      now,
+      progress,
       attempt: (after) => attemptRecord(flight, { id, verdict, result, retryAfter, progress: after, now }),
     });
     this.#report(delivery, report);
@@ -119,7 +124,12 @@ export class Settler {
       if (decision !== null) this.#options.lifecycle.decided(endpoint, decision);
     }
     this.#report(delivery, {
-      endpoint, event, now, progress, attempt: null, isAwaited: lane.ordered,
+      endpoint,
+      event,
+      now,
+      progress,
+      attempt: null,
+      isAwaited: lane.ordered,
       done: (written) => {
         if (written !== null || !lane.ordered) this.#options.dispatcher().dropped(lane);
         if (written === null) this.#options.dispatcher().lost({ lane });
@@ -138,10 +148,14 @@ export class Settler {
     telemetry.metrics.alarmed("delivery_stopped");
     telemetry.log.error(
       {
-        deliveryId: delivery.id, eventId: delivery.eventId, tenantId: delivery.tenantId,
-        webhookId: delivery.webhookId, webhookTenantId: delivery.webhookTenantId,
+        deliveryId: delivery.id,
+        eventId: delivery.eventId,
+        tenantId: delivery.tenantId,
+        webhookId: delivery.webhookId,
+        webhookTenantId: delivery.webhookTenantId,
         ...traceFields(delivery),
-        servedWebhookId: endpoint.webhook.id, servedTenantId: endpoint.webhook.tenantId,
+        servedWebhookId: endpoint.webhook.id,
+        servedTenantId: endpoint.webhook.tenantId,
       },
       "a delivery was stopped: its event and its webhook do not belong to the same tenant",
     );
@@ -161,7 +175,9 @@ export class Settler {
   notComposed(flight: Flight, error: Error): void {
     const { delivery, endpoint } = flight;
     this.#options.ownFaults.met(error, {
-      deliveryId: delivery.id, eventId: delivery.eventId, webhookId: delivery.webhookId,
+      deliveryId: delivery.id,
+      eventId: delivery.eventId,
+      webhookId: delivery.webhookId,
       ...traceFields(delivery),
     });
     if (flight.probe !== null) releaseProbe(endpoint.circuit, flight.probe);
@@ -211,18 +227,19 @@ export class Settler {
     if (verdict.attention !== undefined) {
       const shown = shownLocation(flight, result);
       this.#options.ownerAlerts.report(endpoint, {
-        deliveryId: delivery.id, attention: verdict.attention, reason: verdict.reason,
-        statusCode, location: shown, pausedUntil: null,
+        deliveryId: delivery.id,
+        attention: verdict.attention,
+        reason: verdict.reason,
+        statusCode,
+        location: shown,
+        pausedUntil: null,
       });
     }
     if (statusCode === permanentRedirect && location !== null && endpoint.policy.followPermanentRedirect)
       this.#options.lifecycle.movedPermanently(endpoint, flight.webhook.url, location);
   }
 
-  #recordCircuit(
-    flight: Flight,
-    verdict: Verdict, statusCode: number | null, now: number,
-  ): void {
+  #recordCircuit(flight: Flight, verdict: Verdict, statusCode: number | null, now: number): void {
     const { endpoint, probe } = flight;
     const signal = circuitSignal(endpoint.policy, verdict, statusCode);
     if (signal === "ignored") {
@@ -240,7 +257,10 @@ export class Settler {
 
   #pause(
     flight: Flight,
-    verdict: Verdict, statusCode: number | null, retryAfterMs: number | null, now: number,
+    verdict: Verdict,
+    statusCode: number | null,
+    retryAfterMs: number | null,
+    now: number,
   ): void {
     const { endpoint } = flight;
     this.#options.states.changed(endpoint);
@@ -250,8 +270,12 @@ export class Settler {
     const pause = boundedPause(asked, now, ageMsMax);
     if (!endpoint.pause(pause, now) || pause.until - now < pauseAlertMs) return;
     this.#options.ownerAlerts.report(endpoint, {
-      deliveryId: flight.delivery.id, statusCode, location: null,
-      attention: "notify", reason: "long_pause", pausedUntil: pause.until,
+      deliveryId: flight.delivery.id,
+      statusCode,
+      location: null,
+      attention: "notify",
+      reason: "long_pause",
+      pausedUntil: pause.until,
     });
   }
 
@@ -318,23 +342,27 @@ export class Settler {
   #logDeadLetter(delivery: ClaimedDelivery, progress: DeliveryProgress): void {
     this.#options.telemetry.log.warn(
       {
-        deliveryId: delivery.id, eventId: delivery.eventId, eventType: delivery.eventType,
-        webhookId: delivery.webhookId, tenantId: delivery.tenantId,
-        attempts: progress.attemptCount, reason: progress.reason,
+        deliveryId: delivery.id,
+        eventId: delivery.eventId,
+        eventType: delivery.eventType,
+        webhookId: delivery.webhookId,
+        tenantId: delivery.tenantId,
+        attempts: progress.attemptCount,
+        reason: progress.reason,
         ...traceFields(delivery),
       },
       "delivery dead-lettered",
     );
   }
 
-  #logLate(
-    delivery: ClaimedDelivery,
-    ended: DeliveryProgress, progress: DeliveryProgress,
-  ): void {
+  #logLate(delivery: ClaimedDelivery, ended: DeliveryProgress, progress: DeliveryProgress): void {
     this.#options.telemetry.log.info(
       {
-        deliveryId: delivery.id, webhookId: delivery.webhookId,
-        was: ended.state, reason: ended.reason, is: progress.state,
+        deliveryId: delivery.id,
+        webhookId: delivery.webhookId,
+        was: ended.state,
+        reason: ended.reason,
+        is: progress.state,
         ...traceFields(delivery),
       },
       "a request completed after its delivery had ended",

@@ -30,19 +30,27 @@ test("a database that was restarted or replaced is logged and counted, joined an
   };
   const telemetry = {
     log: {
-      debug: nothing, info: nothing, error: assert.fail,
+      debug: nothing,
+      info: nothing,
+      error: assert.fail,
       warn: (_: object, message: string) => void warnings.push(message),
     },
     metrics: { alarmed: (alarm: string) => void alarms.push(alarm) },
   } as unknown as Telemetry;
   const made = createOwnership({
     options: {
-      store, clock, telemetry, delivers: true,
+      store,
+      clock,
+      telemetry,
+      delivers: true,
       random: { uniform: () => 0.5, bytes: (count: number) => new Uint8Array(count) },
     },
     directory: { all: () => [].values(), get: nothing, shareTenantLimits: nothing },
     dispatcher: { schedulePump: nothing },
-    wakeups: {}, notes: null, nextId: () => "process-1", flying: () => new Map(),
+    wakeups: {},
+    notes: null,
+    nextId: () => "process-1",
+    flying: () => new Map(),
     storeReturned: () => void ownership.calls.push("write again"),
   } as unknown as OwnershipParts);
   await made.start();

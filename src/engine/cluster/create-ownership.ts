@@ -125,7 +125,12 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
   const sync = new ConfigSync({ ...common, webhooks, ownership: store, directory, apply, remove });
   const endpoint = (id: string): Endpoint | undefined => directory.get(id);
   const member: ClusterMember = new ClusterMember({
-    ...common, store, owned, pool, isBrought, endpoint,
+    ...common,
+    store,
+    owned,
+    pool,
+    isBrought,
+    endpoint,
     endpoints: () => directory.all(),
     load: (ids) => sync.load(ids),
     acquired: (each) => dispatcher.considerEndpoint(each),
@@ -140,7 +145,13 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
     },
   });
   const listener: StoreListener = new StoreListener({
-    ...common, store: options.store, directory, sync, delivers, wakeups, isBrought,
+    ...common,
+    store: options.store,
+    directory,
+    sync,
+    delivers,
+    wakeups,
+    isBrought,
     hasQueue: queue !== undefined,
     ...(news !== undefined && { news }),
     consider: (lane) => dispatcher.consider(lane),
@@ -148,11 +159,15 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
     ordered: () => member.ordered(),
   });
   const leaderships = new Leaderships(store, parts.nextId());
-  const isLeader: Ownership["isLeader"] = (leadership) => leaderships.acquire(leadership.name, leadership.forMs);
+  const isLeader: Ownership["isLeader"] = (leadership) =>
+    leaderships.acquire(leadership.name, leadership.forMs);
   const { flying } = parts;
   const reporter = new EndpointReporter({ ...common, store, owned: () => owned.all(), flying });
   const stalled = new StalledLanes({
-    ...common, store, owned, endpoint,
+    ...common,
+    store,
+    owned,
+    endpoint,
     worker: () => (member.holds() ? member.worker : null),
     reread: (lane) => dispatcher.reread(lane),
     releaseUnowned: () => member.releaseUnowned(),
@@ -161,7 +176,10 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
   const shared = { owned, sync, member, listener, reporter, stalled, isLeader, resign };
   if (queue === undefined) return { ...shared, queued: null, reannouncer: null };
   const queued = new QueuedWork({
-    queue, store, pool, endpoint,
+    queue,
+    store,
+    pool,
+    endpoint,
     worker: () => member.worker,
     lookInto: (lane) => listener.lookInto(lane),
     acquire: (webhookId) => member.wanted(webhookId),
@@ -183,7 +201,9 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
 /** Follows each order once. Orders are deleted when their effect is stored; until then repeats have no effect. */
 function follow(
   parts: OwnershipParts,
-  store: OwnershipStore, orders: readonly RuntimeOrder[], worker: number | null,
+  store: OwnershipStore,
+  orders: readonly RuntimeOrder[],
+  worker: number | null,
 ): void {
   const refs: number[] = [];
   for (const order of orders) {

@@ -27,7 +27,9 @@ function addLane(
 function count(endpoint: Endpoint, results: string): void {
   for (const result of results) {
     recordResult(endpoint.circuit, endpoint.policy.circuitBreaker, {
-      now, accepted: result === "+", lease: null,
+      now,
+      accepted: result === "+",
+      lease: null,
     });
   }
 }

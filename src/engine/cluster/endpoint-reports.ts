@@ -8,7 +8,8 @@ import type { Endpoint } from "../endpoint/endpoint.ts";
 /** The report on an owned endpoint; null if it equals the stored state. */
 export function reportOf(
   endpoint: Endpoint,
-  now: number, deliveries: readonly string[],
+  now: number,
+  deliveries: readonly string[],
 ): EndpointReport | null {
   const { circuit, bucket, tenantQueue } = endpoint;
   advanceWindow(circuit.window, now);
@@ -23,7 +24,9 @@ export function reportOf(
     deliveries: deliveries.slice(0, listMax),
     rateFullAt,
     tenantLimitUntil: tenantWaitMs > 0 ? now + tenantWaitMs : null,
-    heads, successes, failures,
+    heads,
+    successes,
+    failures,
     probeResults: circuit.probeResults,
     probeSuccesses: circuit.probeSuccesses,
     probes: circuit.probes,

@@ -160,7 +160,9 @@ export class MemberScene {
     };
     const owned = new OwnedEndpoints({ clock, dispatcher: { giveBack: () => undefined }, notes: null });
     this.member = new ClusterMember({
-      store: this.store, clock, owned,
+      store: this.store,
+      clock,
+      owned,
       random: { uniform: () => 0.5, bytes: (count) => new Uint8Array(count) },
       telemetry: { log, metrics: {} as never },
       endpoint: (id) => this.endpoints.get(id),
@@ -170,7 +172,9 @@ export class MemberScene {
       follow: (orders) => void this.events.push(`follow ${orders.map(({ order }) => order).join()}`),
       resumed: () => void this.events.push("resumed"),
       workers: () => undefined,
-      pool: "default", poolOf: () => "default", isBrought: () => this.isBrought,
+      pool: "default",
+      poolOf: () => "default",
+      isBrought: () => this.isBrought,
       renamed: (worker) => void this.numbers.push(worker),
     });
   }

@@ -164,10 +164,7 @@ const nothingKnown: Promise<Recollections> = Promise.resolve(new Map());
  * Time at which a bucket is full again: the later of the times in the store and the notes. If a dead owner may have
  * emptied the bucket and left no note, it starts empty: the limit holds, and a burst is delayed a little.
  */
-function inheritedFullAt(
-  rate: RateHandover,
-  notedFullAt: number | null, emptyFullAt: number,
-): number {
+function inheritedFullAt(rate: RateHandover, notedFullAt: number | null, emptyFullAt: number): number {
   if (rate.kind === "unknown") return notedFullAt ?? emptyFullAt;
   return Math.max(rate.kind === "full_at" ? rate.fullAt : 0, notedFullAt ?? 0);
 }

@@ -9,7 +9,9 @@ import { Reannouncer } from "./reannouncer.ts";
 
 const pending = (webhookId: string, pool = "default"): PendingLane => ({
   lane: { webhookId, ordering: "none", eventType: null },
-  worker: null, pool, priority: "normal",
+  worker: null,
+  pool,
+  priority: "normal",
 });
 
 /** The same queue, with one unusable pool. */
@@ -34,7 +36,9 @@ function begin(pages: readonly (readonly PendingLane[])[], refused = "") {
   const queue = broker.open();
   const silent = (): void => undefined;
   const reannouncer = new Reannouncer({
-    clock, queue: refusing(queue, refused), isLeader: async () => state.isLeader,
+    clock,
+    queue: refusing(queue, refused),
+    isLeader: async () => state.isLeader,
     random: { uniform: () => 0.5, bytes: (count) => new Uint8Array(count) },
     store: {
       unownedLanes: async ({ after }) => {

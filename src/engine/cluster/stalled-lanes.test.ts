@@ -42,7 +42,9 @@ class Scene {
     };
     const silent = (): void => undefined;
     const stalled = new StalledLanes({
-      store: this.store, clock: this.dispatch.clock, owned: { leaving: this.leaving },
+      store: this.store,
+      clock: this.dispatch.clock,
+      owned: { leaving: this.leaving },
       random: { uniform: () => 0.999, bytes: (count) => new Uint8Array(count) },
       telemetry: {
         log: { debug: silent, info: silent, warn: (fields) => this.logged.push(fields), error: silent },

@@ -13,7 +13,9 @@ import type { ConfigSync } from "./config-sync.ts";
 import { StoreListener } from "./store-listener.ts";
 
 const keyOf = (webhookId: string, ordering: LaneKey["ordering"] = "none"): LaneKey => ({
-  webhookId, ordering, eventType: null,
+  webhookId,
+  ordering,
+  eventType: null,
 });
 
 /** Announcements made by the test. */
@@ -53,7 +55,10 @@ class Scene {
     const endpoint = { owned: true, laneWoke: silent, lane: () => this.lane };
     this.lane = new Lane(keyOf("mine", ordering), endpoint as unknown as Endpoint);
     this.listener = new StoreListener({
-      clock: this.clock, delivers, news: this.news, wakeups: new Wakeups(this.clock),
+      clock: this.clock,
+      delivers,
+      news: this.news,
+      wakeups: new Wakeups(this.clock),
       store: {
         changes: this.changes,
         deliveries: {
@@ -68,7 +73,9 @@ class Scene {
       },
       telemetry: {
         log: {
-          debug: silent, info: silent, error: silent,
+          debug: silent,
+          info: silent,
+          error: silent,
           warn: (fields) => void this.done.push(`warned ${JSON.stringify(fields)}`),
         },
         metrics: {} as Metrics,
@@ -81,7 +88,8 @@ class Scene {
         load: async (ids: readonly string[]) => void this.done.push(`load ${ids.join()}`),
         loadTenantKeys: async (ids: readonly string[]) => void this.done.push(`keys ${ids.join()}`),
       } as Partial<ConfigSync> as ConfigSync,
-      isBrought: () => false, hasQueue: false,
+      isBrought: () => false,
+      hasQueue: false,
       consider: (lane) => void this.done.push(`consider ${lane.key.webhookId}`),
       wanted: async (id) => {
         this.done.push(`want ${id}`);
@@ -173,7 +181,8 @@ suite("store listener", () => {
     ]);
     assert.ok(scene.lane.hasMore());
     assert.deepEqual(await after(() => changes.notify({ kind: "lanes", lanes: [keyOf("theirs")] })), [
-      "want theirs", "consider mine",
+      "want theirs",
+      "consider mine",
     ]);
   });
 

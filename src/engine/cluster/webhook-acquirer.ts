@@ -74,10 +74,7 @@ export class WebhookAcquirer {
   #failedMs = Number.NEGATIVE_INFINITY;
   #paused = false;
 
-  constructor(
-    options: WebhookAcquirerOptions,
-    self: AcquiringWorker, work: SerialWork,
-  ) {
+  constructor(options: WebhookAcquirerOptions, self: AcquiringWorker, work: SerialWork) {
     this.#options = options;
     this.#self = self;
     this.#work = work;

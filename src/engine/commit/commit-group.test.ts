@@ -70,7 +70,10 @@ function world(changedStates: () => readonly WebhookRuntimeState[] = () => []): 
     telemetry,
     waitingStates: new WaitingStates(
       changedStates,
-      new OperationalEvents(() => undefined, () => undefined),
+      new OperationalEvents(
+        () => undefined,
+        () => undefined,
+      ),
     ),
     riders: null,
     recovered: () => void (recovered += 1),

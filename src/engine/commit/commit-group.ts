@@ -338,10 +338,7 @@ export class CommitGroup {
     const { random, telemetry } = this.#options;
     const delayMsMax = error.trouble === "disk_full" ? fullDiskDelayMsMax : retryDelayMsMax;
     const pauses = this.#failures - 1;
-    const delayMs = backoffMs(
-      { delayMsMin: retryDelayMsMin, delayMsMax },
-      pauses, random.uniform(),
-    );
+    const delayMs = backoffMs({ delayMsMin: retryDelayMsMin, delayMsMax }, pauses, random.uniform());
     telemetry.log.error(
       {
         err: error.message,

@@ -33,7 +33,7 @@ export class CommitRiders {
   }
 
   compose({ batch, settlements }: Group, carriesRows: boolean): Riding {
-    const statistics = this.#statistics?.compose(batch.publishes, settlements, { carriesRows });
+    const statistics = this.#statistics?.compose(batch.publishes, settlements, carriesRows);
     const problems = this.#problems?.compose(settlements, batch.publishes);
     return { ...(statistics !== undefined && { statistics }), ...(problems !== undefined && { problems }) };
   }

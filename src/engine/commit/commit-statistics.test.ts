@@ -12,7 +12,9 @@ function world() {
   let touched = 0;
   let filled = 0;
   const statistics = new CommitStatistics({
-    clock, store: { rowsPerCommitMax: 64 }, touch: () => void (touched += 1),
+    clock,
+    store: { rowsPerCommitMax: 64 },
+    touch: () => void (touched += 1),
     random: { uniform: () => 0.5, bytes: (count) => new Uint8Array(count).fill((filled += 1)) },
   });
   const publish = {

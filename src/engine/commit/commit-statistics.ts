@@ -55,7 +55,8 @@ export class CommitStatistics {
 
   /** The statistics of the next commit. Without rows if a part of a failed commit is written separately. */
   compose(
-    publishes: readonly PublishCommand[], settlements: readonly PendingSettlement[],
+    publishes: readonly PublishCommand[],
+    settlements: readonly PendingSettlement[],
     carriesRows: boolean,
   ): StatisticsBatch {
     const now = this.#options.clock.now();

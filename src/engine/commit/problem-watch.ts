@@ -171,8 +171,14 @@ function failureOf({
   if (kind === null) return null;
   const { webhookId, tenantId } = delivery;
   return {
-    webhookId, tenantId, kind, lease, attemptNumber: attempt.number,
-    at: settledAt, deliveryId: lease.deliveryId, outcome: attempt.outcome,
+    webhookId,
+    tenantId,
+    kind,
+    lease,
+    attemptNumber: attempt.number,
+    at: settledAt,
+    deliveryId: lease.deliveryId,
+    outcome: attempt.outcome,
     isDeadLetter: progress.state === "exhausted",
   };
 }

@@ -95,7 +95,8 @@ const compactViewsMax = 4;
 function rewritten(
   views: readonly View[],
   secrets: readonly string[],
-  wasCut: boolean, end: number,
+  wasCut: boolean,
+  end: number,
 ): readonly Stretch[] {
   const forms = new Set(secrets.flatMap(compactForms).filter(({ length }) => length >= compactLengthMin));
   return views.slice(0, compactViewsMax).flatMap((view) => {
@@ -114,10 +115,7 @@ function stretchOf({ origins, ends }: CompactView, from: number, to: number): St
   return [origins[from] ?? 0, ends[to - 1] ?? 0];
 }
 
-function compactBeginning(
-  view: CompactView,
-  form: string, end: number,
-): readonly Stretch[] {
+function compactBeginning(view: CompactView, form: string, end: number): readonly Stretch[] {
   const { text, origins } = view;
   for (let at = Math.max(0, text.length - form.length + 1); at <= text.length - 8; at += 1)
     if (form.startsWith(text.slice(at))) return [[origins[at] ?? 0, end]];
@@ -186,10 +184,7 @@ function isWordAt(text: string, at: number): boolean {
 
 const wordCharacter = /[\p{L}\p{N}_-]/u;
 
-function beginningAtTheEnd(
-  { text, origins }: View,
-  secret: string, end: number,
-): readonly Stretch[] {
+function beginningAtTheEnd({ text, origins }: View, secret: string, end: number): readonly Stretch[] {
   for (let at = Math.max(0, text.length - secret.length + 1); at < text.length; at += 1) {
     if (text[at] !== secret[0] || !secret.startsWith(text.slice(at))) continue;
     if (secret.length >= foundAnywhereLength || beginsWord(text, at)) return [[origins[at] ?? 0, end]];
@@ -202,19 +197,14 @@ function viewsOf(text: string, wasCut: boolean): readonly View[] {
   let latest: readonly View[] = [{ text, origins }];
   const views = [...latest];
   for (let depth = 0; depth < encodingsMax && latest.length > 0; depth += 1) {
-    latest = latest.flatMap((view) =>
-      encodings.flatMap((encoding) => decoded(view, encoding, wasCut) ?? []),
-    );
+    latest = latest.flatMap((view) => encodings.flatMap((encoding) => decoded(view, encoding, wasCut) ?? []));
     views.push(...latest);
   }
   return views;
 }
 
 /** Null if the text contains no such encoding. */
-function decoded(
-  view: View,
-  encoding: Encoding, wasCut: boolean,
-): View | null {
+function decoded(view: View, encoding: Encoding, wasCut: boolean): View | null {
   const { escape, begun, decode } = encoding;
   const source = wasCut ? view.text.replace(begun, "") : view.text;
   let text = "";

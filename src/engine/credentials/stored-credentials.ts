@@ -17,10 +17,7 @@ export class StoredCredentials {
   readonly #secrets: readonly StoredSecret[];
   readonly #secretBox: SecretBox;
 
-  constructor(
-    webhook: Webhook,
-    secrets: readonly StoredSecret[], secretBox: SecretBox,
-  ) {
+  constructor(webhook: Webhook, secrets: readonly StoredSecret[], secretBox: SecretBox) {
     this.#webhook = webhook;
     this.#secrets = secrets;
     this.#secretBox = secretBox;

@@ -46,10 +46,16 @@ export class DispatchScene {
     const { clock } = this;
     this.waitingSlots = new WaitingSlots(waitingRequests, () => this.#tenantQueues.size > 1);
     this.dispatcher = new Dispatcher({
-      concurrency: 100, webhookConcurrency: 5, hostConcurrency: null, ...limits,
+      concurrency: 100,
+      webhookConcurrency: 5,
+      hostConcurrency: null,
+      ...limits,
       waitingSlots: this.waitingSlots,
       severalTenants: () => this.#tenantQueues.size > 1,
-      clock, wakeups: new Wakeups(clock), leaseMs, bufferBytesMax: 1_000_000,
+      clock,
+      wakeups: new Wakeups(clock),
+      leaseMs,
+      bufferBytesMax: 1_000_000,
       store: {
         claim: async (requests: Parameters<DeliveryStore["claim"]>[0]) =>
           requests.map(({ lane }) => this.claim(lane)),
@@ -66,7 +72,8 @@ export class DispatchScene {
         },
       },
       settler: { withoutAttempt: () => assert.fail("every delivery has its body, and none expires") },
-      states: { circuitMoved() {} }, notes: null,
+      states: { circuitMoved() {} },
+      notes: null,
       commits: { backlog: 0, trouble: null },
       shortages: { pausing: false },
       ownership: () => soleOwner,
@@ -150,8 +157,8 @@ export class DispatchScene {
     this.#published += 1;
     return {
       lease: { ref: this.#published, deliveryId: "", leaseToken: 1 },
-        priority,
-        body: Buffer.from("{}"),
+      priority,
+      body: Buffer.from("{}"),
       progress: { createdAt: this.clock.now(), dueAt: this.clock.now(), retried: null },
     } as unknown as ClaimedDelivery;
   }
@@ -161,7 +168,8 @@ export class DispatchScene {
 function configOf(name: string, host: string): EndpointConfig {
   const { ageMsMax, circuitBreaker } = standard;
   return {
-    host, webhook: { id: name, status: "active", pause: null, url: `https://${host}/` },
+    host,
+    webhook: { id: name, status: "active", pause: null, url: `https://${host}/` },
     canSign: true,
     policy: { ageMsMax, circuitBreaker, rateLimit: null },
   } as unknown as EndpointConfig;

@@ -25,14 +25,21 @@ function newDispatcher(clock: ManualClock, released: Lease[] = []) {
   } as unknown as DeliveryStore;
   const log = { debug() {}, info() {}, warn() {}, error() {} };
   return new Dispatcher({
-    store, clock, wakeups: new Wakeups(clock), leaseMs,
+    store,
+    clock,
+    wakeups: new Wakeups(clock),
+    leaseMs,
     telemetry: { log, metrics: {} as Metrics },
     severalTenants: () => false,
-    concurrency: 10, webhookConcurrency: 5, hostConcurrency: null, bufferBytesMax: 1_000_000,
+    concurrency: 10,
+    webhookConcurrency: 5,
+    hostConcurrency: null,
+    bufferBytesMax: 1_000_000,
     waitingSlots: new WaitingSlots(0, () => false),
     attempts: { start: () => assert.fail("nothing is sent here") },
     settler: { withoutAttempt: () => assert.fail("every delivery has its body, and none expires") },
-    states: { circuitMoved() {} }, notes: null,
+    states: { circuitMoved() {} },
+    notes: null,
     commits: { backlog: 0, trouble: null },
     shortages: { pausing: false },
     ownership: () => soleOwner,
@@ -49,7 +56,9 @@ function newLane(ordering: "none" | "strict", woken: Lane[] = []): Lane {
 /** Only the fields that a lane reads. */
 function delivery(priority: Priority = "normal"): ClaimedDelivery {
   return {
-    lease: { ref: 1, leaseToken: 1 }, priority, body: Buffer.from("{}"),
+    lease: { ref: 1, leaseToken: 1 },
+    priority,
+    body: Buffer.from("{}"),
     progress: { createdAt: 0 },
   } as unknown as ClaimedDelivery;
 }
@@ -87,11 +96,7 @@ test("I-7 nothing of an ordered lane overtakes a head whose lease was lost", asy
     [2, underWay.lease.ref],
     "what was in memory waits in the store behind the head, and so does what was being committed",
   );
-  assert.equal(
-    reservations.reserve(lane, 0, 2),
-    false,
-    "nor is anything newer kept in memory",
-  );
+  assert.equal(reservations.reserve(lane, 0, 2), false, "nor is anything newer kept in memory");
 
   scene.claim = () => ({
     deliveries: [head.delivery],

@@ -49,8 +49,11 @@ export class Dispatcher implements FlightListener {
     this.#permits = new SendPermits({ ...options, close });
     this.#buffers = new LaneBuffers({ ...options, dispatcher: this });
     this.reservations = new Reservations({
-      clock: options.clock, buffers: this.#buffers, dispatcher: this,
-      ownership: options.ownership, backlog: options.backlog,
+      clock: options.clock,
+      buffers: this.#buffers,
+      dispatcher: this,
+      ownership: options.ownership,
+      backlog: options.backlog,
     });
   }
 
@@ -339,8 +342,7 @@ export class Dispatcher implements FlightListener {
       return true;
     }
     const { endpoint } = lane;
-    if (isTooOld(head.progress, endpoint.policy.ageMsMax, now))
-      return this.#drop(lane, { kind: "expired" });
+    if (isTooOld(head.progress, endpoint.policy.ageMsMax, now)) return this.#drop(lane, { kind: "expired" });
     const why = unsendable(head, endpoint.policy);
     if (why !== null) return this.#drop(lane, why);
     const permit = this.#permits.ask(endpoint, now);

@@ -32,7 +32,10 @@ class Scene {
     const log = { debug: silent, info: silent, warn: silent, error: silent };
     this.buffers = new LaneBuffers({
       store: { claim: (requests: readonly ClaimRequest[]) => this.#claim(requests) } as DeliveryStore,
-      clock: this.clock, wakeups: new Wakeups(this.clock), leaseMs: 60_000, bufferBytesMax,
+      clock: this.clock,
+      wakeups: new Wakeups(this.clock),
+      leaseMs: 60_000,
+      bufferBytesMax,
       telemetry: { log } as unknown as Telemetry,
       dispatcher: {
         refilled: () => undefined,

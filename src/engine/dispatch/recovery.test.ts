@@ -26,7 +26,8 @@ function scene(failures: number) {
     },
   };
   const reader = new BacklogReader({
-    clock, store: store as Partial<DeliveryStore> as DeliveryStore,
+    clock,
+    store: store as Partial<DeliveryStore> as DeliveryStore,
     telemetry: { log: { error() {} } } as unknown as Telemetry,
     directory: { get: () => endpoint } as Partial<Directory> as Directory,
     dispatcher: { consider: (lane) => void considered.push(lane.key.eventType) },

@@ -14,10 +14,16 @@ test("WDS-147 a circuit that half-opens is counted once, as its first probe goes
   const moves: CircuitTransition[] = [];
   const permits = new SendPermits({
     states: { circuitMoved: (_endpoint: Endpoint, move: CircuitTransition) => void moves.push(move) },
-    telemetry: {}, wakeups: {}, notes: null, close: () => undefined,
+    telemetry: {},
+    wakeups: {},
+    notes: null,
+    close: () => undefined,
   } as unknown as SendPermitsOptions);
   const endpoint = {
-    circuit, policy: { circuitBreaker }, bucket: null, webhook: { id: "w1" },
+    circuit,
+    policy: { circuitBreaker },
+    bucket: null,
+    webhook: { id: "w1" },
     tenantQueue: { allowance: null, bucket: null, rateWaitMs: () => 0, takeRate: () => undefined },
   } as unknown as Endpoint;
   assert.equal(permits.ask(endpoint, now), undefined, "open");

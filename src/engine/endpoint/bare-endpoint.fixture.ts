@@ -30,7 +30,9 @@ export function bareEndpoint(draft: BareEndpointDraft = {}): Endpoint {
   } as unknown as EndpointConfig;
   const nothing = (): void => undefined;
   const endpoint = new Endpoint(config, {
-    owned, now, tenantQueue: new TenantQueue("t", nothing),
+    owned,
+    now,
+    tenantQueue: new TenantQueue("t", nothing),
     wakes: { endpointWoke: nothing, laneWoke: nothing, tenantQueueWoke: nothing },
   });
   if (ownerEpoch !== undefined) endpoint.acquire(ownerEpoch, null, now);

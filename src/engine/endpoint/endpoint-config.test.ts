@@ -16,16 +16,36 @@ test("the host of a webhook is the name and port of its URL, however that is wri
 
 function hostOf(url: string): string {
   const webhook: Webhook = {
-    id: "w", tenantId: "default", ownerId: null, url, events: ["*"], description: "",
-    status: "active", statusReason: null, statusChangedAt: 0, profile: "event-delivery", schemes: [],
+    id: "w",
+    tenantId: "default",
+    ownerId: null,
+    url,
+    events: ["*"],
+    description: "",
+    status: "active",
+    statusReason: null,
+    statusChangedAt: 0,
+    profile: "event-delivery",
+    schemes: [],
     ...webhookDefaults,
     retry: { schedule: null, ageMsMax: null, timeoutMs: null, timeoutGrowthFactor: null },
-    circuitBreaker: {}, rateLimit: null, ordering: "none", headers: {}, metadata: {},
-    createdAt: 0, updatedAt: 0,
+    circuitBreaker: {},
+    rateLimit: null,
+    ordering: "none",
+    headers: {},
+    metadata: {},
+    createdAt: 0,
+    updatedAt: 0,
   };
   const secretBox = { open: () => assert.fail("there is no secret") } as unknown as SecretBox;
   return buildEndpointConfig({
-    webhook, profile: eventDelivery, secrets: [], tenantKeys: [], secretBox,
-    userAgent: "test", requestOrigin: "posthorn.test", now: 0,
+    webhook,
+    profile: eventDelivery,
+    secrets: [],
+    tenantKeys: [],
+    secretBox,
+    userAgent: "test",
+    requestOrigin: "posthorn.test",
+    now: 0,
   }).host;
 }

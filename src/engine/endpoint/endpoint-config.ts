@@ -105,7 +105,9 @@ function inForce(secret: StoredSecret, now: number): boolean {
 
 function signingKeys(
   { webhook, secretBox }: EndpointConfigInput,
-  policy: DeliveryPolicy, own: readonly StoredSecret[], tenantKeys: readonly StoredSecret[],
+  policy: DeliveryPolicy,
+  own: readonly StoredSecret[],
+  tenantKeys: readonly StoredSecret[],
 ): SigningKeys {
   const { signatureSchemes } = policy;
   const ownPairs = own.filter((secret) => secret.kind === "ed25519");
@@ -125,10 +127,7 @@ function signingKeys(
 }
 
 /** Newest first, so that the current key's signature precedes the old one's during a rotation. */
-function openKeys(
-  secrets: readonly StoredSecret[],
-  context: string, secretBox: SecretBox,
-) {
+function openKeys(secrets: readonly StoredSecret[], context: string, secretBox: SecretBox) {
   return secrets
     .toSorted((a, b) => b.createdAt - a.createdAt)
     .map((secret) => {

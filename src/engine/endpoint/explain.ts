@@ -94,7 +94,9 @@ function gateOf({ waitingFor: gate, until }: Wait, { delivery, endpoint, now }: 
   const webhook = endpoint?.webhook;
   const isForcedOpen = endpoint !== undefined && endpoint.circuit.forcedOpenUntil > now;
   return {
-    gate, until, since: sinceOf(gate, { delivery, endpoint, now }),
+    gate,
+    until,
+    since: sinceOf(gate, { delivery, endpoint, now }),
     ...explainGate({ gate, deliveryId: delivery.id, webhook, isForcedOpen, isHalfOpen: until === null }),
   };
 }
@@ -141,10 +143,7 @@ function orderWait(input: ExplainInput, endpoint: Endpoint): Wait | null {
   return lane.inFlight > 0 ? { waitingFor: "order", until: null } : null;
 }
 
-function gatesSince(
-  { gateLog, tenantQueue }: Endpoint,
-  dueAt: number, now: number,
-): readonly DeliveryWait[] {
+function gatesSince({ gateLog, tenantQueue }: Endpoint, dueAt: number, now: number): readonly DeliveryWait[] {
   const time = { from: dueAt, until: now };
   return [...(gateLog?.within(time) ?? []), ...(tenantQueue.gateLog?.within(time) ?? [])];
 }

@@ -98,10 +98,7 @@ export class TenantAllowance {
   }
 
   /** Null if the shared state did not reply. `jitter` is a random number from 0 to 1. */
-  answered(
-    grant: TokenGrant | null,
-    draw: TokenDraw, sentAtMs: number, jitter: number,
-  ): void {
+  answered(grant: TokenGrant | null, draw: TokenDraw, sentAtMs: number, jitter: number): void {
     this.#isAsking = false;
     if (grant === null) return;
     this.#tokens += grant.granted;

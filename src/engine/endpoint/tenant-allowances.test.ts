@@ -62,7 +62,8 @@ class Worker {
         watch: (listener) => state.watch(listener),
       },
       random: { uniform: () => 0, bytes: (count) => new Uint8Array(count) },
-      clock, telemetry: { log: { ...log, error: nothing } },
+      clock,
+      telemetry: { log: { ...log, error: nothing } },
       woke: ({ tenantId }) => void scene.woken.push(tenantId),
     });
   }

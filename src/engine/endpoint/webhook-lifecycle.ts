@@ -129,7 +129,8 @@ export class WebhookLifecycle {
   }
 
   async #storeAndTell(
-    endpoint: Endpoint, webhook: Webhook,
+    endpoint: Endpoint,
+    webhook: Webhook,
     newsOf: (saved: Webhook) => Parameters<typeof webhookEvent>[1],
   ): Promise<void> {
     const { store, telemetry, told } = this.#options;

@@ -277,20 +277,28 @@ export class Forwarder {
     const { webhookId, tenantId, eventType, contentType, body, source, relayed } = request;
     const id = this.#options.nextId();
     return {
-      id, webhookId, tenantId, eventId, eventType, contentType, body, source,
-      relayed, format: endpoint.policy.payloadFormat, timestamp: now, idempotencyKey: null, raw: true,
+      id,
+      webhookId,
+      tenantId,
+      eventId,
+      eventType,
+      contentType,
+      body,
+      source,
+      relayed,
+      format: endpoint.policy.payloadFormat,
+      timestamp: now,
+      idempotencyKey: null,
+      raw: true,
       eventPriority: "normal",
-        sequenceNumber: 0,
-        trace: null,
-        progress: { attemptCount: attempts.length },
+      sequenceNumber: 0,
+      trace: null,
+      progress: { attemptCount: attempts.length },
     };
   }
 
   /** Updates the circuit of this process; if another process owns the webhook, it has a separate circuit. */
-  #learn(
-    endpoint: Endpoint,
-    verdict: Verdict, result: TransportResult, probe: number | null,
-  ): void {
+  #learn(endpoint: Endpoint, verdict: Verdict, result: TransportResult, probe: number | null): void {
     const { clock, states } = this.#options;
     const now = clock.now();
     const signal = circuitSignal(endpoint.policy, verdict, statusOf(result));
@@ -310,10 +318,7 @@ export class Forwarder {
   }
 
   /** A pause requested by the receiver applies to all messages to it. */
-  #pause(
-    endpoint: Endpoint,
-    verdict: Verdict, result: TransportResult,
-  ): void {
+  #pause(endpoint: Endpoint, verdict: Verdict, result: TransportResult): void {
     const now = this.#options.clock.now();
     const seen = { verdict, statusCode: statusOf(result), retryAfterMs: retryAfterMsOf(result, now), now };
     const { pauses, ageMsMax } = endpoint.policy;

@@ -46,10 +46,7 @@ export class ForwardRecord {
   }
 
   /** Resolves once it is committed; rejects if that fails. */
-  write(
-    endpoint: Endpoint,
-    attempts: readonly ForwardedAttempt[], answer: KeptAnswer,
-  ): Promise<void> {
+  write(endpoint: Endpoint, attempts: readonly ForwardedAttempt[], answer: KeptAnswer): Promise<void> {
     const [first] = attempts;
     if (first === undefined) return Promise.resolve();
     const lane = endpoint.laneFor(first.delivery.eventType);
@@ -70,9 +67,17 @@ export class ForwardRecord {
 
   #newDelivery({ delivery, startedAt }: ForwardedAttempt, lane: Lane): NewDelivery {
     return {
-      id: delivery.id, lane: lane.key, priority: "normal", dueAt: startedAt, createdAt: startedAt,
-      origin: "publish", format: delivery.format, leaseUntil: startedAt + this.#options.leaseMs,
-      state: "pending", reason: null, claim: true,
+      id: delivery.id,
+      lane: lane.key,
+      priority: "normal",
+      dueAt: startedAt,
+      createdAt: startedAt,
+      origin: "publish",
+      format: delivery.format,
+      leaseUntil: startedAt + this.#options.leaseMs,
+      state: "pending",
+      reason: null,
+      claim: true,
     };
   }
 
@@ -81,7 +86,10 @@ export class ForwardRecord {
     const isAccepted = verdict.outcome === "accepted";
     return {
       progress: {
-        attemptCount: 1, createdAt: startedAt, firstAttemptAt: startedAt, dueAt: startedAt,
+        attemptCount: 1,
+        createdAt: startedAt,
+        firstAttemptAt: startedAt,
+        dueAt: startedAt,
         state: isAccepted ? "success" : "cancelled",
         reason: isAccepted ? null : `passed_through_${verdict.reason}`,
         retried: null,
@@ -94,14 +102,26 @@ export class ForwardRecord {
 
 function commandOf(
   delivery: ComposedDelivery,
-  deliveries: readonly NewDelivery[], startedAt: number,
+  deliveries: readonly NewDelivery[],
+  startedAt: number,
 ): PublishCommand {
   const { eventId, tenantId, eventType, timestamp, source, contentType, relayed } = delivery;
   return {
     event: {
-      id: eventId, tenantId, eventType, timestamp, source, contentType, relayed, raw: true,
-      body: delivery.body ?? new Uint8Array(), idempotencyKey: null, fingerprint: null,
-      priority: "normal", createdAt: startedAt, trace: null,
+      id: eventId,
+      tenantId,
+      eventType,
+      timestamp,
+      source,
+      contentType,
+      relayed,
+      raw: true,
+      body: delivery.body ?? new Uint8Array(),
+      idempotencyKey: null,
+      fingerprint: null,
+      priority: "normal",
+      createdAt: startedAt,
+      trace: null,
     },
     deliveries,
     dedupUntil: null,
@@ -123,11 +143,18 @@ function recordOf(
     sample === null || sample.length === 0 ? null : bodyText(sample, result.fields["content-type"]);
   const secrets = config.shownSecrets;
   return {
-    id, number: 1, outcome: verdict.outcome, receiverStateUnknown: verdict.receiverStateUnknown,
-    category: verdict.category ?? null, statusCode: statusOf(result),
+    id,
+    number: 1,
+    outcome: verdict.outcome,
+    receiverStateUnknown: verdict.receiverStateUnknown,
+    category: verdict.category ?? null,
+    statusCode: statusOf(result),
     responseSample: text === null ? null : maskSecrets(text, { secrets, wasCut: true }),
     errorMessage: result.errorMessage,
     durationMs: Math.round(result.durationMs),
-    scheduledAt: startedAt, executedAt: startedAt, nextRetryAt: null, notes: null,
+    scheduledAt: startedAt,
+    executedAt: startedAt,
+    nextRetryAt: null,
+    notes: null,
   };
 }

@@ -40,7 +40,8 @@ export function canSign(schemes: readonly SignatureSchemeName[], keys: SigningKe
 /** Prepares the keys once; throws if a scheme has no key, because unsigned messages must never be sent (TS16-57). */
 export function prepareSigners(
   schemes: readonly SignatureSchemeName[],
-  id: string, keys: SigningKeys,
+  id: string,
+  keys: SigningKeys,
 ): Signers {
   const uses = (scheme: SignatureSchemeName): boolean => schemes.includes(scheme);
   const symmetric = keys.symmetric.map(({ key }) => key);
@@ -48,9 +49,7 @@ export function prepareSigners(
   const httpKeys = [
     ...(uses("rfc9421-ed25519") ? keys.ed25519 : []),
     // The key ID is the webhook ID, by which the receiver finds the secret.
-    ...(uses("rfc9421-hmac-sha256")
-      ? symmetric.map(({ kind, bytes }) => ({ kind, bytes, keyId: id }))
-      : []),
+    ...(uses("rfc9421-hmac-sha256") ? symmetric.map(({ kind, bytes }) => ({ kind, bytes, keyId: id })) : []),
   ];
   return {
     standard: uses("v1a") || uses("v1") ? prepareSigner(standardKeys) : null,

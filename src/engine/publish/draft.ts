@@ -38,7 +38,10 @@ export function content({
 /** The delivery as a claim would have returned it: leased by the transaction that stored it. */
 export function claimed(
   draft: Draft,
-  delivery: NewDelivery, lease: Lease, /** Tenant of the webhook, as this process knows it. */ webhookTenantId: string, sequenceNumber: number,
+  delivery: NewDelivery,
+  lease: Lease,
+  /** Tenant of the webhook, as this process knows it. */ webhookTenantId: string,
+  sequenceNumber: number,
 ): ClaimedDelivery {
   const { event } = draft.command;
   return {

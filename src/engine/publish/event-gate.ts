@@ -92,10 +92,7 @@ export class EventGate {
       const bytesMax = this.#options.payloadBytesMax;
       return {
         data: readGiven("data", input.data, input.dataJson, bytesMax),
-        metadata: readGiven(
-          "metadata", input.metadata, input.metadataJson,
-          envelopeBytesMax,
-        ),
+        metadata: readGiven("metadata", input.metadata, input.metadataJson, envelopeBytesMax),
       };
     } catch (error) {
       if (error instanceof PosthornError) return error;
@@ -104,7 +101,9 @@ export class EventGate {
   }
 
   #json(
-    tenantId: string, input: PublishInput, given: GivenJson,
+    tenantId: string,
+    input: PublishInput,
+    given: GivenJson,
     allowance?: ValidationAllowance,
   ): AcceptedPayload | PosthornError {
     const dataJson = given.data.text ?? jsonOf("data", given.data.value);
@@ -157,10 +156,7 @@ interface GivenJson {
   readonly metadata: GivenValue;
 }
 
-function readGiven(
-  field: string, value: unknown, text: unknown,
-  bytesMax: number,
-): GivenValue {
+function readGiven(field: string, value: unknown, text: unknown, bytesMax: number): GivenValue {
   if (value instanceof JsonText) return value;
   if (text === undefined) return { value, text: null };
   if (value !== undefined)
@@ -175,10 +171,7 @@ function notReadable({ field, message }: FieldError): InvalidRequestError {
   return new InvalidRequestError("the event is not valid", [{ field, message }]);
 }
 
-function fieldProblems(
-  input: PublishInput,
-  given: GivenJson, now: number,
-): FieldError[] {
+function fieldProblems(input: PublishInput, given: GivenJson, now: number): FieldError[] {
   const problems = eventFieldProblems(
     {
       data: given.data.value,

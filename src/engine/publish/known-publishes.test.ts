@@ -6,8 +6,12 @@ import { ManualClock } from "../manual-clock.fixture.ts";
 import { KnownPublishes } from "./known-publishes.ts";
 
 const publish: RememberedPublish = {
-  fingerprint: "same", id: "event-1", eventType: "order.paid",
-  timestamp: 1, sequenceNumber: 2, deliveries: 3,
+  fingerprint: "same",
+  id: "event-1",
+  eventType: "order.paid",
+  timestamp: 1,
+  sequenceNumber: 2,
+  deliveries: 3,
 };
 
 function keyOf(idempotencyKey: string): PublishKey {

@@ -85,8 +85,12 @@ export class OperationalRelay {
     const at = isOpening ? problem.lastSeenAt : (problem.resolvedAt ?? problem.lastSeenAt);
     const { category, statusCode, errorCode } = problem.kind;
     const data = {
-      problem_id: problem.id, category, status_code: statusCode, error_code: errorCode,
-      first_seen_at: instant(problem.firstSeenAt), deliveries: problem.deliveries,
+      problem_id: problem.id,
+      category,
+      status_code: statusCode,
+      error_code: errorCode,
+      first_seen_at: instant(problem.firstSeenAt),
+      deliveries: problem.deliveries,
     };
     this.events.tell(webhookEvent(webhook, { type, of: `${problem.id}:${at}`, at, data }));
   }

@@ -9,7 +9,8 @@ import type { PublishReceipt } from "./publish-call.ts";
 export function answer(
   draft: Draft,
   result: PublishResult,
-  resolve: (receipt: PublishReceipt) => void, reject: (error: Error) => void,
+  resolve: (receipt: PublishReceipt) => void,
+  reject: (error: Error) => void,
 ): void {
   const { event } = draft.command;
   const { id, eventType, tenantId, timestamp } = event;
@@ -21,7 +22,13 @@ export function answer(
   const deliveries = deliveryCount(draft);
   const deliveriesFollowing = deliveries - draft.deliveries.length;
   resolve({
-    id, eventType, tenantId, timestamp, idempotencyKey, sequenceNumber, deliveries,
+    id,
+    eventType,
+    tenantId,
+    timestamp,
+    idempotencyKey,
+    sequenceNumber,
+    deliveries,
     duplicate: false,
     ...(deliveriesFollowing > 0 && { deliveriesFollowing }),
   });

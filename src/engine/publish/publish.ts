@@ -131,7 +131,8 @@ export class Publisher {
   /** Queries the shared memory first. Only repeats are answered from it. */
   async #publishKeyed(
     accepted: AcceptedInput,
-    knownPublishes: KnownPublishes, idempotencyKey: string,
+    knownPublishes: KnownPublishes,
+    idempotencyKey: string,
   ): Promise<PublishReceipt> {
     const key = { tenantId: accepted.tenantId, idempotencyKey };
     const runningKey = nameOf(key);

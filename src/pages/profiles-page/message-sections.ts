@@ -37,10 +37,7 @@ function signatureLines({ signatureSchemes, signatureSchemesAllowed }: Profile):
   return `The default is ${list(signatureSchemes)}; a webhook may choose from ${list(signatureSchemesAllowed)}.`;
 }
 
-function formatSection(
-  profile: Profile,
-  format: PayloadFormatName, isDefault: boolean,
-): string {
+function formatSection(profile: Profile, format: PayloadFormatName, isDefault: boolean): string {
   const { headers, body } = exampleMessage(profile, { format, ...exampleEvent });
   const { pathname, host } = new URL(exampleKeys.url);
   const lines = [`POST ${pathname} HTTP/1.1`, `Host: ${host}`];

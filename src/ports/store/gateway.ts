@@ -158,8 +158,14 @@ export interface RequestFilter {
 
 /** Matches every request. */
 export const everyRequest: RequestFilter = {
-  tenantId: null, sourceId: null, status: null, outcome: null, cause: null, bookmarked: null,
-  from: null, to: null,
+  tenantId: null,
+  sourceId: null,
+  status: null,
+  outcome: null,
+  cause: null,
+  bookmarked: null,
+  from: null,
+  to: null,
 };
 
 /** Sources whose newest requests are counted. */

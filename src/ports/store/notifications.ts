@@ -56,7 +56,8 @@ export interface NotificationQueue {
    */
   settle(
     outcomes: readonly NotificationOutcome[],
-    holder: string, counted?: readonly NotificationCounter[],
+    holder: string,
+    counted?: readonly NotificationCounter[],
   ): Promise<void>;
   /** Newest first. */
   list(query: NotificationQuery): Promise<Page<StoredNotification>>;

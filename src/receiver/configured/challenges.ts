@@ -39,7 +39,9 @@ export function isAskedByGet(name: ChallengeName): boolean {
 /** For GET requests: every valid one is a challenge. */
 export function answerGet(
   crypto: ReceiverCrypto,
-  name: ChallengeName, message: ReceivedMessage, keys: ChallengeKeys,
+  name: ChallengeName,
+  message: ReceivedMessage,
+  keys: ChallengeKeys,
 ): MaybePromise<ChallengeAnswer | Rejected> {
   const query = queryOf(message.url);
   return name === "meta" ? answerMeta(crypto, query, keys) : answerX(crypto, query, keys);
@@ -47,7 +49,8 @@ export function answerGet(
 
 function answerMeta(
   crypto: ReceiverCrypto,
-  query: URLSearchParams, keys: ChallengeKeys,
+  query: URLSearchParams,
+  keys: ChallengeKeys,
 ): ChallengeAnswer | Rejected {
   const challenge = query.get("hub.challenge") ?? "";
   if (query.get("hub.mode") !== "subscribe" || !metaChallenge.test(challenge))
@@ -61,7 +64,8 @@ function answerMeta(
 
 function answerX(
   crypto: ReceiverCrypto,
-  query: URLSearchParams, keys: ChallengeKeys,
+  query: URLSearchParams,
+  keys: ChallengeKeys,
 ): MaybePromise<ChallengeAnswer | Rejected> {
   const token = query.get("crc_token") ?? "";
   const [secret] = keys.secrets;
@@ -75,7 +79,9 @@ function answerX(
 /** For verified messages; null if the message is not a challenge. */
 export function answerPost(
   crypto: ReceiverCrypto,
-  name: ChallengeName, message: ReceivedMessage, keys: ChallengeKeys,
+  name: ChallengeName,
+  message: ReceivedMessage,
+  keys: ChallengeKeys,
 ): MaybePromise<ChallengeAnswer | null> {
   const { body } = message;
   if (name === "slack") {

@@ -41,7 +41,9 @@ function receiveByAll(
   return others.reduce<MaybePromise<Received>>(
     (before, source) =>
       andThen(before, (left) =>
-        left.kind === "rejected" ? left : andThen(source.receive(message, { nowSeconds }), (right) => both(left, right)),
+        left.kind === "rejected"
+          ? left
+          : andThen(source.receive(message, { nowSeconds }), (right) => both(left, right)),
       ),
     first.receive(message, { nowSeconds }),
   );

@@ -32,7 +32,8 @@ export const configurationBounds = {
 /** Every problem of the fields; empty if the values can be used. */
 export function fieldProblems(
   configuration: Configuration,
-  fields: Fields, at: string,
+  fields: Fields,
+  at: string,
 ): readonly ConfigurationProblem[] {
   const unknown = Object.keys(configuration)
     .filter((name) => name !== "type" && configuration[name] !== undefined && !Object.hasOwn(fields, name))
@@ -57,7 +58,9 @@ function unknownField(name: string, fields: Fields): string {
 
 function valueProblems(
   value: unknown,
-  name: string, field: ConfigurationField, pointer: string,
+  name: string,
+  field: ConfigurationField,
+  pointer: string,
 ): readonly ConfigurationProblem[] {
   const { toleranceSecondsMax, verifiersMax } = configurationBounds;
   const unless = (isFine: boolean, rule: string) =>
@@ -86,10 +89,7 @@ function valueProblems(
   }
 }
 
-function textsProblems(
-  value: unknown,
-  name: string, pointer: string,
-): readonly ConfigurationProblem[] {
+function textsProblems(value: unknown, name: string, pointer: string): readonly ConfigurationProblem[] {
   const { textsMax } = configurationBounds;
   if (!Array.isArray(value)) return isText(value) ? [] : [{ pointer, detail: `${name} must be ${textRule}` }];
   if (value.length === 0 || value.length > textsMax)

@@ -116,7 +116,9 @@ function secretParametersOf(type: string, given: Configuration): readonly string
 
 function valuesOf(
   message: ReceivedMessage,
-  verification: AcceptedVerification, preset: Preset | null, vouchesFor: (source: ValueSource) => boolean,
+  verification: AcceptedVerification,
+  preset: Preset | null,
+  vouchesFor: (source: ValueSource) => boolean,
 ): Pick<Extract<Received, { readonly kind: "verified" }>, "key" | "eventType"> {
   const read = valueReader(message);
   const { messageId } = verification;

@@ -207,8 +207,7 @@ export const verifierKinds: Readonly<Record<string, VerifierKind>> = {
           "SHA-256 of the sender's certificate or of its public key, in hexadecimal; two during a renewal. The proxy that terminates TLS provides the certificate.",
       },
     },
-    build: (crypto, given) =>
-      prepareClientCertificateVerifier(crypto, textsIn(given, "fingerprints")),
+    build: (crypto, given) => prepareClientCertificateVerifier(crypto, textsIn(given, "fingerprints")),
     covers: requestCovered,
   },
   none: {

@@ -195,10 +195,7 @@ class StoredInbox implements Inbox {
     }
   }
 
-  async #settle(
-    entry: InboxEntry,
-    token: string, failure: Failure | null,
-  ): Promise<void> {
+  async #settle(entry: InboxEntry, token: string, failure: Failure | null): Promise<void> {
     const { id, attempt } = entry;
     if (failure === null) {
       await this.#store.done({ id, token });
@@ -237,9 +234,6 @@ function failureOf(status: number, error: string): Failure {
   return { error: error.slice(0, errorLengthMax).replaceAll("\0", "?"), isFinal };
 }
 
-function parkedMessage(
-  entry: InboxEntry,
-  parkedAt: number, error: string,
-): ParkedMessage {
+function parkedMessage(entry: InboxEntry, parkedAt: number, error: string): ParkedMessage {
   return { id: entry.id, facts: readEnvelope(entry), parkedAt: new Date(parkedAt), error };
 }

@@ -42,10 +42,7 @@ const nothing = new Uint8Array();
  * Appends a chunk; `bytes` is the resulting length, and the buffer may have spare capacity. Chunks are not collected in
  * a list, because a sender controls their size, and one object per byte takes a hundred times the memory.
  */
-function withChunk(
-  kept: Uint8Array,
-  chunk: Uint8Array, bytes: number,
-): Uint8Array {
+function withChunk(kept: Uint8Array, chunk: Uint8Array, bytes: number): Uint8Array {
   const end = bytes - chunk.byteLength;
   if (end === 0) return chunk;
   // The first chunk is not our memory; it has no spare capacity, so it is never written to.

@@ -36,7 +36,8 @@ export type MessageFacts = Omit<VerifiedMessage, "text" | "json" | "signal" | "t
 /** Adds the functions and the context that a handler needs. */
 export function verifiedMessage<Transaction>(
   facts: MessageFacts,
-  signal: AbortSignal, transaction: Transaction,
+  signal: AbortSignal,
+  transaction: Transaction,
 ): VerifiedMessage<Transaction> {
   const text = (): string => decodeUtf8(facts.message.body);
   return { ...facts, signal, transaction, text, json: () => parseJson(text()) };

@@ -37,7 +37,8 @@ export function slackChallenge(body: Uint8Array): string | null {
  */
 export function zoomUrlValidation(
   crypto: ReceiverCrypto,
-  secret: string, body: Uint8Array,
+  secret: string,
+  body: Uint8Array,
 ): MaybePromise<string | null> {
   const [key] = secretBytes(secret);
   if (key === undefined) throw misconfigured("a secret is required");

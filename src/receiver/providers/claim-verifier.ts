@@ -58,7 +58,8 @@ export function createClaimVerifier(crypto: ReceiverCrypto, scheme: ClaimScheme)
 
 export function hmacProof(
   crypto: ReceiverCrypto,
-  hash: "sha1" | "sha256" | "sha512", keys: readonly Uint8Array[],
+  hash: "sha1" | "sha256" | "sha512",
+  keys: readonly Uint8Array[],
 ): Proof {
   return ({ contents, signatures }) => {
     const macs = contents.flatMap((data) => keys.map((key) => crypto.hmac({ hash, key, data })));

@@ -29,10 +29,7 @@ export function createMailgunVerifier(crypto: ReceiverCrypto, options: MailgunOp
   });
 }
 
-function claimOf(
-  message: ReceivedMessage,
-  nowSeconds: number, toleranceSeconds: number,
-): Claim | Rejected {
+function claimOf(message: ReceivedMessage, nowSeconds: number, toleranceSeconds: number): Claim | Rejected {
   const body = unprovenBody(message);
   if (isRejected(body)) return body;
   const fields: JsonObject = objectOf(body["signature"]) ?? {};

@@ -26,10 +26,7 @@ export function headerOf({ headers }: ReceivedMessage, name: string): string | R
 }
 
 /** The values after the prefix, of entries that have it: `v1=` in `t=1,v1=aa,v1=bb` gives aa and bb. */
-export function entriesIn(
-  header: string,
-  separator: string, prefix: string,
-): readonly string[] {
+export function entriesIn(header: string, separator: string, prefix: string): readonly string[] {
   return header
     .split(separator, entriesMax)
     .map((entry) => entry.trim())
@@ -46,13 +43,14 @@ const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/;
 /** Parses a signed time and checks its age. Returns whole Unix seconds. */
 export function timestampOf(
   text: string,
-  nowSeconds: number, toleranceSeconds: number,
+  nowSeconds: number,
+  toleranceSeconds: number,
   form: TimestampForm = "seconds",
 ): number | Rejected {
   const timestampSeconds = secondsIn(text, form);
   if (timestampSeconds === null)
     return rejected("bad_timestamp", `the signed time is not ${formNames[form]}`);
-  return ageProblem(timestampSeconds, { nowSeconds, toleranceSeconds }) ?? timestampSeconds;
+  return ageProblem(timestampSeconds, nowSeconds, toleranceSeconds) ?? timestampSeconds;
 }
 
 const formNames: Readonly<Record<TimestampForm, string>> = {
@@ -74,7 +72,8 @@ function wholeSeconds(milliseconds: number): number | null {
 /** Null if the time is within the tolerance. */
 export function ageProblem(
   timestampSeconds: number,
-  nowSeconds: number, toleranceSeconds: number,
+  nowSeconds: number,
+  toleranceSeconds: number,
 ): Rejected | null {
   const ageSeconds = nowSeconds - timestampSeconds;
   // Negated so that a clock value of NaN refuses the message.

@@ -100,10 +100,7 @@ export function signsAddress({ signed }: ProviderScheme): boolean {
   return signed.includes("{notification URL}");
 }
 
-function proofOf(
-  crypto: ReceiverCrypto,
-  scheme: ProviderScheme, keys: readonly Uint8Array[],
-): Proof {
+function proofOf(crypto: ReceiverCrypto, scheme: ProviderScheme, keys: readonly Uint8Array[]): Proof {
   const { algorithm } = scheme;
   const isEd25519 = algorithm === "Ed25519";
   if (!isEd25519 && algorithm !== "ECDSA P-256 with SHA-256")
@@ -132,7 +129,10 @@ function claimOf(message: ReceivedMessage, reader: Clocked): Claim | Rejected {
     return rejected("bad_message_id", `${scheme.headers.id} contains a period or other invalid characters`);
   const time = values.timestamp ?? timeIn(header, scheme);
   if (isRejected(time)) return time;
-  const timestampSeconds = time === null ? null : timestampOf(time, reader.nowSeconds, reader.toleranceSeconds, scheme.timestampForm);
+  const timestampSeconds =
+    time === null
+      ? null
+      : timestampOf(time, reader.nowSeconds, reader.toleranceSeconds, scheme.timestampForm);
   if (isRejected(timestampSeconds)) return timestampSeconds;
   const signatures = signaturesIn([header, ...moreHeaders(message, scheme)], scheme);
   if (isRejected(signatures)) return signatures;
@@ -163,9 +163,7 @@ function signaturesIn(
       ? values.filter((entry) => entry.startsWith(prefix)).map((entry) => entry.slice(prefix.length))
       : values.flatMap((value) => entriesIn(value, separator, prefix));
   const signatures = entries.flatMap(
-    (text) =>
-      (encoding === "hex" ? hexBytes(text, bytes) : base64Bytes(text, bytes)) ??
-      [],
+    (text) => (encoding === "hex" ? hexBytes(text, bytes) : base64Bytes(text, bytes)) ?? [],
   );
   if (signatures.length > 0) return signatures;
   const form =
@@ -206,7 +204,8 @@ function textWith(text: string, inserted: Inserted): string {
 
 function messageIdOf(
   { headers, body }: ReceivedMessage,
-  scheme: ProviderScheme, options: SchemeOptions,
+  scheme: ProviderScheme,
+  options: SchemeOptions,
 ): string | null {
   const { signedId, unsignedIdHeader } = scheme;
   if (signedId === "header") return messageIdFrom(headers.get(scheme.headers.id ?? "")?.trim());

@@ -116,10 +116,7 @@ function bodyDigestOf(message: ReceivedMessage): string | null {
 }
 
 /** The query is authentic at this point; this checks that the body matches its digest. */
-function withBodyChecked(
-  crypto: ReceiverCrypto,
-  message: ReceivedMessage, result: Verification,
-) {
+function withBodyChecked(crypto: ReceiverCrypto, message: ReceivedMessage, result: Verification) {
   const text = bodyDigestOf(message);
   if (text === null) return result;
   const expected = hexBytes(text, digestBytes);

@@ -19,7 +19,8 @@ const keysMax = 64;
  */
 export function readByProducer<Value>(
   given: ByProducer,
-  option: string, readText: (text: string) => Value,
+  option: string,
+  readText: (text: string) => Value,
 ): readonly { readonly producer: string; readonly value: Value }[] {
   const isNamed = typeof given === "object" && given !== null && !Array.isArray(given);
   const named = isNamed ? Object.entries(given) : [["default", given] as const];

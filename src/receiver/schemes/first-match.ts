@@ -52,7 +52,7 @@ export function firstAccepted<Item, Answer extends { readonly kind: string }>(
   const rest = items[Symbol.iterator]();
   let best: Rejected | null = null;
   const settle = (answer: Answer | Rejected): Answer | null => {
-    if (!isRejection(answer.kind)) return answer;
+    if (!isRejection(answer)) return answer;
     if (best === null || progress[answer.cause] > progress[best.cause]) best = answer;
     return null;
   };
@@ -68,6 +68,6 @@ export function firstAccepted<Item, Answer extends { readonly kind: string }>(
   return next();
 }
 
-function isRejection(kind: string): answer is Rejected {
-  return kind === "rejected";
+function isRejection(answer: { readonly kind: string }): answer is Rejected {
+  return answer.kind === "rejected";
 }

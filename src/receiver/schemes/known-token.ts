@@ -12,7 +12,8 @@ export interface KnownToken {
  */
 export function producerOf(
   crypto: ReceiverCrypto,
-  known: readonly KnownToken[], given: Uint8Array,
+  known: readonly KnownToken[],
+  given: Uint8Array,
 ): string | null {
   let producer: string | null = null;
   for (const { producer: name, value } of known) {

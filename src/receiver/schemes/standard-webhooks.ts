@@ -96,7 +96,9 @@ function schemeOf(key: VerificationKey): "v1" | "v1a" {
 
 function hasSigned(
   crypto: ReceiverCrypto,
-  key: VerificationKey, signatures: Signatures, data: readonly Uint8Array[],
+  key: VerificationKey,
+  signatures: Signatures,
+  data: readonly Uint8Array[],
 ): MaybePromise<boolean> {
   if (key.kind === "ed25519") {
     const verify = (signature: Uint8Array): MaybePromise<boolean> =>

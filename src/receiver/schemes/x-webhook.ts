@@ -32,8 +32,8 @@ const header = "X-Webhook-Signature";
  * Throws ReceiverError `misconfigured` for keys that are not shared secrets.
  */
 export function prepareXWebhookVerifier(crypto: ReceiverCrypto, options: XWebhookOptions): MessageVerifier {
-  const keys = readByProducer(options.secrets, "secrets", keysOf).flatMap(
-    ({ producer, value }) => value.map((bytes) => ({ producer, bytes })),
+  const keys = readByProducer(options.secrets, "secrets", keysOf).flatMap(({ producer, value }) =>
+    value.map((bytes) => ({ producer, bytes })),
   );
   const toleranceSeconds = toleranceOf(options);
   return {
@@ -46,9 +46,7 @@ export function prepareXWebhookVerifier(crypto: ReceiverCrypto, options: XWebhoo
       }
       const timestampSeconds = timestampOf(time, nowSeconds, toleranceSeconds);
       if (isRejected(timestampSeconds)) return timestampSeconds;
-      const signatures = entriesIn(value, ",", "v1=").flatMap(
-        (text) => hexBytes(text, signatureBytes) ?? [],
-      );
+      const signatures = entriesIn(value, ",", "v1=").flatMap((text) => hexBytes(text, signatureBytes) ?? []);
       if (signatures.length === 0)
         return rejected("malformed_header", `${header} has no v1= of 64 hex digits`);
       const data = [utf8(`${time}.`), message.body];

@@ -16,14 +16,25 @@ export function alertEvents(messages: readonly AlertMessage[], now: number): rea
 
 function eventOf(
   alert: AlertRecord,
-  type: "posthorn.alert.fired" | "posthorn.alert.resolved", at: number,
+  type: "posthorn.alert.fired" | "posthorn.alert.resolved",
+  at: number,
 ): OperationalEvent {
   const { id, rule, severity, summary, value, threshold, tenantId, webhookId, firedAt } = alert;
   return {
-    key: `${type}:${id}`, type, tenantId: tenantId ?? operatorTenantId, webhookId: null, at,
+    key: `${type}:${id}`,
+    type,
+    tenantId: tenantId ?? operatorTenantId,
+    webhookId: null,
+    at,
     data: {
-      alert_id: id, rule, severity, summary, value, threshold,
-      tenant_id: tenantId, webhook_id: webhookId,
+      alert_id: id,
+      rule,
+      severity,
+      summary,
+      value,
+      threshold,
+      tenant_id: tenantId,
+      webhook_id: webhookId,
       ...(type === "posthorn.alert.resolved" && { fired_at: instant(firedAt ?? at) }),
       occurred_at: instant(at),
     },

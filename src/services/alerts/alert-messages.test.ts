@@ -9,14 +9,25 @@ import { alertEvents } from "./alert-events.ts";
 const minute = 60_000;
 const firing: AlertRecord = {
   id: "a1",
-    rule: "queue-deep",
-    ruleTenantId: null,
-    severity: "critical",
-    title: "Many deliveries wait",
-  audience: "operator", tenantId: null, webhookId: null, subject: "installation",
-  summary: "10001 deliveries wait", state: "firing", value: 10_001, threshold: 10_000,
-  since: 0, lastHeldAt: minute, firedAt: minute, resolvedAt: null, firedToldAt: null,
-  resolvedToldAt: null, inhibitedBy: null,
+  rule: "queue-deep",
+  ruleTenantId: null,
+  severity: "critical",
+  title: "Many deliveries wait",
+  audience: "operator",
+  tenantId: null,
+  webhookId: null,
+  subject: "installation",
+  summary: "10001 deliveries wait",
+  state: "firing",
+  value: 10_001,
+  threshold: 10_000,
+  since: 0,
+  lastHeldAt: minute,
+  firedAt: minute,
+  resolvedAt: null,
+  firedToldAt: null,
+  resolvedToldAt: null,
+  inhibitedBy: null,
 };
 const over: AlertRecord = { ...firing, id: "a2", state: "resolved", resolvedAt: 5 * minute };
 const group = { group: "operator:", audience: "operator", tenantId: null } as const;

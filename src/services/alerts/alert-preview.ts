@@ -36,10 +36,7 @@ const gridMsMin = 5 * stepMs.minute;
 const rowsMax = 50_000;
 
 /** Evaluates a custom rule against the last seven days. */
-export async function previewOf(
-  rule: AlertRule,
-  store: StatisticsStore, now: number,
-): Promise<AlertPreview> {
+export async function previewOf(rule: AlertRule, store: StatisticsStore, now: number): Promise<AlertPreview> {
   const from = bucketAt(now - previewMs, "hour");
   const read = rule.metric !== null && isOfInstallation(rule.metric) ? gaugePoints : countedPoints;
   const points = await read(rule, { store, from, now });
@@ -70,7 +67,10 @@ async function countedPoints(rule: AlertRule, { store, from, now }: Reading): Pr
 
 async function countsBy(
   rule: AlertRule,
-  store: StatisticsStore, step: StatisticsStep, from: number, to: number,
+  store: StatisticsStore,
+  step: StatisticsStep,
+  from: number,
+  to: number,
 ): Promise<ReadonlyMap<number, Counts>> {
   const { rows } = await store.read({ ...bucketsOf(rule), step, from, to, limit: rowsMax });
   const sums = new Map<number, Counts>();
@@ -82,10 +82,7 @@ async function countsBy(
   return sums;
 }
 
-function within(
-  byMinute: ReadonlyMap<number, Counts>,
-  from: number, to: number,
-): Counts {
+function within(byMinute: ReadonlyMap<number, Counts>, from: number, to: number): Counts {
   const sum = new Counts();
   for (let at = from; at < to; at += stepMs.minute) {
     const counts = byMinute.get(at);

@@ -107,7 +107,10 @@ export class AlertReadings {
   > {
     return this.#once("gauges", async () => {
       const rows = await this.#store.statistics?.readGauges({
-        step: "minute", from: bucketAt(this.now, "minute") - gaugesMs, to: this.now + 1, limit: 1_000,
+        step: "minute",
+        from: bucketAt(this.now, "minute") - gaugesMs,
+        to: this.now + 1,
+        limit: 1_000,
       });
       return (rows ?? [])
         .toSorted((one, other) => other.start - one.start)

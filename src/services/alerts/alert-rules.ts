@@ -11,15 +11,32 @@ import type { ProblemList } from "../problem-list.ts";
 
 /** Sources of built-in rules about tenants, which tenants can see. */
 const aboutTenants: ReadonlySet<string> = new Set([
-  "circuit", "dead_letters", "success_rate", "dns", "silent_publisher",
+  "circuit",
+  "dead_letters",
+  "success_rate",
+  "dns",
+  "silent_publisher",
 ]);
 
 /** Defaults of a custom rule. */
 const blank: Omit<AlertRule, "name" | "tenantId" | "title" | "audience"> = {
-  isDefault: false, description: "", severity: "warning", source: "metric", metric: null,
-  comparison: "above", threshold: 0, windowMs: 300_000, forMs: 0, keepFiringForMs: 60_000,
-  attemptsMin: 1, webhookId: null, eventType: null, enabled: true, mutedUntil: null,
-  muteReason: null, runbook: null,
+  isDefault: false,
+  description: "",
+  severity: "warning",
+  source: "metric",
+  metric: null,
+  comparison: "above",
+  threshold: 0,
+  windowMs: 300_000,
+  forMs: 0,
+  keepFiringForMs: 60_000,
+  attemptsMin: 1,
+  webhookId: null,
+  eventType: null,
+  enabled: true,
+  mutedUntil: null,
+  muteReason: null,
+  runbook: null,
 };
 
 /** All rules in force, built-in rules first. */
@@ -52,7 +69,10 @@ export function customRule({
   input,
 }: Pick<StoredAlertRule, "tenantId" | "name" | "input">): AlertRule {
   return {
-    ...blank, name, tenantId, title: name,
+    ...blank,
+    name,
+    tenantId,
+    title: name,
     audience: tenantId === null ? "operator" : "tenant",
     ...given(input),
   };

@@ -109,10 +109,7 @@ export class Alerts {
     if (defaultOf(rule) === undefined) throw new NotFoundError("the rule");
   }
 
-  async preview(
-    scope: Scope,
-    tenantId: string | null, input: AlertRuleInput,
-  ): Promise<AlertPreview> {
+  async preview(scope: Scope, tenantId: string | null, input: AlertRuleInput): Promise<AlertPreview> {
     const { statistics, clock } = this.#options;
     const judged = this.#judge(scope, { tenantId, input, name: "preview" });
     if (statistics === null)
@@ -138,10 +135,7 @@ export class Alerts {
   }
 
   /** Mutes this rule for this subject, even if the alert resolves and fires again. */
-  async mute(
-    scope: Scope,
-    id: string, input: AlertMuteInput,
-  ): Promise<AlertView> {
+  async mute(scope: Scope, id: string, input: AlertMuteInput): Promise<AlertView> {
     const alert = await this.#require(scope, id);
     const problems = new ProblemList();
     const { until, reason = null } = readFields(alertMuteFields, input, problems, "create");

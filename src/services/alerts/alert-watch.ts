@@ -99,7 +99,8 @@ export class AlertWatch {
 
   async #look(
     rules: readonly AlertRule[],
-    current: readonly AlertRecord[], now: number,
+    current: readonly AlertRecord[],
+    now: number,
   ): Promise<{ readonly records: readonly AlertRecord[]; readonly gone: readonly string[] }> {
     const { sources, nextId } = this.#options;
     const readings = new AlertReadings(sources.store, now);
@@ -148,7 +149,8 @@ export class AlertWatch {
 
   async #tell(
     messages: readonly AlertMessage[],
-    records: readonly AlertRecord[], now: number,
+    records: readonly AlertRecord[],
+    now: number,
   ): Promise<readonly AlertRecord[]> {
     if (messages.length === 0) return records;
     const drafts = messages.map((message) => ({

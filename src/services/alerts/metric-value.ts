@@ -33,9 +33,7 @@ export function countedValue({ metric, attemptsMin }: Measured, counts: Counts):
     case "failure_rate":
       return attempts < Math.max(1, attemptsMin) ? null : 1 - counts.get(keys.accepted) / attempts;
     case "duration_ms_p95":
-      return attempts < Math.max(1, attemptsMin)
-        ? null
-        : percentile(counts, "duration", 0.95);
+      return attempts < Math.max(1, attemptsMin) ? null : percentile(counts, "duration", 0.95);
     default:
       return null;
   }

@@ -44,10 +44,7 @@ const failuresLookedAtMs = 360_000;
 
 const ofInstallation = { tenantId: null, webhookId: null, subject: "installation" } as const;
 
-function installation(
-  rule: AlertRule,
-  value: number | null, summary: string,
-): readonly AlertObservation[] {
+function installation(rule: AlertRule, value: number | null, summary: string): readonly AlertObservation[] {
   return value === null || !exceeds(value, rule) ? [] : [{ ...ofInstallation, value, summary }];
 }
 
@@ -87,7 +84,11 @@ const bySource: Readonly<Record<AlertSource, Observe>> = {
   },
   retention: async ({ rule, readings }) => {
     const value = secondsOf(await readings.largest("upkeep_lag_ms"));
-    return installation(rule, value, `no maintenance round has finished for ${Math.round((value ?? 0) / 60)} min`);
+    return installation(
+      rule,
+      value,
+      `no maintenance round has finished for ${Math.round((value ?? 0) / 60)} min`,
+    );
   },
   disk: async ({ rule, readings }) => {
     const value = await readings.largest("disk_used");
@@ -188,10 +189,13 @@ async function deadLetters({ rule, readings }: Looking): Promise<readonly AlertO
 /** Tenants with enough failed attempts that one of their webhooks may be failing. */
 async function failingTenants(
   readings: AlertReadings,
-  windowMs: number, failuresMin: number,
+  windowMs: number,
+  failuresMin: number,
 ): Promise<readonly string[]> {
   const counts = await readings.counts({
-    kind: "delivery", of: { level: "tenants", tenantIds: null }, windowMs,
+    kind: "delivery",
+    of: { level: "tenants", tenantIds: null },
+    windowMs,
   });
   return [...counts]
     .filter(([, each]) => attemptsOf(each) - each.get(keys.accepted) >= failuresMin)
@@ -200,10 +204,13 @@ async function failingTenants(
 
 async function countsOf(
   readings: AlertReadings,
-  tenantId: string, windowMs: number,
+  tenantId: string,
+  windowMs: number,
 ): Promise<ReadonlyMap<string, Counts>> {
   const counts = await readings.counts({
-    kind: "delivery", of: { level: "subjects", tenantId, subjects: null }, windowMs,
+    kind: "delivery",
+    of: { level: "subjects", tenantId, subjects: null },
+    windowMs,
   });
   return counts as ReadonlyMap<string, Counts>;
 }

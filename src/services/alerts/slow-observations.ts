@@ -23,7 +23,8 @@ const known = new WeakMap<object, Map<string, Known>>();
 
 function onceAnHour(
   { rule, sources }: Looking,
-  hour: number, look: () => Promise<readonly AlertObservation[]>,
+  hour: number,
+  look: () => Promise<readonly AlertObservation[]>,
 ): Promise<readonly AlertObservation[]> {
   const ofSources = known.get(sources) ?? new Map<string, Known>();
   known.set(sources, ofSources);
@@ -51,7 +52,9 @@ export async function silentPublishers(looking: Looking): Promise<readonly Alert
 
 async function silentAt({ readings }: Looking, hour: number): Promise<readonly AlertObservation[]> {
   const usual = await readings.counts({
-    kind: "event", of: { level: "tenants", tenantIds: null }, hour: hour - stepMs.day,
+    kind: "event",
+    of: { level: "tenants", tenantIds: null },
+    hour: hour - stepMs.day,
   });
   const found: AlertObservation[] = [];
   for (const tenantId of [...usual.keys()].slice(0, tenantsMax)) {
@@ -69,7 +72,10 @@ async function silentAt({ readings }: Looking, hour: number): Promise<readonly A
     if (usualTypes.size === 0) continue;
     for (const type of usualTypes.difference(await typesAt(hour)))
       found.push({
-        tenantId, webhookId: null, subject: `${tenantId} ${type}`, value: 0,
+        tenantId,
+        webhookId: null,
+        subject: `${tenantId} ${type}`,
+        value: 0,
         summary: `no event ${type} of the tenant ${tenantId} was published in the hour from ${timeOf(hour)}`,
       });
   }

@@ -116,7 +116,8 @@ export class Deliveries implements DeliveryService {
 
   async #replay(
     delivery: StoredDelivery,
-    webhook: Webhook, priority: Priority | null,
+    webhook: Webhook,
+    priority: Priority | null,
   ): Promise<RetriedDelivery> {
     const { access, clock } = this.#options;
     const { eventId, eventType, id: replayOf } = delivery;

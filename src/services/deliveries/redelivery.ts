@@ -41,7 +41,13 @@ export function newReplay(
 /** Replays of one event to webhooks that may receive it. */
 export function replaysOf(
   access: Pick<EngineAccess, "placeOf" | "nextId">,
-  event: Pick<StoredEvent, "eventType" | "priority">, webhooks: readonly Webhook[], /** Deliveries of the event by webhook, which the new ones refer to as originals. */ originals: ReadonlyMap<string, string>, now: number,
+  event: Pick<StoredEvent, "eventType" | "priority">,
+  webhooks: readonly Webhook[],
+  /** Deliveries of the event by webhook, which the new ones refer to as originals. */ originals: ReadonlyMap<
+    string,
+    string
+  >,
+  now: number,
 ): readonly Replay[] {
   const { eventType, priority } = event;
   return webhooks.map((webhook) =>
@@ -60,7 +66,8 @@ export function replaysOf(
 /** The latest delivery of an event per webhook, which a replay refers to. */
 export async function originalsOf(
   history: Pick<HistoryStore, "listDeliveries">,
-  event: Pick<StoredEvent, "id">, webhooks: readonly { readonly id: string }[],
+  event: Pick<StoredEvent, "id">,
+  webhooks: readonly { readonly id: string }[],
 ): Promise<ReadonlyMap<string, string>> {
   const left = new Set(webhooks.map(({ id }) => id));
   const found = new Map<string, string>();
@@ -87,7 +94,9 @@ const rowsAtOnce = 200;
 export function retryOf(
   access: Pick<EngineAccess, "placeOf">,
   delivery: Pick<StoredDelivery, "id" | "eventType">,
-  webhook: Webhook, priority: Priority | null, retry: Omit<DeliveryRetry, "attemptCount">,
+  webhook: Webhook,
+  priority: Priority | null,
+  retry: Omit<DeliveryRetry, "attemptCount">,
 ): RetryCommand {
   return { deliveryId: delivery.id, ...access.placeOf(webhook, delivery.eventType), priority, retry };
 }

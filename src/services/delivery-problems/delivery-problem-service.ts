@@ -89,7 +89,8 @@ export class DeliveryProblems {
       muted === true ? { since: before.mute?.since ?? now, until: mutedUntil, reason: muteReason } : null;
     const audit = scope.audit?.take({ id: command.id, tenantId: before.problem.tenantId });
     const change = {
-      tenantId: scope.tenantId, id: command.id,
+      tenantId: scope.tenantId,
+      id: command.id,
       ...(muted !== undefined && { mute }),
       ...(note !== undefined && { note }),
     };

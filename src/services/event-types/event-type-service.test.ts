@@ -18,7 +18,9 @@ test("an event type is read by its tenant and name alone, however many others th
         return stored;
       },
     } as Pick<RegistryStore, "eventType"> as RegistryStore,
-    compiler: {} as SchemaCompiler, schemas: {} as SchemaRegistry, clock: new ManualClock(),
+    compiler: {} as SchemaCompiler,
+    schemas: {} as SchemaRegistry,
+    clock: new ManualClock(),
     tenants: { has: () => true } as Partial<TenantDirectory> as TenantDirectory,
   });
   assert.equal(await types.get({ tenantId: "acme" }, { tenantId: null, name: "order.paid" }), stored);

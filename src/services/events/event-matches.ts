@@ -38,9 +38,7 @@ export async function eventMatches(
     .toSorted((left, right) => (left.id > right.id ? -1 : 1));
   const shown = webhooks.slice(offset, offset + limit);
   const deliveries = await newestDeliveries({ history, clock }, event, shown);
-  const rows = shown.map((webhook) =>
-    matchOf(event, webhook, deliveries.get(webhook.id) ?? null),
-  );
+  const rows = shown.map((webhook) => matchOf(event, webhook, deliveries.get(webhook.id) ?? null));
   const hasMore = webhooks.length > offset + limit;
   return { rows, next: hasMore ? (shown.at(-1)?.id ?? null) : null };
 }
@@ -48,7 +46,8 @@ export async function eventMatches(
 /** The latest delivery of the event for each of these webhooks. */
 async function newestDeliveries(
   { history, clock }: Pick<EventMatchesOptions, "history" | "clock">,
-  event: StoredEvent, webhooks: readonly Webhook[],
+  event: StoredEvent,
+  webhooks: readonly Webhook[],
 ): Promise<ReadonlyMap<string, StoredDelivery>> {
   const found = new Map<string, StoredDelivery>();
   const filter = {
@@ -74,10 +73,7 @@ async function newestDeliveries(
   return found;
 }
 
-function matchOf(
-  event: StoredEvent,
-  webhook: Webhook, delivery: StoredDelivery | null,
-): EventMatch {
+function matchOf(event: StoredEvent, webhook: Webhook, delivery: StoredDelivery | null): EventMatch {
   if (delivery !== null) {
     const isSkipped = delivery.progress.state === "skipped";
     return { webhook, delivery, reason: isSkipped ? "inactive" : null };

@@ -34,10 +34,7 @@ export interface SourceService {
   /** The current secret address. */
   address(scope: Scope, id: string): SourceWithPath;
   /** A new secret address; the previous one works during the overlap. */
-  rotate(
-    scope: Scope,
-    id: string, input: SourceRotateInput,
-  ): Promise<SourceWithPath>;
+  rotate(scope: Scope, id: string, input: SourceRotateInput): Promise<SourceWithPath>;
   acknowledge(
     scope: Scope,
     command: { readonly id: string; readonly version: string; readonly by: string },
@@ -69,10 +66,7 @@ export interface ConnectionService {
   /** Waiting messages by connection id, counted up to 10,000; connections without any are omitted. */
   heldCounts(connections: readonly Connection[]): Promise<ReadonlyMap<string, number>>;
   create(scope: Scope, input: ConnectionInput): Promise<Connection>;
-  update(
-    scope: Scope,
-    id: string, input: ConnectionChange,
-  ): Promise<Connection>;
+  update(scope: Scope, id: string, input: ConnectionChange): Promise<Connection>;
   delete(scope: Scope, id: string): Promise<void>;
 }
 
@@ -87,14 +81,8 @@ export interface RequestService {
   list(scope: Scope, query: RequestQuery): Promise<SearchedPage<ReceivedRequest, RequestPlace>>;
   get(scope: Scope, id: string): Promise<ReceivedRequest>;
   /** Applies the current connections. A rejected request is verified again first, regardless of its age. */
-  replay(
-    scope: Scope,
-    id: string, input: RequestReplayInput,
-  ): Promise<ReceivedRequest>;
-  bookmark(
-    scope: Scope,
-    id: string, name: string | null,
-  ): Promise<ReceivedRequest>;
+  replay(scope: Scope, id: string, input: RequestReplayInput): Promise<ReceivedRequest>;
+  bookmark(scope: Scope, id: string, name: string | null): Promise<ReceivedRequest>;
 }
 
 export interface RequestQuery extends RequestFilter {

@@ -23,7 +23,9 @@ class Minutes {
       events: async () => this.#view("published"),
     };
     const feed = new LiveFeed({
-      clock: this.#clock, statistics, alerts: null,
+      clock: this.#clock,
+      statistics,
+      alerts: null,
       ...({} as Omit<LiveFeedOptions, "clock" | "statistics" | "alerts">),
     });
     await feed.watch(scope, [{ kind: "stats" }], null, { told: (news) => this.#told.push(news) });
@@ -52,7 +54,11 @@ class Minutes {
     });
     const end = noon + 6 * minute;
     return {
-      stepSeconds: 60, from: noon, to: end, completeUntil: end, lagSeconds: 0,
+      stepSeconds: 60,
+      from: noon,
+      to: end,
+      completeUntil: end,
+      lagSeconds: 0,
       series: points.length === 0 ? [] : [{ key: null, points, totals: {} }],
     };
   }

@@ -49,8 +49,13 @@ interface Watched {
 const lookEveryMs = 1_000;
 const statisticsMs = 300_000;
 const anyStatistics = {
-  tenantId: null, to: null, timeZone: null, limit: null,
-  groupBy: null, webhookIds: null, measures: null,
+  tenantId: null,
+  to: null,
+  timeZone: null,
+  limit: null,
+  groupBy: null,
+  webhookIds: null,
+  measures: null,
 } as const;
 
 /**
@@ -84,7 +89,9 @@ export class LiveFeed {
    */
   async watch(
     scope: Scope,
-    topics: readonly LiveTopic[], since: number | null, listener: LiveListener,
+    topics: readonly LiveTopic[],
+    since: number | null,
+    listener: LiveListener,
   ): Promise<LiveWatch> {
     const watches: LiveWatch[] = [];
     this.#clients += 1;
@@ -113,10 +120,7 @@ export class LiveFeed {
     return this.#looks.stop();
   }
 
-  async #join(
-    scope: Scope,
-    topic: LiveTopic, listener: LiveListener,
-  ): Promise<LiveWatch> {
+  async #join(scope: Scope, topic: LiveTopic, listener: LiveListener): Promise<LiveWatch> {
     const key = keyOf(scope, topic);
     const watched = this.#watched.get(key) ?? this.#begin(scope, topic, key);
     watched.listeners.add(listener);
@@ -196,7 +200,9 @@ export class LiveFeed {
       idOf: ({ id }) => id,
       textOf: (request) => JSON.stringify(request),
       newsOf: (rows) => ({
-        kind: "requests", topic: { kind: "requests" }, rows,
+        kind: "requests",
+        topic: { kind: "requests" },
+        rows,
         leftOut: rows.length === sightRowsMax,
       }),
     });

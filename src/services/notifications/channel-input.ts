@@ -23,7 +23,8 @@ type Problem = readonly [field: string, message: string];
 /** A validated set of channels. */
 export function readChannels(
   given: readonly ChannelInput[],
-  before: readonly StoredChannel[], rules: ChannelRules,
+  before: readonly StoredChannel[],
+  rules: ChannelRules,
 ): readonly ChannelInput[] {
   const problems = new ProblemList();
   const read = readFields(channelSetFields, { channels: given }, problems);
@@ -58,14 +59,18 @@ function* identityProblems(
 /** The field with the destination, by kind. */
 const targets = {
   email: "address",
-  slack: "url", teams: "url", discord: "url", webhook: "url",
+  slack: "url",
+  teams: "url",
+  discord: "url",
+  webhook: "url",
   pagerduty: "integrationKey",
 } as const satisfies Record<ChannelKind, keyof ChannelInput>;
 const apiNames = { address: "address", url: "url", integrationKey: "integration_key" } as const;
 
 function* targetProblems(
   input: ChannelInput,
-  known: NotificationChannel | undefined, rules: ChannelRules,
+  known: NotificationChannel | undefined,
+  rules: ChannelRules,
 ): Iterable<Problem> {
   const { kind, url } = input;
   if (kind === "email" && !rules.sendsMail)
@@ -93,8 +98,12 @@ export function channelSettings(
     name: Name,
   ) => (input[name] ?? channelFields[name].default) as NonNullable<ChannelInput[Name]>;
   return {
-    name: given("name"), topics: given("topics"), frequency: given("frequency"),
-    timeZone: given("timeZone"), language: given("language"), enabled: given("enabled"),
+    name: given("name"),
+    topics: given("topics"),
+    frequency: given("frequency"),
+    timeZone: given("timeZone"),
+    language: given("language"),
+    enabled: given("enabled"),
     webhookIds: input.webhookIds ?? null,
     quietHours: quietHoursOf(input.quietHours ?? null),
   };

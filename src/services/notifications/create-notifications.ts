@@ -67,11 +67,21 @@ export function createNotifications(parts: NotificationParts): NotificationServi
   const desk = new NotificationDesk({ queue, clock: common.clock, nextId });
   const messages = new LadderMessages({ wording, history, linkTo: linkBy(means.linkTemplate) });
   const sender = new NotificationSender({
-    ...common, queue, access, wording, links,
-    mailer: means.mailer, pager: new Pager(parts.verification),
+    ...common,
+    queue,
+    access,
+    wording,
+    links,
+    mailer: means.mailer,
+    pager: new Pager(parts.verification),
   });
   const ladder = new FailureLadder({
-    ...common, queue, access, desk, messages, history,
+    ...common,
+    queue,
+    access,
+    desk,
+    messages,
+    history,
     webhooks: store.webhooks,
   });
   access.relay.compose = async (events) => {
@@ -79,11 +89,21 @@ export function createNotifications(parts: NotificationParts): NotificationServi
     return drafts.length === 0 ? [] : desk.addressed(drafts, await queue.channels());
   };
   const notifications = new NotificationChannels({
-    ...common, queue, webhooks, tenants, desk, wording, links, nextId,
+    ...common,
+    queue,
+    webhooks,
+    tenants,
+    desk,
+    wording,
+    links,
+    nextId,
     sendsMail: means.mailer !== null,
   });
   return {
-    desk, notifications, sender, ladder,
+    desk,
+    notifications,
+    sender,
+    ladder,
     start() {
       if (!schedules) return;
       sender.start();

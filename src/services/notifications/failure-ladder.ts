@@ -126,21 +126,27 @@ export class FailureLadder {
     await queue.saveEpisode({
       webhookId,
       episode: { webhookId, tenantId, since, told, channelIds: [...new Set(channelIds)] },
-      events, notifications,
+      events,
+      notifications,
     });
     if (events.length > 0) access.relay.stored();
   }
 
   async #drafts(
     live: LiveWebhook,
-    step: LadderStep, failing: FailingWebhook,
+    step: LadderStep,
+    failing: FailingWebhook,
   ): Promise<readonly NotificationDraft[]> {
     const { messages } = this.#options;
     const { id, tenantId } = live.webhook;
     const content = await messages.failing(live, step, failing);
     const topic = step === "first_problem" || step === "disabled" ? step : "failing";
     const draftFor = (owner: string | null): NotificationDraft => ({
-      key: `${step}:${id}:${failing.failingSince}`, tenantId: owner, topic, webhookId: id, content,
+      key: `${step}:${id}:${failing.failingSince}`,
+      tenantId: owner,
+      topic,
+      webhookId: id,
+      content,
       group: `failing:${id}`,
     });
     return [draftFor(tenantId), draftFor(null)];
@@ -176,23 +182,27 @@ export class FailureLadder {
   }
 
   /** Waits for an accepted delivery: enabling the webhook does not prove that it works. */
-  async #recovered(
-    live: LiveWebhook,
-    episode: FailureEpisode, health: EndpointHealth | null,
-  ): Promise<void> {
+  async #recovered(live: LiveWebhook, episode: FailureEpisode, health: EndpointHealth | null): Promise<void> {
     const { queue, desk, access, messages } = this.#options;
     const { webhookId, since, channelIds, told } = episode;
     const at = health?.lastAcceptedAt ?? null;
     if (health === null || health.failingSince !== null || at === null || at < since) return;
     const content = await messages.recovered(live, since, at);
     const draftFor = (tenantId: string | null): NotificationDraft => ({
-      key: `recovered:${webhookId}:${since}`, tenantId, topic: "failing" as const, webhookId, content,
-      channelIds, group: `failing:${webhookId}`,
+      key: `recovered:${webhookId}:${since}`,
+      tenantId,
+      topic: "failing" as const,
+      webhookId,
+      content,
+      channelIds,
+      group: `failing:${webhookId}`,
     });
     const drafts = [draftFor(episode.tenantId), draftFor(null)];
     const notifications = desk.addressed(drafts, await queue.channels());
     const data = {
-      failing_since: instant(since), failed_for_ms: at - since, waiting: await this.#waiting(live),
+      failing_since: instant(since),
+      failed_for_ms: at - since,
+      waiting: await this.#waiting(live),
     };
     const event = webhookEvent(live.webhook, { type: "posthorn.webhook.recovered", of: since, at, data });
     const events = told.includes(failingEvent) ? [event] : [];

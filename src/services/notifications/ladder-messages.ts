@@ -28,10 +28,7 @@ export class LadderMessages {
     this.#options = options;
   }
 
-  async failing(
-    live: LiveWebhook,
-    step: LadderStep, failing: FailingWebhook,
-  ): Promise<Content> {
+  async failing(live: LiveWebhook, step: LadderStep, failing: FailingWebhook): Promise<Content> {
     const facts = await this.#facts(live);
     const { failingSince, disabledAt } = failing;
     const isOpenEnded = disabledAt === null && step === "half_time";
@@ -39,8 +36,10 @@ export class LadderMessages {
     return (language, timeZone) => {
       const time = (at: number | null) => (at === null ? "-" : spokenTime(at, language, timeZone));
       const values = {
-        url: shownUrl(webhookUrlShown(live.webhook)), tenant: live.webhook.tenantId,
-        since: time(failingSince), disabled_at: time(disabledAt),
+        url: shownUrl(webhookUrlShown(live.webhook)),
+        tenant: live.webhook.tenantId,
+        since: time(failingSince),
+        disabled_at: time(disabledAt),
       };
       const say = (message: MessageName) => this.#options.wording.say(language, message, values);
       const next =
@@ -58,16 +57,15 @@ export class LadderMessages {
     };
   }
 
-  async recovered(
-    live: LiveWebhook,
-    since: number, at: number,
-  ): Promise<Content> {
+  async recovered(live: LiveWebhook, since: number, at: number): Promise<Content> {
     const { id, tenantId } = live.webhook;
     const { requests, accepted } = await this.#attempts(id, since);
     return (language, timeZone) => {
       const values = {
-        url: shownUrl(webhookUrlShown(live.webhook)), tenant: tenantId,
-        since: spokenTime(since, language, timeZone), duration: spokenDuration(at - since),
+        url: shownUrl(webhookUrlShown(live.webhook)),
+        tenant: tenantId,
+        since: spokenTime(since, language, timeZone),
+        duration: spokenDuration(at - since),
         failed: requests - accepted,
       };
       const say = (message: MessageName) => this.#options.wording.say(language, message, values);
@@ -84,7 +82,8 @@ export class LadderMessages {
 
   #about(
     { webhook }: LiveWebhook,
-    language: NotificationLanguage, since: string,
+    language: NotificationLanguage,
+    since: string,
   ): readonly NotificationFact[] {
     const { wording } = this.#options;
     return [
@@ -117,7 +116,12 @@ export class LadderMessages {
 
   async #lastAnswer(webhookId: string): Promise<string | null> {
     const { rows } = await this.#options.history.listDeliveries({
-      tenantId: null, webhookId, eventId: null, states: ["failed", "exhausted"], from: null, to: null,
+      tenantId: null,
+      webhookId,
+      eventId: null,
+      states: ["failed", "exhausted"],
+      from: null,
+      to: null,
       page: { limit: 1, before: null, offset: 0 },
     });
     const attempt = rows[0]?.lastAttempt ?? null;

@@ -166,10 +166,7 @@ export class NotificationChannels {
   /**
    * Sends a test message at once, and reopens an address that the mail server refused. Decisions of readers are kept.
    */
-  async test(
-    scope: Scope,
-    owner: ChannelOwner, id: string,
-  ): Promise<{ readonly notificationId: string }> {
+  async test(scope: Scope, owner: ChannelOwner, id: string): Promise<{ readonly notificationId: string }> {
     const stored = (await this.list(scope, owner)).find(({ channel }) => channel.id === id);
     if (stored === undefined) throw new NotFoundError("the channel");
     const { queue, clock, nextId, wording } = this.#options;
@@ -182,12 +179,21 @@ export class NotificationChannels {
     const notificationId = nextId();
     await queue.enqueue([
       {
-        id: notificationId, key: `test:${notificationId}`, channelId: id, tenantId: owner,
-        topic: testTopic, group: `test:${id}`, createdAt: now, dueAt: now,
+        id: notificationId,
+        key: `test:${notificationId}`,
+        channelId: id,
+        tenantId: owner,
+        topic: testTopic,
+        group: `test:${id}`,
+        createdAt: now,
+        dueAt: now,
         content: {
           subject: wording.say(channel.language, "test.subject"),
           text: wording.say(channel.language, "test.text"),
-          facts: [], severity: "info", link: null, resolves: true,
+          facts: [],
+          severity: "info",
+          link: null,
+          resolves: true,
         },
       },
     ]);
@@ -271,9 +277,14 @@ export class NotificationChannels {
       const id = nextId();
       await queue.enqueue([
         {
-          id, key: `${confirmationTopic}:${id}`, channelId: channel.id, tenantId: channel.tenantId,
-          topic: confirmationTopic, group: `${confirmationTopic}:${channel.id}`,
-          createdAt: now, dueAt: now,
+          id,
+          key: `${confirmationTopic}:${id}`,
+          channelId: channel.id,
+          tenantId: channel.tenantId,
+          topic: confirmationTopic,
+          group: `${confirmationTopic}:${channel.id}`,
+          createdAt: now,
+          dueAt: now,
           content: this.#confirmationOf(channel),
         },
       ]);
@@ -315,7 +326,8 @@ export class NotificationChannels {
   /** Existing references may be to deleted webhooks; new ones must belong to the owner. */
   async #requireWebhooks(
     owner: ChannelOwner,
-    inputs: readonly ChannelInput[], before: readonly StoredChannel[],
+    inputs: readonly ChannelInput[],
+    before: readonly StoredChannel[],
   ): Promise<void> {
     const problems = new ProblemList();
     for (const [index, { id, webhookIds }] of inputs.entries()) {
@@ -356,11 +368,15 @@ export class NotificationChannels {
       ? await this.#carrier(known?.webhookId ?? null, url)
       : { webhookId: null, secret: null };
     const channel = {
-      id, tenantId: owner, kind, webhookId,
+      id,
+      tenantId: owner,
+      kind,
+      webhookId,
       ...channelSettings(input),
       address: input.address ?? (url === undefined ? (known?.address ?? "") : new URL(url).host),
       sealedKey: this.#sealed(id, input.integrationKey) ?? known?.sealedKey ?? null,
-      createdAt: known?.createdAt ?? now, updatedAt: now,
+      createdAt: known?.createdAt ?? now,
+      updatedAt: now,
     };
     return { channel, secret };
   }
@@ -387,7 +403,9 @@ export class NotificationChannels {
       .get(operator, operatorTenantId)
       .catch(() => tenants.put(operator, { id: operatorTenantId, input: { name: "Operator" } }));
     const { view, secret } = await webhooks.create(operator, {
-      url: url ?? "", tenantId: operatorTenantId, events: [carriedType],
+      url: url ?? "",
+      tenantId: operatorTenantId,
+      events: [carriedType],
       description: "carries messages of a notification channel",
     });
     return { webhookId: view.webhook.id, secret };

@@ -76,8 +76,13 @@ export class NotificationDesk {
     const { key, topic, group, content, notBefore = 0 } = draft;
     const createdAt = clock.now();
     return {
-      id: nextId(), key, topic, group, createdAt,
-      channelId: channel.id, tenantId: channel.tenantId,
+      id: nextId(),
+      key,
+      topic,
+      group,
+      createdAt,
+      channelId: channel.id,
+      tenantId: channel.tenantId,
       content: content(channel.language, channel.timeZone),
       dueAt: dueAt(channel, Math.max(createdAt, notBefore)),
     };

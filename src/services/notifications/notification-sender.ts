@@ -254,9 +254,9 @@ export class NotificationSender {
     return mailer.send({
       ...mail,
       to: address,
-        channelId: channel.id,
-        unsubscribeUrl,
-        messageId: `<${batch[0]?.id ?? ""}@posthorn.invalid>`,
+      channelId: channel.id,
+      unsubscribeUrl,
+      messageId: `<${batch[0]?.id ?? ""}@posthorn.invalid>`,
     });
   }
 
@@ -300,7 +300,9 @@ export class NotificationSender {
         ? first.content
         : composed(() => digestContent(contents, language, name, this.#options.wording));
     const { eventId } = await access.publishSystemEvent({
-      tenantId: operatorTenantId, eventType: carriedType, onlyWebhookId: live.webhook.id,
+      tenantId: operatorTenantId,
+      eventType: carriedType,
+      onlyWebhookId: live.webhook.id,
       data: composed(() => chatBody(kind, { ...first, content })),
       idempotencyKey: [
         carriedType,
@@ -315,7 +317,8 @@ export class NotificationSender {
 
   async #settle(
     stored: StoredChannel | undefined,
-    batch: readonly StoredNotification[], sent: Sent,
+    batch: readonly StoredNotification[],
+    sent: Sent,
   ): Promise<void> {
     const { queue, clock, telemetry } = this.#options;
     const outcomes = batch.map((notification) => this.#outcome(notification, stored, sent));
@@ -351,7 +354,8 @@ export class NotificationSender {
 
   #outcome(
     { id, attempts: before, createdAt }: StoredNotification,
-    stored: StoredChannel | undefined, sent: Sent,
+    stored: StoredChannel | undefined,
+    sent: Sent,
   ): NotificationOutcome {
     const { clock, random } = this.#options;
     const now = clock.now();

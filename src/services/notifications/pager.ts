@@ -37,10 +37,14 @@ export class Pager {
 
   #request(body: object): OutboundRequest {
     return {
-      method: "POST", origin: pagerUrl.origin, path: pagerUrl.pathname,
+      method: "POST",
+      origin: pagerUrl.origin,
+      path: pagerUrl.pathname,
       headers: ["Content-Type", "application/json", "User-Agent", this.#options.userAgent],
       body: Buffer.from(JSON.stringify(body)),
-      timeoutMs, http2: false, clientCertificate: null,
+      timeoutMs,
+      http2: false,
+      clientCertificate: null,
     };
   }
 }

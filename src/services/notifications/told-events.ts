@@ -21,7 +21,10 @@ interface Told {
 const toldTypes: Readonly<Partial<Record<OperationalEventType, Told>>> = {
   "posthorn.webhook.circuit_opened": { topic: "circuit", name: "circuit_opened", severity: "warning" },
   "posthorn.webhook.circuit_closed": {
-    topic: "circuit", name: "circuit_closed", severity: "info", resolves: true,
+    topic: "circuit",
+    name: "circuit_closed",
+    severity: "info",
+    resolves: true,
   },
   "posthorn.webhook.attention": { topic: "attention", name: "attention", severity: "warning" },
   "posthorn.webhook.exhausted": { topic: "exhausted", name: "exhausted", severity: "warning" },
@@ -30,7 +33,10 @@ const toldTypes: Readonly<Partial<Record<OperationalEventType, Told>>> = {
   "posthorn.webhook.resumed": { topic: "paused", name: "resumed", severity: "info", resolves: true },
   "posthorn.problem.opened": { topic: "problem", name: "problem_opened", severity: "warning" },
   "posthorn.problem.resolved": {
-    topic: "problem", name: "problem_resolved", severity: "info", resolves: true,
+    topic: "problem",
+    name: "problem_resolved",
+    severity: "info",
+    resolves: true,
   },
   "posthorn.tenant.limit_reached": { topic: "limit_reached", name: "limit_reached", severity: "warning" },
 };
@@ -43,7 +49,11 @@ export function draftsAbout(event: OperationalEvent, wording: Wording): readonly
   const { problem_id: problemId } = event.data;
   const subject = typeof problemId === "string" ? problemId : (webhookId ?? event.tenantId);
   const draftFor = (tenantId: string | null): NotificationDraft => ({
-    key, tenantId, topic: told.topic, webhookId, group: `${told.topic}:${subject}`,
+    key,
+    tenantId,
+    topic: told.topic,
+    webhookId,
+    group: `${told.topic}:${subject}`,
     content: (language) => contentOf(event, told, language, wording),
   });
   return [draftFor(event.tenantId), draftFor(null)];
@@ -51,7 +61,9 @@ export function draftsAbout(event: OperationalEvent, wording: Wording): readonly
 
 function contentOf(
   { data, tenantId }: OperationalEvent,
-  told: Told, language: NotificationLanguage, wording: Wording,
+  told: Told,
+  language: NotificationLanguage,
+  wording: Wording,
 ): NotificationContent {
   const values = {
     ...Object.fromEntries(Object.entries(data).map(([name, value]) => [name, spoken(value)])),

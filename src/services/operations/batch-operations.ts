@@ -232,7 +232,8 @@ function hasEnded({ status }: BatchOperation): boolean {
 /** Resuming an operation that is not paused leaves it with its current process. */
 function statusOf(
   stored: BatchOperation,
-  status: "running" | "paused" | "cancelled", now: number,
+  status: "running" | "paused" | "cancelled",
+  now: number,
 ): Partial<BatchOperation> {
   if (status === "running") return isAtRest(stored) ? { status: "pending", runner: null } : {};
   return { status, finishedAt: status === "cancelled" ? now : null, ratePerSecond: null };

@@ -109,7 +109,12 @@ export class BulkActions {
     const to = Math.min(filter?.to ?? now, now);
     const selection = {
       kind: "dead_letters",
-      tenantId, webhookIds, eventTypes, categories, from, to,
+      tenantId,
+      webhookIds,
+      eventTypes,
+      categories,
+      from,
+      to,
     } as const;
     return { selection, before: await positionAboveAll(this.#options.history, tenantId) };
   }
@@ -122,7 +127,9 @@ export class BulkActions {
       cursor: null,
     });
     const openCircuits =
-      actionOf(order.kind) === "retry" ? await openCircuitsOf(byWebhook, this.#options.access, this.#options.clock) : [];
+      actionOf(order.kind) === "retry"
+        ? await openCircuitsOf(byWebhook, this.#options.access, this.#options.clock)
+        : [];
     const operation =
       dryRun === true
         ? null

@@ -361,7 +361,9 @@ export class OperationRun {
         : Math.round(((operation.queued - this.#queuedAtSave) * 10_000) / elapsedMs) / 10;
     return {
       ...operation,
-      status, runner, updatedAt: clock.now(),
+      status,
+      runner,
+      updatedAt: clock.now(),
       ratePerSecond: status === "running" ? measured : null,
       finishedAt: isOver ? clock.now() : null,
       // If counting stopped at its limit, or the selection has grown.

@@ -35,7 +35,9 @@ export async function measureSelection(
  */
 export async function sliceSelection(
   history: HistoryStore,
-  selection: Selection, before: number, isCancelled: () => boolean,
+  selection: Selection,
+  before: number,
+  isCancelled: () => boolean,
 ): Promise<readonly Slice[]> {
   const slices: Slice[] = [];
   for (let below: number | null = before; below !== null && !isCancelled(); ) {
@@ -51,7 +53,8 @@ export async function sliceSelection(
 /** Deliveries of a slice, oldest first. */
 export async function readSlice(
   history: HistoryStore,
-  selection: Selection, slice: Slice,
+  selection: Selection,
+  slice: Slice,
 ): Promise<readonly StoredDelivery[]> {
   const found: StoredDelivery[] = [];
   // More than one page only if deliveries joined the selection after it was cut.
@@ -66,7 +69,9 @@ export async function readSlice(
 
 function readPage(
   history: HistoryStore,
-  selection: Selection, before: number | null, limit: number,
+  selection: Selection,
+  before: number | null,
+  limit: number,
 ): Promise<Page<StoredDelivery>> {
   const page: PageRequest = { limit, before, offset: 0 };
   if (selection.kind === "dead_letters") return history.listDeadLetters({ ...withoutKind(selection), page });

@@ -118,7 +118,8 @@ export class SelectionWalk {
 
   async *#bySlices(
     { before }: Walked,
-    selection: Exclude<OperationSelection, { readonly kind: "ids" | "search" }>, isCancelled: () => boolean,
+    selection: Exclude<OperationSelection, { readonly kind: "ids" | "search" }>,
+    isCancelled: () => boolean,
   ): AsyncIterable<Found> {
     const { history, listing } = this.#options;
     for (const slice of await sliceSelection(history, selection, before ?? 0, isCancelled)) {

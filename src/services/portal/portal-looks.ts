@@ -67,10 +67,7 @@ export class PortalLooks {
   }
 
   /** Omitted fields keep their values. */
-  async put(
-    scope: Scope,
-    tenantId: string | null, input: PortalSettingsInput,
-  ) {
+  async put(scope: Scope, tenantId: string | null, input: PortalSettingsInput) {
     this.#require(scope, tenantId);
     const problems = new ProblemList();
     const read = readFields(portalSettingsFields, input, problems);

@@ -17,7 +17,10 @@ function open() {
   const settings = async () => ({ origins: null, capabilities: ["endpoints:read"] as const });
   const make = () =>
     new PortalSessions({
-      store, clock, random: { bytes }, looks: { settings },
+      store,
+      clock,
+      random: { bytes },
+      looks: { settings },
       tenants: { has: (id) => id === "acme" },
       access: { nextId: () => ids.next(), webhook: () => undefined, refresh: async () => undefined },
     });

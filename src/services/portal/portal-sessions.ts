@@ -128,7 +128,8 @@ export class PortalSessions {
 
   async get(scope: Scope, id: string): Promise<PortalSession> {
     const session = await this.#options.store.session(id);
-    if (session === null || !isVisible(scope, session.tenantId)) throw new NotFoundError("the portal session");
+    if (session === null || !isVisible(scope, session.tenantId))
+      throw new NotFoundError("the portal session");
     return session;
   }
 

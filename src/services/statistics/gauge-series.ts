@@ -27,10 +27,7 @@ export function gaugeStep(step: TimeAxis["step"]): StatisticsStep {
 }
 
 /** Points with data. Others are omitted, because their values are unknown rather than zero. */
-export function gaugePoints(
-  rows: readonly GaugeRow[],
-  axis: TimeAxis, now: number,
-): readonly GaugePoint[] {
+export function gaugePoints(rows: readonly GaugeRow[], axis: TimeAxis, now: number): readonly GaugePoint[] {
   const byPoint = Map.groupBy(rows, ({ start }) => Math.max(0, pointAt(axis, start)));
   return [...byPoint]
     .toSorted(([one], [other]) => one - other)

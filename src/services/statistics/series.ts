@@ -17,7 +17,8 @@ export interface Series {
 /** Rows of several writers and buckets, summed by key and point. */
 export function seriesOf(
   rows: readonly StatisticsRow[],
-  axis: Pick<TimeAxis, "starts" | "end">, keyOf: (row: StatisticsRow) => string | null,
+  axis: Pick<TimeAxis, "starts" | "end">,
+  keyOf: (row: StatisticsRow) => string | null,
 ): readonly Series[] {
   const byKey = new Map<string | null, Series>();
   for (const row of rows) {
@@ -34,10 +35,7 @@ export function seriesOf(
   return [...byKey.values()];
 }
 
-function addTo(
-  byKey: Map<string | null, Series>,
-  key: string | null, at: number, counts: Counts,
-): void {
+function addTo(byKey: Map<string | null, Series>, key: string | null, at: number, counts: Counts): void {
   const known = byKey.get(key);
   const series = known ?? { key, points: new Map<number, Counts>(), totals: new Counts() };
   if (known === undefined) byKey.set(key, series);
@@ -50,7 +48,8 @@ function addTo(
 /** The series with the highest counts, and all others combined as `other`. */
 export function splitSeries(
   series: readonly Series[],
-  groupBy: DeliveryGroup | EventGroup, limit: number,
+  groupBy: DeliveryGroup | EventGroup,
+  limit: number,
 ): readonly Series[] {
   const parts = partsOf(groupBy);
   const split = parts === null ? series : series.flatMap((whole) => dividedBy(whole, parts));
@@ -71,8 +70,7 @@ function weightOf({ totals }: Series): number {
 
 function together(series: readonly Series[]): Series {
   const byKey = new Map<string | null, Series>();
-  for (const { points } of series)
-    for (const [at, counts] of points) addTo(byKey, otherKey, at, counts);
+  for (const { points } of series) for (const [at, counts] of points) addTo(byKey, otherKey, at, counts);
   return byKey.get(otherKey) ?? { key: otherKey, points: new Map(), totals: new Counts() };
 }
 

@@ -100,7 +100,10 @@ function rangesOf(
     finest === "day" ? Math.min(daysUntil, bucketAt(now - hoursMs, "day"), bucketAt(to, "day")) : from;
   const hoursFrom = Math.max(from, daysTo);
   const minutesFrom = Math.max(
-    hoursFrom, hoursUntil, countedSince ?? now, bucketAt(now - unaddedMsMax, "minute"),
+    hoursFrom,
+    hoursUntil,
+    countedSince ?? now,
+    bucketAt(now - unaddedMsMax, "minute"),
   );
   const ranges: StatisticsRange[] = [
     { step: "day", from, to: daysTo },

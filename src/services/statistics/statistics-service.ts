@@ -152,7 +152,9 @@ export class Statistics {
     const rows = (await this.#options.store?.readGauges({ ...range, limit: gaugeRowsMax + 1 })) ?? [];
     if (rows.length > gaugeRowsMax) throw tooMuch();
     return {
-      stepSeconds: pointSeconds(axis.step), from: range.from, to: range.to,
+      stepSeconds: pointSeconds(axis.step),
+      from: range.from,
+      to: range.to,
       points: gaugePoints(rows, axis, now),
       now: { at: now, ...(await this.#options.deliveries.depth()) },
     };
@@ -189,7 +191,10 @@ export class Statistics {
   }
 
   /** Accepted attempts of a webhook since the start of a minute; null if statistics are disabled. */
-  async acceptedSince(webhookId: string, /** Start of a minute, Unix milliseconds. */ since: number): Promise<number | null> {
+  async acceptedSince(
+    webhookId: string,
+    /** Start of a minute, Unix milliseconds. */ since: number,
+  ): Promise<number | null> {
     if (this.#reader === null) return null;
     const now = this.#options.clock.now();
     const span = { from: since, to: now, finest: "minute", now } as const;
@@ -231,21 +236,28 @@ export class Statistics {
     );
   }
 
-  async #view(kind: FactKind, query: Omit<DeliveryStatisticsQuery, "groupBy" | "measures" | "webhookIds">, whose: readonly StatisticsOf[], groupBy: DeliveryGroup | EventGroup | null, measures: readonly (DeliveryMeasure | EventMeasure)[]): Promise<StatisticsView> {
+  async #view(
+    kind: FactKind,
+    query: Omit<DeliveryStatisticsQuery, "groupBy" | "measures" | "webhookIds">,
+    whose: readonly StatisticsOf[],
+    groupBy: DeliveryGroup | EventGroup | null,
+    measures: readonly (DeliveryMeasure | EventMeasure)[],
+  ): Promise<StatisticsView> {
     const now = this.#options.clock.now();
     const to = query.to ?? now;
     const { step, timeZone } = query;
     const axis = timeAxis({
-      to, from: query.from ?? to - spanMsDefault(step ?? "auto"),
-      step: step ?? "auto", timeZone: timeZone ?? "UTC",
+      to,
+      from: query.from ?? to - spanMsDefault(step ?? "auto"),
+      step: step ?? "auto",
+      timeZone: timeZone ?? "UTC",
     });
     const hoursMs =
       timeZone === null || timeZone === undefined || timeZone === "UTC" ? 2 * stepMs.day : this.#hoursMs();
     const finest = ({ "1m": "minute", "5m": "minute", "1h": "hour", "1d": "day" } as const)[axis.step];
     const rows = await this.#rows(kind, { whose, axis, finest, now, hoursMs });
     const whole = seriesOf(rows, axis, keyOf(groupBy));
-    const split =
-      groupBy === null ? whole : splitSeries(whole, groupBy, query.limit ?? statisticsSeriesMax);
+    const split = groupBy === null ? whole : splitSeries(whole, groupBy, query.limit ?? statisticsSeriesMax);
     const completeUntil = Math.min((await this.#reader?.progress())?.unwrittenSince ?? now, now);
     return {
       stepSeconds: pointSeconds(axis.step),
@@ -305,7 +317,9 @@ function keyOf(groupBy: DeliveryGroup | EventGroup | null): (row: StatisticsRow)
 /** Points from the first one with a count in any series: earlier data does not exist. */
 function shown(
   series: readonly Series[],
-  axis: TimeAxis, now: number, measures: readonly (DeliveryMeasure | EventMeasure)[],
+  axis: TimeAxis,
+  now: number,
+  measures: readonly (DeliveryMeasure | EventMeasure)[],
 ): readonly SeriesView[] {
   const first = Math.min(...series.flatMap(({ points }) => [...points.keys()]));
   const nothing = new Counts();

@@ -64,10 +64,7 @@ export function pointAt({ starts }: Pick<TimeAxis, "starts">, time: number): num
   return low - 1;
 }
 
-function evenStarts(
-  from: number, to: number,
-  lengthMs: number,
-): number[] {
+function evenStarts(from: number, to: number, lengthMs: number): number[] {
   const starts: number[] = [];
   for (let start = Math.floor(from / lengthMs) * lengthMs; start < to; start += lengthMs) starts.push(start);
   return starts;

@@ -22,7 +22,8 @@ const warningMs = 14 * 86_400_000;
  */
 export function readClientCertificate(
   value: ClientCertificateInput,
-  now: number, problems: ProblemList,
+  now: number,
+  problems: ProblemList,
 ): CertificateAndKey | null {
   const { certificatePem, privateKeyPem } = value;
   const certificate = readCertificate(certificatePem, now, problems);
@@ -38,10 +39,7 @@ export function readClientCertificate(
 const certificateField = "client_certificate.certificate_pem";
 const keyField = "client_certificate.private_key_pem";
 
-function readCertificate(
-  value: string,
-  now: number, problems: ProblemList,
-): X509Certificate | null {
+function readCertificate(value: string, now: number, problems: ProblemList): X509Certificate | null {
   const problem = (message: string): null => {
     problems.add({ field: certificateField, message });
     return null;

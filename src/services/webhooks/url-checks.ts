@@ -27,10 +27,12 @@ export class UrlChecks {
       const { code, detail } = judgement;
       return { code, detail, duplicateOf: null };
     }
-    const isSame = (webhook: { readonly url: string }) =>
-      webhook.url === judgement.url;
+    const isSame = (webhook: { readonly url: string }) => webhook.url === judgement.url;
     const duplicate = Iterator.from(access.webhooks()).find(
-      (live) => isSame(live.webhook) && isVisible(scope, live.webhook.tenantId) && seesWebhook(scope, live.webhook.id),
+      (live) =>
+        isSame(live.webhook) &&
+        isVisible(scope, live.webhook.tenantId) &&
+        seesWebhook(scope, live.webhook.id),
     );
     return { code: null, detail: null, duplicateOf: duplicate?.webhook.id ?? null };
   }

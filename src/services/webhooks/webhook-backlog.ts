@@ -12,7 +12,9 @@ const paceSpanMs = 300_000;
 /** The backlog of a webhook, and the time to drain it at the rate of the last five minutes if nothing more arrives. */
 export async function webhookBacklog(
   { webhook }: LiveWebhook,
-  history: HistoryStore, statistics: Pick<StatisticsService, "acceptedSince">, clock: Clock,
+  history: HistoryStore,
+  statistics: Pick<StatisticsService, "acceptedSince">,
+  clock: Clock,
 ): Promise<WebhookBacklogView> {
   const { id: webhookId } = webhook;
   const now = clock.now();

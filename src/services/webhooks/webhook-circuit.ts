@@ -21,7 +21,8 @@ import { readFields } from "../read-fields.ts";
 export async function changeCircuit(
   live: LiveWebhook,
   command: CircuitCommand,
-  access: Pick<EngineAccess, "circuitChanged">, clock: Clock,
+  access: Pick<EngineAccess, "circuitChanged">,
+  clock: Clock,
 ): Promise<CircuitSnapshot> {
   const problems = new ProblemList();
   readFields(circuitActionFields, command, problems);
@@ -44,7 +45,8 @@ export interface OpenCircuit {
 /** The webhooks among these whose circuit is not closed, with their counts. */
 export async function openCircuitsOf(
   counts: ReadonlyMap<string, number>,
-  access: Pick<EngineAccess, "webhook" | "refresh">, clock: Pick<Clock, "now">,
+  access: Pick<EngineAccess, "webhook" | "refresh">,
+  clock: Pick<Clock, "now">,
 ): Promise<readonly OpenCircuit[]> {
   const ids = [...counts.keys()].slice(0, circuitsLookedMax);
   await access.refresh(ids);
@@ -57,7 +59,8 @@ export async function openCircuitsOf(
 /** The same for one webhook; empty if its circuit is closed. */
 export function openCircuitOf(
   live: LiveWebhook | undefined,
-  count: number, now: number,
+  count: number,
+  now: number,
 ): readonly OpenCircuit[] {
   const circuit = notClosed(live, now);
   if (live === undefined || circuit === null) return [];
@@ -73,12 +76,18 @@ export function requireCircuitRights({ portal }: Scope): void {
 /** Closes the circuit of a webhook if it is open. */
 export async function closeCircuit(
   webhookId: string,
-  access: Pick<EngineAccess, "webhook" | "refresh" | "circuitChanged">, clock: Clock,
+  access: Pick<EngineAccess, "webhook" | "refresh" | "circuitChanged">,
+  clock: Clock,
 ): Promise<void> {
   await access.refresh([webhookId]);
   const live = access.webhook(webhookId);
   if (live === undefined || notClosed(live, clock.now()) === null) return;
-  await changeCircuit(live, { id: webhookId, action: "reset" }, { access, clock }.access, { access, clock }.clock);
+  await changeCircuit(
+    live,
+    { id: webhookId, action: "reset" },
+    { access, clock }.access,
+    { access, clock }.clock,
+  );
 }
 
 function notClosed(live: LiveWebhook | undefined, now: number): CircuitSnapshot | null {

@@ -37,7 +37,8 @@ export function checkCredentials(input: WebhookInput, context: CredentialsContex
  * certificate is kept, because its private key is not sent.
  */
 export function requireCredentialsAnew(
-  before: string, after: string,
+  before: string,
+  after: string,
   { input, oauth2, held, problems }: MovedCredentials,
 ): void {
   const origin = URL.parse(before)?.origin;
@@ -85,7 +86,8 @@ function readCredentialHeaders(
  */
 export function mergeOAuth2(
   base: OAuth2Client | null,
-  change: WebhookInput["oauth2"], context: CredentialsContext,
+  change: WebhookInput["oauth2"],
+  context: CredentialsContext,
 ): OAuth2Client | null {
   const { problems } = context;
   if (change === undefined) return base;

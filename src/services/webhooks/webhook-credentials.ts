@@ -43,7 +43,8 @@ export class WebhookCredentials {
   /** The secrets after a validated input: absent keeps, null removes. */
   replaced(
     webhookId: string,
-    secrets: readonly StoredSecret[], input: WebhookInput,
+    secrets: readonly StoredSecret[],
+    input: WebhookInput,
   ): readonly StoredSecret[] {
     const { bearerToken, credentialHeaders, clientCertificate, oauth2 } = input;
     const texts: readonly (readonly [CredentialKind, string | null | undefined])[] = [
@@ -95,10 +96,7 @@ export class WebhookCredentials {
     return this.#options.secretBox.open({ ciphertext: secret.ciphertext, context: webhookId });
   }
 
-  #seal(
-    webhookId: string,
-    kind: CredentialKind, text: string,
-  ): StoredSecret {
+  #seal(webhookId: string, kind: CredentialKind, text: string): StoredSecret {
     const { secretBox, clock } = this.#options;
     const ciphertext = secretBox.seal(text, webhookId);
     // Credentials may be reused and may be weak. Their digest is bound to the webhook, so that it cannot be used to

@@ -11,7 +11,8 @@ const statsSpanMs = 86_400_000;
 /** The current state of a webhook's endpoint, and its attempts of the last day (WDS-105). */
 export async function webhookHealth(
   live: LiveWebhook,
-  history: HistoryStore, clock: Clock,
+  history: HistoryStore,
+  clock: Clock,
 ): Promise<WebhookHealthView> {
   const now = clock.now();
   const { webhook, policy, pausedUntil } = live;

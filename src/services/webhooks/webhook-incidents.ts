@@ -52,7 +52,9 @@ export class WebhookIncidents {
     const fields = { webhookId: id, tenantId, kind, messageId };
     this.#options.log.warn(fields, "a receiver reported a security incident");
     const data = {
-      webhook_id: id, tenant_id: tenantId, url: shownUrl(webhookUrlShown(live.webhook)),
+      webhook_id: id,
+      tenant_id: tenantId,
+      url: shownUrl(webhookUrlShown(live.webhook)),
       kind,
       detail,
       message_id: messageId,
@@ -60,7 +62,10 @@ export class WebhookIncidents {
       reported_at: instant(now),
     };
     const published = await this.#options.access.publishSystemEvent({
-      tenantId, eventType: incidentEventType, data, onlyWebhookId: null,
+      tenantId,
+      eventType: incidentEventType,
+      data,
+      onlyWebhookId: null,
     });
     await this.#tellOperator(live.webhook, published.eventId, data);
     return published;
@@ -69,7 +74,8 @@ export class WebhookIncidents {
   /** The tenant's webhooks already receive it, under the id that was returned to the receiver. */
   async #tellOperator(
     webhook: Webhook,
-    eventId: string, data: Readonly<Record<string, unknown>>,
+    eventId: string,
+    data: Readonly<Record<string, unknown>>,
   ): Promise<void> {
     const { store, access, clock } = this.#options;
     const told = { type: incidentEventType, of: eventId, at: clock.now() } as const;

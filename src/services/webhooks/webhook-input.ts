@@ -69,10 +69,12 @@ export function mergeWebhook(base: Webhook, input: WebhookInput, context: MergeC
   for (const { header, detail } of judgeCustomHeaders(input.headers ?? {})) {
     problems.add({ field: header === null ? "headers" : `headers.${header}`, message: detail });
   }
-  requireCredentialsAnew(
-    base.url, merged.url,
-    { input, oauth2: merged.oauth2, held: context.held, problems },
-  );
+  requireCredentialsAnew(base.url, merged.url, {
+    input,
+    oauth2: merged.oauth2,
+    held: context.held,
+    problems,
+  });
   const webhook = { ...merged, verification: mergeVerification(base, merged, input, problems) };
   reportContradictions(webhook, { credentials, problems });
   return settled(webhook, now);
@@ -104,7 +106,8 @@ function storedAsGiven(input: WebhookInput): Partial<Webhook> {
 /** Omitted members keep their values; `null` removes all of them (EDS-9.2-2). */
 function mergeObject<Value extends object>(
   base: Value,
-  change: Partial<Value> | null | undefined, none: Value,
+  change: Partial<Value> | null | undefined,
+  none: Value,
 ): Value {
   return change === null ? none : { ...base, ...change };
 }
@@ -115,7 +118,8 @@ function mergeObject<Value extends object>(
  */
 export function mergeStatus(
   base: Webhook,
-  active: boolean | undefined, now: number,
+  active: boolean | undefined,
+  now: number,
 ): Pick<Webhook, "status" | "statusReason" | "statusChangedAt"> {
   const { status, statusReason, statusChangedAt } = base;
   const isOn = status === "active" || status === "unverified";

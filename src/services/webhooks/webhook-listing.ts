@@ -136,7 +136,10 @@ function pageOf(found: readonly LiveWebhook[], { query, ranking }: Placed): List
   return {
     found: found.slice(offset, offset + limit),
     next: found.length <= offset + limit || last === undefined ? null : placeOf(last),
-    isComplete, searchedTo, waiting, rankedAt: null,
+    isComplete,
+    searchedTo,
+    waiting,
+    rankedAt: null,
   };
 }
 

@@ -15,10 +15,7 @@ export function readPause(command: PauseCommand, now: number): WebhookPause {
 }
 
 /** Sets or removes a pause; an existing pause keeps its start. */
-export function withPause(
-  webhook: Webhook,
-  pause: WebhookPause | null, now: number,
-): Webhook {
+export function withPause(webhook: Webhook, pause: WebhookPause | null, now: number): Webhook {
   const since = pauseAt(webhook, now)?.since ?? now;
   return { ...webhook, pause: pause && { ...pause, since }, updatedAt: changedAt(webhook.updatedAt, now) };
 }

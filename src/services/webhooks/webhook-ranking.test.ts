@@ -66,12 +66,17 @@ async function ranked(
 
 test("by failure rate only those are asked for that failed in the last day, in parts", async () => {
   const { first, asked, isComplete, searchedTo } = await ranked("failure_rate", {
-    count: 1_000, failed: 300, tookMs: 1,
+    count: 1_000,
+    failed: 300,
+    tookMs: 1,
   });
   assert.deepEqual(
     { first, asked, isComplete, searchedTo },
     {
-      first: "w00299", asked: [256, 44], isComplete: true, searchedTo: null,
+      first: "w00299",
+      asked: [256, 44],
+      isComplete: true,
+      searchedTo: null,
     },
   );
 });
@@ -81,7 +86,9 @@ test("the order by failure rate ends with its time, and says how far back it has
   assert.deepEqual(
     { asked, isComplete, searchedTo },
     {
-      asked: [256, 256], isComplete: false, searchedTo: now - 511,
+      asked: [256, 256],
+      isComplete: false,
+      searchedTo: now - 511,
     },
   );
 });

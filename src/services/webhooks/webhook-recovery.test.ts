@@ -21,7 +21,11 @@ test("a customer has one recovery of a webhook under way at a time; a key has as
     listDeliveries: async () => ({ rows: [{ position: 7 }], next: null }),
     countDeliveries: async () => 2,
   };
-  const recovery = new WebhookRecovery(history as unknown as HistoryStore, operations as unknown as BatchOperations, { now: () => 0 });
+  const recovery = new WebhookRecovery(
+    history as unknown as HistoryStore,
+    operations as unknown as BatchOperations,
+    { now: () => 0 },
+  );
   const webhookOf = (id: string) =>
     ({
       webhook: { id, tenantId: "acme", status: "active" },

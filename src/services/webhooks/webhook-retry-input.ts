@@ -37,7 +37,8 @@ const exponentialNames = Object.keys(exponentialFields) as readonly (keyof typeo
 /** Merges `retry_config` and `timeout_ms` into the current values. `null` resets to the profile. */
 export function mergeRetry(
   base: WebhookRetryOverrides,
-  input: Pick<WebhookInput, "retry" | "timeoutMs">, problems: ProblemList,
+  input: Pick<WebhookInput, "retry" | "timeoutMs">,
+  problems: ProblemList,
 ): WebhookRetryOverrides {
   const { retry, timeoutMs } = input;
   if (typeof timeoutMs === "number" && (retry?.timeoutMs ?? timeoutMs) !== timeoutMs) {
@@ -49,7 +50,8 @@ export function mergeRetry(
 
 function mergeRetryConfig(
   base: WebhookRetryOverrides,
-  retry: RetryInput | null | undefined, problems: ProblemList,
+  retry: RetryInput | null | undefined,
+  problems: ProblemList,
 ): WebhookRetryOverrides {
   if (retry === undefined) return base;
   if (retry === null) return noRetryOverrides;
@@ -64,7 +66,8 @@ function mergeRetryConfig(
 /** A single exponential field selects the exponential form; `schedule_ms` selects the list. */
 function mergeSchedule(
   base: RetrySchedule | null,
-  retry: RetryInput, problems: ProblemList,
+  retry: RetryInput,
+  problems: ProblemList,
 ): RetrySchedule | null {
   const asked = exponentialNames.filter((name) => retry[name] !== undefined);
   if (retry.scheduleMs !== undefined) {

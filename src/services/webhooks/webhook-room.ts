@@ -29,13 +29,14 @@ export async function requireRoom(tenantId: string, options: WebhookRoomOptions)
   );
 }
 
-function limitReached(
-  tenantId: string, limit: number,
-  at: number,
-): OperationalEvent {
+function limitReached(tenantId: string, limit: number, at: number): OperationalEvent {
   const type = "posthorn.tenant.limit_reached";
   return {
-    key: `${type}:${tenantId}:webhooks_max:${hourOf(at)}`, type, tenantId, webhookId: null, at,
+    key: `${type}:${tenantId}:webhooks_max:${hourOf(at)}`,
+    type,
+    tenantId,
+    webhookId: null,
+    at,
     data: { tenant_id: tenantId, limit: "webhooks_max", value: limit, occurred_at: instant(at) },
   };
 }

@@ -77,7 +77,8 @@ export class WebhookSecrets {
   /** The webhook's keys, with those added that its schemes require. Creates the tenant's key if necessary. */
   async complete(
     webhook: Pick<Webhook, "id" | "tenantId">,
-    policy: DeliveryPolicy, secrets: readonly StoredSecret[],
+    policy: DeliveryPolicy,
+    secrets: readonly StoredSecret[],
   ): Promise<readonly StoredSecret[]> {
     const { signatureSchemes } = policy;
     const has = (kind: StoredSecret["kind"]) => secrets.some((secret) => secret.kind === kind);

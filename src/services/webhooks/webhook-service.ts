@@ -257,7 +257,12 @@ export class Webhooks implements WebhookService {
   }
 
   async circuit(scope: Scope, command: CircuitCommand): ReturnType<WebhookService["circuit"]> {
-    return changeCircuit(await this.#fresh(scope, command.id), command, this.#options.access, this.#options.clock);
+    return changeCircuit(
+      await this.#fresh(scope, command.id),
+      command,
+      this.#options.access,
+      this.#options.clock,
+    );
   }
 
   async secret(scope: Scope, id: string): ReturnType<WebhookService["secret"]> {

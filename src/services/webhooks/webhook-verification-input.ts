@@ -16,7 +16,9 @@ import type { ProblemList } from "../problem-list.ts";
  */
 export function mergeVerification(
   base: Webhook,
-  merged: Webhook, input: WebhookInput, problems: ProblemList,
+  merged: Webhook,
+  input: WebhookInput,
+  problems: ProblemList,
 ): WebhookVerification {
   const rules = findProfile(merged.profile)?.registration;
   const choice = readChoice(base, input, rules, problems);
@@ -34,7 +36,12 @@ export function needsAsking(base: Webhook | null, next: Webhook): boolean {
   return next.verification.state === "pending" && next.verification !== base?.verification;
 }
 
-function readChoice(base: Webhook, input: WebhookInput, rules: RegistrationRules | undefined, problems: ProblemList): VerificationChoice {
+function readChoice(
+  base: Webhook,
+  input: WebhookInput,
+  rules: RegistrationRules | undefined,
+  problems: ProblemList,
+): VerificationChoice {
   const { verification, verifyUrl } = input;
   const given = verification ?? (verifyUrl === true ? "challenge" : verification);
   const choice = given === undefined ? keptChoice(base, rules) : readGiven(base, given, rules, problems);
@@ -65,7 +72,9 @@ function defaultChoice(rules: RegistrationRules | undefined): VerificationChoice
 
 function readGiven(
   base: Webhook,
-  given: NonNullable<WebhookInput["verification"]> | null, rules: RegistrationRules | undefined, problems: ProblemList,
+  given: NonNullable<WebhookInput["verification"]> | null,
+  rules: RegistrationRules | undefined,
+  problems: ProblemList,
 ): VerificationChoice {
   if (given === null) return defaultChoice(rules);
   if (typeof given === "object") return readObject(base, given, problems);
@@ -74,10 +83,7 @@ function readGiven(
     : { method: given, requestedRatePerMinute: null, whenUnsupported: "refuse" };
 }
 
-function readObject(
-  base: Webhook,
-  given: VerificationInput, problems: ProblemList,
-): VerificationChoice {
+function readObject(base: Webhook, given: VerificationInput, problems: ProblemList): VerificationChoice {
   const { method, requestedRatePerMinute: rate, whenUnsupported } = given;
   const before = method === base.verification.method ? base.verification : null;
   if (method !== "cloudevents") {
@@ -95,7 +101,9 @@ function readObject(
 
 function checkRequired(
   choice: VerificationChoice,
-  merged: Webhook, rules: RegistrationRules | undefined, problems: ProblemList,
+  merged: Webhook,
+  rules: RegistrationRules | undefined,
+  problems: ProblemList,
 ): void {
   if (rules?.verificationRequired !== true || choice.method === rules.verification) return;
   const message = `the profile ${merged.profile} requires the verification ${rules.verification}`;
@@ -114,10 +122,7 @@ function isSameTarget(method: VerificationChoice["method"], urls: readonly [stri
 }
 
 /** The result of a challenge counts only for the change that triggered it. */
-export function withProof(
-  webhook: Webhook,
-  proven: Webhook, current: Webhook,
-): Webhook {
+export function withProof(webhook: Webhook, proven: Webhook, current: Webhook): Webhook {
   const { method } = webhook.verification;
   if (method !== "challenge" || !needsAsking(current, webhook)) return webhook;
   if (proven.verification.state !== "granted" || proven.url !== webhook.url) {

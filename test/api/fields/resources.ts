@@ -267,7 +267,10 @@ function alertResources({ services }: RunningPosthorn, webhookId: string): reado
   };
   return [
     {
-      ...common, specials, components: ["AlertRuleInput"], method: "PUT",
+      ...common,
+      specials,
+      components: ["AlertRuleInput"],
+      method: "PUT",
       path: () => Promise.resolve(`/v1/alert-rules/probe-${++rulesMade % 100}?tenant_id=default`),
       call: (input) => alerts.preview(admin, "default", inTime(input)),
     },

@@ -6,10 +6,26 @@ import { Alerts } from "../../../src/services/alerts/alert-service.ts";
 import type { AlertService } from "../../../src/services/services.ts";
 
 const firing: AlertRecord = {
-  id: randomUUID(), rule: "queue-deep", ruleTenantId: null, severity: "critical", title: "Many wait",
-  audience: "operator", tenantId: null, webhookId: null, subject: "installation", summary: "many wait",
-  state: "firing", value: 2, threshold: 1, since: 0, lastHeldAt: 0, firedAt: 0, resolvedAt: null,
-  firedToldAt: null, resolvedToldAt: null, inhibitedBy: null,
+  id: randomUUID(),
+  rule: "queue-deep",
+  ruleTenantId: null,
+  severity: "critical",
+  title: "Many wait",
+  audience: "operator",
+  tenantId: null,
+  webhookId: null,
+  subject: "installation",
+  summary: "many wait",
+  state: "firing",
+  value: 2,
+  threshold: 1,
+  since: 0,
+  lastHeldAt: 0,
+  firedAt: 0,
+  resolvedAt: null,
+  firedToldAt: null,
+  resolvedToldAt: null,
+  inhibitedBy: null,
 };
 
 /** Rules in a map, and one alert, which always fires. */
@@ -34,7 +50,8 @@ export function createStandInAlerts(given: {
   };
   const statistics = { read: async () => ({ rows: [], next: null }), readGauges: async () => [] };
   return new Alerts({
-    store, statistics: statistics as unknown as StatisticsStore,
+    store,
+    statistics: statistics as unknown as StatisticsStore,
     access: { webhook: () => undefined },
     tenants: { has: given.tenantExists },
     clock: { now: given.now } as never,

@@ -92,7 +92,11 @@ function bulkStarted(
   const dryRun = started.command.dryRun === true;
   return {
     ...startOperation(world, { tenantId, kind: started.kind, dryRun, now: started.now }),
-    isExact: true, samples: [], excluded: {}, requestsPerSecond: 10, durationMs: 0,
+    isExact: true,
+    samples: [],
+    excluded: {},
+    requestsPerSecond: 10,
+    durationMs: 0,
     selection: { kind: "ids", tenantId, ids: [] },
   };
 }

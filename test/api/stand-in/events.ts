@@ -117,8 +117,7 @@ function publishOne(
     .all()
     .filter(
       ({ webhook }) =>
-        webhook.tenantId === tenantId &&
-        webhook.events.some((pattern) => matches(pattern, input.eventType)),
+        webhook.tenantId === tenantId && webhook.events.some((pattern) => matches(pattern, input.eventType)),
     );
   const event: StoredEvent = {
     id: randomUUID(),

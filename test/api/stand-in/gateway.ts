@@ -30,7 +30,10 @@ export function createStandInGateway(
   } as unknown as EngineAccess;
   const gateway = new ModelGateway();
   return createGateway({
-    access, ...others, directory: new GatewayDirectory(gateway), tenants: { has: () => true },
+    access,
+    ...others,
+    directory: new GatewayDirectory(gateway),
+    tenants: { has: () => true },
     store: { gateway, history: { getEvent: async () => null } as never },
     consent: {} as never,
     takesCertificates: false,

@@ -37,11 +37,15 @@ export function createStandInNotifications(given: {
     delete: async () => undefined,
   };
   return new NotificationChannels({
-    queue, webhooks: carriers, tenants: given.tenants, desk: null,
+    queue,
+    webhooks: carriers,
+    tenants: given.tenants,
+    desk: null,
     wording: new Wording(),
-      links: { addressOf: () => null, areReachable: true },
-      nextId: () => randomUUID(),
-    secretBox: { seal: () => new Uint8Array() }, clock: { now: given.now },
+    links: { addressOf: () => null, areReachable: true },
+    nextId: () => randomUUID(),
+    secretBox: { seal: () => new Uint8Array() },
+    clock: { now: given.now },
     urlRules: { policy: createAddressPolicy({ allow: [], allowLoopback: false }), allowHttp: false },
     sendsMail: false,
   } as unknown as NotificationChannelsOptions);

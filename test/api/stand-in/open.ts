@@ -35,7 +35,10 @@ export async function openStandIn(
   const options: ApiOptions = {
     services,
     gateway: createStandInGateway({
-      services, secretBox, clock, nextId: () => randomUUID(),
+      services,
+      secretBox,
+      clock,
+      nextId: () => randomUUID(),
       random: { bytes: (count) => randomBytes(count) },
       telemetry: {
         log: { debug: nothing, info: nothing, warn: nothing, error: nothing },

@@ -35,7 +35,10 @@ export function createStandInServices(options: StandInOptions): Services {
   const known = { has: (id: string) => tenants.exists(id) };
   const portalLooks = new PortalLooks({ store, tenants: known, clock });
   const portalSessions = new PortalSessions({
-    store, tenants: known, looks: portalLooks, clock,
+    store,
+    tenants: known,
+    looks: portalLooks,
+    clock,
     access: { nextId: () => randomUUID(), webhook: () => undefined, refresh: async () => undefined },
     random: { bytes: (count) => randomBytes(count) },
   });
@@ -60,7 +63,10 @@ export function createStandInServices(options: StandInOptions): Services {
       deliveries: async () => noStatistics(options.now()),
       events: async () => noStatistics(options.now()),
       gauges: async () => ({
-        stepSeconds: 60, from: options.now(), to: options.now(), points: [],
+        stepSeconds: 60,
+        from: options.now(),
+        to: options.now(),
+        points: [],
         now: { at: options.now(), waiting: { high: 0, normal: 0, low: 0 }, deadLetters: new Map() },
       }),
       ofWebhooks: async () => new Map(),
@@ -174,11 +180,20 @@ function createWebhooks({ shelf, ...world }: World, { now }: StandInOptions): Se
       return {
         views: page.map(shelf.view),
         next: start + query.limit < all.length ? (page.at(-1)?.webhook.id ?? null) : null,
-        isComplete: true, searchedTo: null, rankedAt: null, waiting: null,
+        isComplete: true,
+        searchedTo: null,
+        rankedAt: null,
+        waiting: null,
       };
     },
     healthCounts: async () => ({
-      healthy: 0, failing: 0, circuit_open: 0, paused: 0, disabled: 0, suspended: 0, unverified: 0,
+      healthy: 0,
+      failing: 0,
+      circuit_open: 0,
+      paused: 0,
+      disabled: 0,
+      suspended: 0,
+      unverified: 0,
     }),
     waitingOf: async () => new Map(),
     update: async (scope, { id, input }) => {

@@ -12,18 +12,37 @@ function alertsOf(store: Store): AlertStore {
 
 function alert(fields: Partial<AlertRecord> = {}): AlertRecord {
   return {
-    id: newId(), rule: "circuit-opened", ruleTenantId: null, severity: "warning", title: "t",
-    audience: "operator", tenantId: "a", webhookId: "w1", subject: "w1", summary: "s \0",
-    state: "firing", value: 0.5, threshold: 0, since: start, lastHeldAt: start, firedAt: start,
-    resolvedAt: null, firedToldAt: null, resolvedToldAt: null, inhibitedBy: null,
+    id: newId(),
+    rule: "circuit-opened",
+    ruleTenantId: null,
+    severity: "warning",
+    title: "t",
+    audience: "operator",
+    tenantId: "a",
+    webhookId: "w1",
+    subject: "w1",
+    summary: "s \0",
+    state: "firing",
+    value: 0.5,
+    threshold: 0,
+    since: start,
+    lastHeldAt: start,
+    firedAt: start,
+    resolvedAt: null,
+    firedToldAt: null,
+    resolvedToldAt: null,
+    inhibitedBy: null,
     ...fields,
   };
 }
 
 function rule(fields: Partial<StoredAlertRule> = {}): StoredAlertRule {
   return {
-    tenantId: null, name: "busy", input: { threshold: 2, enabled: false },
-    createdAt: start, updatedAt: start,
+    tenantId: null,
+    name: "busy",
+    input: { threshold: 2, enabled: false },
+    createdAt: start,
+    updatedAt: start,
     ...fields,
   };
 }

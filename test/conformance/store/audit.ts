@@ -8,8 +8,12 @@ import { idsOf, newId, newWebhook, runToEnd, start } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 
 const everything: AuditFilter = {
-  tenantId: null, actor: null, action: null,
-  target: null, from: null, to: null,
+  tenantId: null,
+  actor: null,
+  action: null,
+  target: null,
+  from: null,
+  to: null,
 };
 const actor: AuditEntry["actor"] = {
   kind: "api_key",
@@ -116,7 +120,12 @@ export const audit: StoreTheme = (check) => {
     const operation = {
       ...newOperationDefaults,
       ...({ kind: "cancel", status: "paused", priority: null, before: null } as const),
-      id: newId(), tenantId: "a", requestsPerSecond: 1, total: 1, createdAt: start, updatedAt: start,
+      id: newId(),
+      tenantId: "a",
+      requestsPerSecond: 1,
+      total: 1,
+      createdAt: start,
+      updatedAt: start,
       selection: { kind: "ids", tenantId: "a", ids: [] },
     } as const;
     await store.operations.save(operation);

@@ -18,8 +18,10 @@ import type { StoreTheme } from "./suite.ts";
 
 const key = lane("webhook-1");
 const trace = {
-  traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331",
-  flags: 1, state: "congo=t61rcWkgMzE,rojo=00f067aa0ba902b7",
+  traceId: "0af7651916cd43dd8448eb211c80319c",
+  spanId: "b7ad6b7169203331",
+  flags: 1,
+  state: "congo=t61rcWkgMzE,rojo=00f067aa0ba902b7",
 };
 
 export const claims: StoreTheme = (check) => {
@@ -49,8 +51,14 @@ export const claims: StoreTheme = (check) => {
   check("hands out everything a sender needs", async (store) => {
     const { event, deliveries } = await publish(store, {
       event: {
-        eventType: "user.updated", tenantId: "acme", contentType: "text/plain", raw: true,
-        timestamp: start - 7, source: "shop", idempotencyKey: "key-1", fingerprint: "print-1",
+        eventType: "user.updated",
+        tenantId: "acme",
+        contentType: "text/plain",
+        raw: true,
+        timestamp: start - 7,
+        source: "shop",
+        idempotencyKey: "key-1",
+        fingerprint: "print-1",
         trace,
         relayed: null,
       },

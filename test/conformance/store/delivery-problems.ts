@@ -54,8 +54,15 @@ function factOf(lease: Lease, attempt: AttemptRecord, failing: Failing): Problem
   assert.ok(kind !== null);
   const { webhookId, tenantId = "a", at = start, isDeadLetter = false } = failing;
   return {
-    webhookId, tenantId, at, isDeadLetter, kind, lease, attemptNumber: attempt.number,
-    deliveryId: lease.deliveryId, outcome: "transient",
+    webhookId,
+    tenantId,
+    at,
+    isDeadLetter,
+    kind,
+    lease,
+    attemptNumber: attempt.number,
+    deliveryId: lease.deliveryId,
+    outcome: "transient",
   };
 }
 
@@ -73,8 +80,12 @@ async function fail(
   const lease = before?.lease ?? (await newLease(store, failing));
   const number = before?.number ?? 1;
   const attempt = newAttempt({
-    number, outcome: "transient", category: "server_error", statusCode: 500,
-    responseSample: failing.answer ?? "no", executedAt: failing.at ?? start,
+    number,
+    outcome: "transient",
+    category: "server_error",
+    statusCode: 500,
+    responseSample: failing.answer ?? "no",
+    executedAt: failing.at ?? start,
   });
   const problems: ProblemBatch = { ...nothing, failures: [factOf(lease, attempt, failing)] };
   const progress = progressed({ state: "failed", attemptCount: number, dueAt: start });

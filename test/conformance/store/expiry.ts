@@ -110,7 +110,9 @@ export const expiry: StoreTheme = (check) => {
         told.push(...expired);
         return expired.map(({ webhookId, tenantId, id }) => ({
           ...({ key: `exhausted:${webhookId}`, type: "posthorn.webhook.exhausted", at: start } as const),
-          tenantId, webhookId, data: { delivery_id: id },
+          tenantId,
+          webhookId,
+          data: { delivery_id: id },
         }));
       };
       const { event, deliveries } = await publish(store, {

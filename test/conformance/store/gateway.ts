@@ -18,18 +18,52 @@ import { commit, newAttempt, progressed, publishCommand, runToEnd, start } from 
 import type { StoreTheme } from "./suite.ts";
 
 const sourceOf = (id: string): Source => ({
-  id, tenantId: "acme", name: "Ünïcode\u2028", description: "", party: null, tokens: [],
-  verification: "c2VhbGVk", mode: "pass_through", acknowledgement: null, active: true,
-  whenInactive: "gone", eventType: null, keyPointers: null, forwardHeaders: ["X-A"],
-  forwardPath: false, passSignatures: false, allowsPut: false, customResponse: null, rateLimit: null,
-  bodyBytesMax: null, budgetMs: 10_000, dedupMs: 1, createdAt: start, updatedAt: start,
-  retriesWithinBudget: true, statusOverrides: { 410: 410 }, handshake: null, allowProbes: [],
+  id,
+  tenantId: "acme",
+  name: "Ünïcode\u2028",
+  description: "",
+  party: null,
+  tokens: [],
+  verification: "c2VhbGVk",
+  mode: "pass_through",
+  acknowledgement: null,
+  active: true,
+  whenInactive: "gone",
+  eventType: null,
+  keyPointers: null,
+  forwardHeaders: ["X-A"],
+  forwardPath: false,
+  passSignatures: false,
+  allowsPut: false,
+  customResponse: null,
+  rateLimit: null,
+  bodyBytesMax: null,
+  budgetMs: 10_000,
+  dedupMs: 1,
+  createdAt: start,
+  updatedAt: start,
+  retriesWithinBudget: true,
+  statusOverrides: { 410: 410 },
+  handshake: null,
+  allowProbes: [],
 });
 
 const connectionOf = (id: string, sourceId: string): Connection => ({
-  id, tenantId: "acme", sourceId, webhookId: "w", name: "", required: true, pausedAt: null,
-  delayMs: 5, deduplicate: null, retryDelaysMs: [1, 2], allowChain: true,
-  filter: { body: { a: 1 } }, releasingSince: null, createdAt: start, updatedAt: start,
+  id,
+  tenantId: "acme",
+  sourceId,
+  webhookId: "w",
+  name: "",
+  required: true,
+  pausedAt: null,
+  delayMs: 5,
+  deduplicate: null,
+  retryDelaysMs: [1, 2],
+  allowChain: true,
+  filter: { body: { a: 1 } },
+  releasingSince: null,
+  createdAt: start,
+  updatedAt: start,
 });
 
 /** Of the time at which it came. */
@@ -37,10 +71,28 @@ const idOf = (number: number) =>
   uuidV7Floor(start + number).replace(/0{4}$/, String(number).padStart(4, "0"));
 
 const requestOf = (number: number, more: Partial<ReceivedRequest> = {}): ReceivedRequest => ({
-  id: idOf(number), tenantId: "acme", sourceId: "s", receivedAt: start + number, method: "POST",
-  path: "/in/…", headers: ["a", "b"], bodyBytes: 3, status: 202, outcome: "accepted", cause: null,
-  detail: null, durationMs: 1.5, scheme: "v1", eventType: "a.b", originalType: null, eventId: null,
-  forwards: [], sealedHeaders: null, bookmark: null, body: new Uint8Array([1, 0, 255]), more: 0,
+  id: idOf(number),
+  tenantId: "acme",
+  sourceId: "s",
+  receivedAt: start + number,
+  method: "POST",
+  path: "/in/…",
+  headers: ["a", "b"],
+  bodyBytes: 3,
+  status: 202,
+  outcome: "accepted",
+  cause: null,
+  detail: null,
+  durationMs: 1.5,
+  scheme: "v1",
+  eventType: "a.b",
+  originalType: null,
+  eventId: null,
+  forwards: [],
+  sealedHeaders: null,
+  bookmark: null,
+  body: new Uint8Array([1, 0, 255]),
+  more: 0,
   ...more,
 });
 
@@ -226,7 +278,10 @@ export const gateway: StoreTheme = (check) => {
 
   check("what waits for a paused connection is found until it went on", async (store, open) => {
     const forward = (connectionId: string, result: "held" | "stored") => ({
-      connectionId, webhookId: "w", result, detail: null,
+      connectionId,
+      webhookId: "w",
+      result,
+      detail: null,
     });
     const commands = [1, 2, 3].map((number) => {
       const command = publishCommand();
@@ -297,7 +352,11 @@ export const gateway: StoreTheme = (check) => {
     async (store, open) => {
       const { answers } = store.gateway;
       const claimOf = (key: string, token: string) => ({
-        key, fingerprint: "f", token, now: start, expiresAt: start + 10,
+        key,
+        fingerprint: "f",
+        token,
+        now: start,
+        expiresAt: start + 10,
       });
       const claims = [claimOf("ab", "1"), claimOf("cd", "2"), claimOf("ef", "3")] as const;
       for (const claim of claims) assert.equal((await answers.claim(claim)).kind, "claimed");
@@ -332,7 +391,8 @@ export const gateway: StoreTheme = (check) => {
         deadLetters: new Map(),
       });
       assert.deepEqual(await reopened.gateway.answers.claim(claimOf("ab", "5")), {
-        kind: "completed", result: "one",
+        kind: "completed",
+        result: "one",
       });
     },
   );
@@ -433,9 +493,7 @@ export const gateway: StoreTheme = (check) => {
     };
     const commands = [null, relayed, null].map((one) => publishCommand({ event: { relayed: one } }));
     await commit(store, { publishes: commands });
-    const kept = commands.map(
-      async ({ event: { id } }) => (await store.history.getEvent(null, id))?.relayed,
-    );
+    const kept = commands.map(async ({ event: { id } }) => (await store.history.getEvent(null, id))?.relayed);
     assert.deepEqual(await Promise.all(kept), [null, relayed, null]);
   });
 };

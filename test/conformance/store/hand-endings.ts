@@ -25,7 +25,10 @@ const later = start + day;
 
 function end(store: Store, command: Partial<EndCommand>): Promise<readonly EndResult[]> {
   return store.deliveries.end({
-    event: "cancel_requested", tenantId: null, ids: [], now: later,
+    event: "cancel_requested",
+    tenantId: null,
+    ids: [],
+    now: later,
     ...command,
   });
 }

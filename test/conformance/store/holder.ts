@@ -41,8 +41,14 @@ export class Holder {
   constructor(store: Store) {
     const random = { uniform: () => 0.5, bytes: (count: number) => new Uint8Array(count) };
     const commits = new CommitGroup({
-      store: store.deliveries, clock: this.#clock, random, telemetry, windowMs: 0, rowsMax: 100,
-      riders: null, recovered: silent,
+      store: store.deliveries,
+      clock: this.#clock,
+      random,
+      telemetry,
+      windowMs: 0,
+      rowsMax: 100,
+      riders: null,
+      recovered: silent,
       waitingStates: new WaitingStates(() => [], new OperationalEvents(silent, silent)),
     });
     const heard = (word: string) => () => void (this.#heard = word);
@@ -54,7 +60,12 @@ export class Holder {
     };
     this.#settler = new Settler({
       spans: null,
-      clock: this.#clock, random, telemetry, commits, nextId: newId, notes: null,
+      clock: this.#clock,
+      random,
+      telemetry,
+      commits,
+      nextId: newId,
+      notes: null,
       dispatcher: () => dispatcher,
       states: { changed: silent, circuitMoved: silent },
       lifecycle: { decided: silent, movedPermanently: silent },
@@ -68,10 +79,15 @@ export class Holder {
     const { status, retryAfter, attemptsMax = 9, at } = answer;
     const result: TransportResult = {
       observation: {
-        kind: "response", status, complete: true,
+        kind: "response",
+        status,
+        complete: true,
         ...(retryAfter === undefined ? {} : { retryAfter }),
       },
-      responseSample: null, fields: noResponseFields, errorMessage: null, durationMs: 1,
+      responseSample: null,
+      fields: noResponseFields,
+      errorMessage: null,
+      durationMs: 1,
     };
     const flight = flightOf(delivery, { at, attemptsMax });
     return this.#run(at, () => this.#settler.attempted(flight, result));
@@ -109,14 +125,17 @@ function flightOf(
   const endpoint = {
     webhook: { id: delivery.webhookId, tenantId: delivery.tenantId, url: "https://a.test/", revision: 1 },
     policy: { ...standard, schedule, attemptsMax, retryDelayFloorsMs: {}, ageMsMax },
-    circuit: createCircuit(at), health: createHealth(), pace: "quick", tokens: null,
+    circuit: createCircuit(at),
+    health: createHealth(),
+    pace: "quick",
+    tokens: null,
     config: { shownSecrets: [] },
-      gateLog: null,
-      tenantQueue: { gateLog: null },
-      pause: () => false,
-      attempted: () => false,
-      succeeded: silent,
-      returnRate: silent,
+    gateLog: null,
+    tenantQueue: { gateLog: null },
+    pause: () => false,
+    attempted: () => false,
+    succeeded: silent,
+    returnRate: silent,
   };
   const lane = { endpoint, settlementBegan: silent, settlementEnded: silent, ordered: false, freedAt: 0 };
   const { webhook } = endpoint;

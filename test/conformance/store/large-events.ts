@@ -41,7 +41,8 @@ async function listed(store: Store, eventId: string): Promise<readonly string[]>
   const query = { tenantId: null, webhookId: null, states: null, from: null, to: null };
   for (let before: number | null = null; ; ) {
     const { rows } = await store.history.listDeliveries({
-      ...query, eventId,
+      ...query,
+      eventId,
       page: { ...firstPage, limit: 500, before },
     });
     ids.push(...idsOf(rows));

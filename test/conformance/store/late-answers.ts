@@ -86,7 +86,10 @@ async function report(
   const counted = { ...progress, attemptCount: progress.attemptCount + 1, firstAttemptAt: start + 1 };
   const after = outcome === "accepted" ? { ...counted, state: "success" as const, reason: null } : counted;
   const late = await settled(store, lease, {
-    attempt, progress: after, settledAt: endedAt + minute, late: true,
+    attempt,
+    progress: after,
+    settledAt: endedAt + minute,
+    late: true,
   });
   return { kind: late.kind, attempt };
 }

@@ -30,30 +30,46 @@ function event(fields: Partial<OperationalEvent> = {}): OperationalEvent {
 
 function channel(fields: Partial<NotificationChannel> = {}): NotificationChannel {
   return {
-    id: newId(), tenantId: "a", kind: "email", name: "Ada", address: "ada@example.com",
-    webhookId: null, sealedKey: null, topics: ["failing"], frequency: "immediate",
+    id: newId(),
+    tenantId: "a",
+    kind: "email",
+    name: "Ada",
+    address: "ada@example.com",
+    webhookId: null,
+    sealedKey: null,
+    topics: ["failing"],
+    frequency: "immediate",
     timeZone: "UTC",
-      quietHours: null,
-      webhookIds: null,
-      language: "en",
-      enabled: true,
-      createdAt: start,
-      updatedAt: start,
+    quietHours: null,
+    webhookIds: null,
+    language: "en",
+    enabled: true,
+    createdAt: start,
+    updatedAt: start,
     ...fields,
   };
 }
 
 function notification(fields: Partial<NewNotification> = {}): NewNotification {
   return {
-    id: newId(), key: newId(), channelId: "c1", tenantId: "a", topic: "failing", group: "w1",
+    id: newId(),
+    key: newId(),
+    channelId: "c1",
+    tenantId: "a",
+    topic: "failing",
+    group: "w1",
     content: { subject: "s", text: "t\0", facts: [], severity: "info", link: null, resolves: false },
-    createdAt: start, dueAt: start,
+    createdAt: start,
+    dueAt: start,
     ...fields,
   };
 }
 
 const lease = {
-  now: start, leaseUntil: start + minute, holder: "one", limit: 10,
+  now: start,
+  leaseUntil: start + minute,
+  holder: "one",
+  limit: 10,
   channels: { ids: [], isRest: true },
 };
 const keysOf = (rows: readonly { readonly key: string }[]): readonly string[] => rows.map(({ key }) => key);
@@ -92,7 +108,11 @@ const operationalEvents: StoreTheme = (check) => {
   check("a commit takes events along, also when it carries nothing else", async (store) => {
     const [alone, deleted] = [event(), event()];
     await store.deliveries.commit({
-      publishes: [], requeues: [], retries: [], settlements: [], webhookStates: [],
+      publishes: [],
+      requeues: [],
+      retries: [],
+      settlements: [],
+      webhookStates: [],
       operationalEvents: [alone],
     });
     const webhook = newWebhook();
@@ -266,7 +286,10 @@ const consents: StoreTheme = (check) => {
     await notifications.saveConsent({ id: row.id, at: start + 2, wanted: true });
     await notifications.saveConsent({ id: row.id, at: start + 3, wanted: false });
     const stopped = {
-      id: row.id, confirmationSentAt: start + 1, confirmedAt: start + 2, unsubscribedAt: start + 3,
+      id: row.id,
+      confirmationSentAt: start + 1,
+      confirmedAt: start + 2,
+      unsubscribedAt: start + 3,
     };
     const own = channel({ address: "Ada@Example.com" });
     await notifications.saveChannels({ tenantId: "a", channels: [own] });
@@ -280,7 +303,9 @@ const consents: StoreTheme = (check) => {
     const consentOf = (id: string) => all.find((stored) => stored.channel.id === id)?.consent;
     assert.deepEqual([consentOf(again.id), consentOf(foreign.id)], [stopped, null]);
     assert.deepEqual(await reopened.address(row.id), {
-      tenantId: "a", address: "ada@example.com", consent: stopped,
+      tenantId: "a",
+      address: "ada@example.com",
+      consent: stopped,
     });
     await reopened.saveConsent({ id: row.id, at: start + 4, wanted: true });
     const wanted = { ...stopped, unsubscribedAt: null };
@@ -334,7 +359,11 @@ const episodes: StoreTheme = (check) => {
   check("an episode is written with what is told of it", async (store, open) => {
     const [told, message] = [event(), notification()];
     const episode: FailureEpisode = {
-      webhookId: "w1", tenantId: "a", since: start, told: ["first_problem"], channelIds: ["c1"],
+      webhookId: "w1",
+      tenantId: "a",
+      since: start,
+      told: ["first_problem"],
+      channelIds: ["c1"],
     };
     await queueOf(store).saveEpisode({ webhookId: "w1", episode, events: [told], notifications: [message] });
     const more = { ...episode, told: ["first_problem", "half_time"] };
@@ -355,11 +384,18 @@ const episodes: StoreTheme = (check) => {
   check("finds the webhooks that failed last, page after page", async (store) => {
     const notifications = queueOf(store);
     const state = (webhookId: string, failingSince: number | null) => ({
-      webhookId, pausedUntil: null, pauseReason: null, lastSuccessAt: null, circuit: null,
+      webhookId,
+      pausedUntil: null,
+      pauseReason: null,
+      lastSuccessAt: null,
+      circuit: null,
       health: JSON.stringify({ ...createHealth(), failingSince }),
     });
     await store.deliveries.commit({
-      publishes: [], requeues: [], retries: [], settlements: [],
+      publishes: [],
+      requeues: [],
+      retries: [],
+      settlements: [],
       webhookStates: [
         state("w1", start),
         state("w2", null),
@@ -371,7 +407,11 @@ const episodes: StoreTheme = (check) => {
     assert.deepEqual(ids(await notifications.failing(null, 1)), ["w1"]);
     assert.deepEqual(ids(await notifications.failing("w1", 9)), ["w3"]);
     await store.deliveries.commit({
-      publishes: [], requeues: [], retries: [], settlements: [], webhookStates: [state("w1", null)],
+      publishes: [],
+      requeues: [],
+      retries: [],
+      settlements: [],
+      webhookStates: [state("w1", null)],
     });
     assert.deepEqual(ids(await notifications.failing(null, 9)), ["w3"]);
   });

@@ -29,10 +29,7 @@ export const publishing: StoreTheme = (check) => {
 
   check("keeps an empty body apart from a forgotten one", async (store) => {
     const { event } = await publish(store, { event: { body: new Uint8Array(0) } });
-    assert.deepEqual(
-      (await store.history.getEvent(null, event.id))?.body,
-      new Uint8Array(0),
-    );
+    assert.deepEqual((await store.history.getEvent(null, event.id))?.body, new Uint8Array(0));
   });
 
   check("numbers the events of each tenant from 1", async (store) => {

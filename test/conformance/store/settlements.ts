@@ -35,9 +35,12 @@ export const settlements: StoreTheme = (check) => {
         ],
         trace: {
           url: "https://a.test/\u0000\ud800?x=1",
-          httpVersion: "1.1", peerAddress: "2001:db8::1", responseHeaders: ["x-a", "\u{1F99B}"],
+          httpVersion: "1.1",
+          peerAddress: "2001:db8::1",
+          responseHeaders: ["x-a", "\u{1F99B}"],
           timings: { dnsMs: 1, connectMs: null, tlsMs: 0, waitMs: 12 },
-          configRevision: 7, truncated: true,
+          configRevision: 7,
+          truncated: true,
         },
       },
     });

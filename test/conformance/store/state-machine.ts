@@ -58,7 +58,9 @@ const answers: Readonly<Record<string, readonly TimedAnswer[]>> = {
 const expireInStore: Step = ({ store, webhookId, since }) =>
   runToEnd(() =>
     store.upkeep.expire({
-      now: since + muchLaterMs, limit: 10, ageMsDefault: 9_999 * day,
+      now: since + muchLaterMs,
+      limit: 10,
+      ageMsDefault: 9_999 * day,
       ageMsByWebhook: new Map([[webhookId, ageMsMax]]),
     }),
   );

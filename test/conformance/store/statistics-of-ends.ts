@@ -67,7 +67,12 @@ export const statisticsOfEnds: StoreTheme = (check) => {
 /** Ends without a settlement, by whom they are read. */
 async function endings(store: Store, of: StatisticsQuery["of"]): Promise<Record<string, object>> {
   const { rows } = await statisticsOf(store).read({
-    kind: "delivery", step: "minute", from: start, to: start + hour, limit: 1_000, of,
+    kind: "delivery",
+    step: "minute",
+    from: start,
+    to: start + hour,
+    limit: 1_000,
+    of,
   });
   const sums = new Map<string, Counts>();
   for (const { tenantId, subject, counts } of rows) {

@@ -34,8 +34,13 @@ export function statisticsOf(store: Store): StatisticsStore {
 
 function fact(more: Partial<Fact> = {}): Fact {
   return {
-    kind: "delivery", at: start, tenant: "oak", subject: "webhook-1",
-    keys: [keys.accepted], amount: 0, ...more,
+    kind: "delivery",
+    at: start,
+    tenant: "oak",
+    subject: "webhook-1",
+    keys: [keys.accepted],
+    amount: 0,
+    ...more,
   };
 }
 
@@ -43,8 +48,14 @@ function row(accepted: number, more: Partial<BucketRow> = {}): BucketRow {
   const counts = new Counts();
   counts.add(keys.accepted, accepted);
   return {
-    kind: "delivery", start, tenant: "oak", subject: "webhook-1", part: 0, countedTo: 1,
-    counts: counts.pack(), ...more,
+    kind: "delivery",
+    start,
+    tenant: "oak",
+    subject: "webhook-1",
+    part: 0,
+    countedTo: 1,
+    counts: counts.pack(),
+    ...more,
   };
 }
 
@@ -81,7 +92,11 @@ type Read = readonly (readonly [
 
 async function read(store: Store, more: Partial<StatisticsQuery> = {}): Promise<Read> {
   const page = await statisticsOf(store).read({
-    kind: "delivery", step: "minute", from: start, to: start + hour, limit: 1_000,
+    kind: "delivery",
+    step: "minute",
+    from: start,
+    to: start + hour,
+    limit: 1_000,
     of: { level: "subjects", tenantId: "oak", subjects: null },
     ...more,
   });

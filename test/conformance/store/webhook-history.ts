@@ -8,18 +8,26 @@ import { commit, firstPage, newId, newWebhook, start } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 
 const actor: AuditEntry["actor"] = {
-  kind: "api_key", keyId: "key-1", keyName: "Ada", role: "manage", sessionId: null, reference: null,
+  kind: "api_key",
+  keyId: "key-1",
+  keyName: "Ada",
+  role: "manage",
+  sessionId: null,
+  reference: null,
 };
 
 function auditAt(at: number): AuditEntry {
   return {
     id: newId(),
-      at,
-      tenantId: "default",
-      actor,
-      action: "webhook.update",
-      route: "PATCH /v1/webhooks/{id}",
-    target: { type: "webhook", id: null }, changes: {}, address: null, requestId: null,
+    at,
+    tenantId: "default",
+    actor,
+    action: "webhook.update",
+    route: "PATCH /v1/webhooks/{id}",
+    target: { type: "webhook", id: null },
+    changes: {},
+    address: null,
+    requestId: null,
   };
 }
 
@@ -37,7 +45,9 @@ async function historyOf(
 }
 
 const told = ({ kind, revision, reason, changes }: StoredHistoryEntry) => [
-  kind, revision, reason,
+  kind,
+  revision,
+  reason,
   Object.keys(changes).join(),
 ];
 
@@ -132,7 +142,8 @@ export const webhookHistories: StoreTheme = (check) => {
     const paged: number[] = [];
     for (let before: number | null = null, more = true; more; more = before !== null) {
       const page = await store.webhooks.history({
-        webhookId: id, revisionsOnly: false,
+        webhookId: id,
+        revisionsOnly: false,
         page: { limit: 40, before, offset: 0 },
       });
       paged.push(...page.rows.map(({ at }) => at));

@@ -15,8 +15,13 @@ const anyWork = { kind: "work", after: null, except: [] } as const;
 
 async function saveTenant(store: Store, id: string, workerPool: string): Promise<void> {
   const tenant: Tenant = {
-    id, name: id, rateLimit: null, webhooksMax: null, workerPool,
-    createdAt: start, updatedAt: start,
+    id,
+    name: id,
+    rateLimit: null,
+    webhooksMax: null,
+    workerPool,
+    createdAt: start,
+    updatedAt: start,
   };
   await store.registry.saveTenant(tenant);
 }

@@ -16,7 +16,11 @@ export const works = {
 export async function bundled(entry: string): Promise<string> {
   const { outputFiles } = await build({
     stdin: { contents: entry, resolveDir: import.meta.dirname },
-    bundle: true, write: false, format: "esm", platform: "browser", logLevel: "silent",
+    bundle: true,
+    write: false,
+    format: "esm",
+    platform: "browser",
+    logLevel: "silent",
     alias: { ...sourcesOf("client"), ...sourcesOf("receiver") },
   });
   return outputFiles[0]?.text ?? "";

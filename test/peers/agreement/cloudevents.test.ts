@@ -16,7 +16,9 @@ before(async () => {
   for (const mode of ["structured", "binary"] as const) {
     await world.addWebhook(
       {
-        url: receiver.url(`/${mode}`), events: ["*"], profile: "cloudevents",
+        url: receiver.url(`/${mode}`),
+        events: ["*"],
+        profile: "cloudevents",
         payloadFormat: `cloudevents-${mode}` satisfies PayloadFormatName,
       },
       { bearer: "token-1" },

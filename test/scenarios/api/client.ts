@@ -82,7 +82,9 @@ export function createClient({ baseUrl, key }: ClientOptions): Client {
 /** The rest of a client, by its calls. */
 export function clientOf({ baseUrl, call, withKey }: Pick<Client, "baseUrl" | "call" | "withKey">): Client {
   const client: Client = {
-    baseUrl, call, withKey,
+    baseUrl,
+    call,
+    withKey,
     get: (path, options) => call("GET", path, options),
     post: (path, body, options) => call("POST", path, { ...(body !== undefined && { body }), ...options }),
     keyFor: async (role, tenantId = "default") => {

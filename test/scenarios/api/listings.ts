@@ -182,7 +182,8 @@ export function listingsSuite(client: () => Client): void {
     const tenant = `tenant-${type}`;
     await client().call("PUT", `/v1/tenants/${tenant}`, { body: {} });
     const other = await client().post("/v1/webhooks", {
-      url: "https://example.com/", events: [type],
+      url: "https://example.com/",
+      events: [type],
       tenant_id: tenant,
     });
     assert.equal(other.status, 201, other.text);

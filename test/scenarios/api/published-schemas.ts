@@ -93,8 +93,14 @@ export class PublishedSchemas {
     assert.ok(type in response.content, `${operationId} answered ${reply.status} as ${type}: ${reply.text}`);
     if (!type.includes("json")) return;
     const validate = this.#schemaAt([
-      "paths", path, method.toLowerCase(), "responses", String(reply.status),
-      "content", type, "schema",
+      "paths",
+      path,
+      method.toLowerCase(),
+      "responses",
+      String(reply.status),
+      "content",
+      type,
+      "schema",
     ]);
     assert.ok(validate !== undefined, operationId);
     assert.ok(validate(reply.body), `${operationId}: ${JSON.stringify(validate.errors)} in ${reply.text}`);

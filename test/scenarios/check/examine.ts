@@ -32,7 +32,13 @@ export function examine({
   if (profile === undefined) throw new Error(`there is no profile ${name}`);
   return checkReceiver({
     receiver: {
-      url: new URL(url), profile, secret, scheme: null, keyId, origin, promptMs: patientMs,
+      url: new URL(url),
+      profile,
+      secret,
+      scheme: null,
+      keyId,
+      origin,
+      promptMs: patientMs,
       bearerToken: profile.registration.bearerTokenRequired ? bearerToken : null,
       eventType: "check.test",
       ...receiver,

@@ -49,7 +49,13 @@ async function sendEvent(
   const body = JSON.stringify({ type: "check.test", timestamp: new Date().toISOString(), data: { event } });
   for (let attempt = 0; attempt < 5; attempt += 1) {
     const honest: Attempt = {
-      method: "POST", url, id, key: `"${id}"`, contentType: "application/json", body, signature: sign,
+      method: "POST",
+      url,
+      id,
+      key: `"${id}"`,
+      contentType: "application/json",
+      body,
+      signature: sign,
       timestamp: Math.floor(Date.now() / 1000),
     };
     const answer = await post(fault.change?.(honest, { event, attempt }) ?? honest);

@@ -202,7 +202,8 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
 async function onTerminal(args: Args, extra: Readonly<Record<string, string>> = {}) {
   const shown = { out: "", err: "" };
   const stream = (name: keyof typeof shown) => ({
-    isTTY: true, columns: 80,
+    isTTY: true,
+    columns: 80,
     write: (text: string) => void (shown[name] += text),
   });
   const environment = { ...env, ...extra };

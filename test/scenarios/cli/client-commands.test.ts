@@ -74,8 +74,13 @@ suite("client commands against a running server", () => {
 
   test("a receiver that has not answered yet is asked again", async () => {
     const made = await object([
-      "webhooks", "create", "http://127.0.0.1:9/", "--events", "never.sent",
-      "--verification", "cloudevents",
+      "webhooks",
+      "create",
+      "http://127.0.0.1:9/",
+      "--events",
+      "never.sent",
+      "--verification",
+      "cloudevents",
     ]);
     assert.equal(made["status"], "unverified");
     const dns = await run([
@@ -388,8 +393,15 @@ suite("client commands against a running server", () => {
     assert.equal((await run(["event-types", "delete", "order.paid"])).status, 0);
 
     const limited = await object([
-      "tenants", "put", "acme", "--name", "Acme",
-      "--rate-limit", "600", "--burst", "7",
+      "tenants",
+      "put",
+      "acme",
+      "--name",
+      "Acme",
+      "--rate-limit",
+      "600",
+      "--burst",
+      "7",
     ]);
     assert.equal(limited["name"], "Acme");
     assert.deepEqual(limited["rate_limit"], { requests_per_minute: 600, burst: 7 });

@@ -79,7 +79,9 @@ class HandOver {
     await scene.move("default");
     for (let index = 0; index < webhooks; index += 1)
       await cluster.addWebhook(api, {
-        url: receiver.url(`/${index}`), tenant_id: "acme", events: ["order.*"],
+        url: receiver.url(`/${index}`),
+        tenant_id: "acme",
+        events: ["order.*"],
         ordering_guarantee: "strict",
       });
     return scene;

@@ -30,7 +30,8 @@ export function oneCompanion(options: OneCompanionOptions): void {
     assert.ok(api !== undefined && worker !== undefined);
 
     await cluster.addWebhook(api, {
-      url: receiver.url("/flaky"), events: ["order.*"],
+      url: receiver.url("/flaky"),
+      events: ["order.*"],
       retry_config: { schedule_ms: [300, 300] },
     });
     receiver.script((_, index) => ({ status: index < 2 ? 503 : 200 }));
@@ -82,7 +83,9 @@ async function limited({ cluster, api, webhookUrl }: Limited): Promise<number> {
     await cluster.addWebhook(api, { url: webhookUrl(n), tenant_id: "acme", events: ["load.*"] });
   await cluster.everyWorkerHeard(2);
   const events = Array.from({ length: eventsEach }, (_, n) => ({
-    event_type: "load.x", tenant_id: "acme", data: { n },
+    event_type: "load.x",
+    tenant_id: "acme",
+    data: { n },
   }));
   const sinceMs = performance.now();
   assert.equal((await cluster.call(api, "POST /v1/events/batch", { events })).status, 202);

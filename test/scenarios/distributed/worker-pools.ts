@@ -137,7 +137,9 @@ class PoolScene {
     await this.#call("PUT /v1/tenants/acme", {});
     const add = (tenantId: TenantId): Promise<string> =>
       this.cluster.addWebhook(api, {
-        url: this.receiver.url(`/${tenantId}`), tenant_id: tenantId, events: ["order.*"],
+        url: this.receiver.url(`/${tenantId}`),
+        tenant_id: tenantId,
+        events: ["order.*"],
         ordering_guarantee: "strict",
       });
     return { acme: await add("acme"), default: await add("default") };
@@ -151,7 +153,9 @@ class PoolScene {
   /** Returns the ids. */
   async publish(tenantId: TenantId, count: number): Promise<readonly string[]> {
     const events = Array.from({ length: count }, (_, n) => ({
-      event_type: "order.paid", tenant_id: tenantId, data: { n },
+      event_type: "order.paid",
+      tenant_id: tenantId,
+      data: { n },
     }));
     const { results } = await this.#call("POST /v1/events/batch", { events });
     return itemsOf(results).map(({ id }) => textOf(id));

@@ -150,7 +150,10 @@ export class FailoverRig {
     });
     return new SteadyPublisher({
       targets: () => this.#servers.flatMap(({ url }) => url ?? []),
-      key: adminKey, addresses, eventsPerSecond, name: randomBytes(4).toString("hex"),
+      key: adminKey,
+      addresses,
+      eventsPerSecond,
+      name: randomBytes(4).toString("hex"),
     });
   }
 

@@ -12,7 +12,9 @@ test("after a restore that lost commits no tenant's events reach another tenant'
   const stack = new AsyncDisposableStack();
   t.after(() => stack.disposeAsync());
   const receiver = await OutageReceiver.start({
-    seed: "copy", flaky: { webhooks: [], share: 0 }, answerDelayMs: 0,
+    seed: "copy",
+    flaky: { webhooks: [], share: 0 },
+    answerDelayMs: 0,
   });
   stack.defer(() => receiver.close());
   const deployment = new Deployment({ apis: 1, schedulers: 1, workers: 1 });

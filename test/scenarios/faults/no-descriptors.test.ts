@@ -85,7 +85,9 @@ async function publish(posthorn: PosthornProcess, numbers: readonly number[]): P
 
 async function register(posthorn: PosthornProcess, url: string, ordering: string): Promise<string> {
   const made = await posthorn.call("POST", "/v1/webhooks", {
-    url, events: ["order.*"], signing: { schemes: ["v1"] },
+    url,
+    events: ["order.*"],
+    signing: { schemes: ["v1"] },
     ordering_guarantee: ordering,
   });
   assert.equal(made.status, 201, JSON.stringify(made.body));

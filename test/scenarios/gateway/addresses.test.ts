@@ -130,7 +130,8 @@ test("IDK-13 IDK-14 what is done with keys is published without a key, expiry in
   const content = (await response.json()) as Readonly<Record<string, unknown>>;
   assert.match(String(content["idempotency_key"]), /Idempotency-Key is sent on byte for byte/);
   assert.deepEqual(content["deduplication"], {
-    window_ms_default: 7 * 24 * 3_600_000, window_ms_min: 24 * 3_600_000,
+    window_ms_default: 7 * 24 * 3_600_000,
+    window_ms_min: 24 * 3_600_000,
   });
   const made = await sourceOf();
   const { body } = await world.admin.get(`/v1/sources/${made.id}`);

@@ -29,7 +29,9 @@ function sourceFor(profile: string): Json {
     case "event-delivery":
       return {
         verification: {
-          type: "http_signatures", secrets: [secret], key_id: keyId,
+          type: "http_signatures",
+          secrets: [secret],
+          key_id: keyId,
           public_origin: new URL(world.url).origin,
         },
       };
@@ -85,7 +87,11 @@ async function watchGateway(profile: Profile) {
     }
   };
   const findings = await checkSender({
-    port: 0, profile, bearerToken: token, durationMs: 60_000, arrived: () => undefined,
+    port: 0,
+    profile,
+    bearerToken: token,
+    durationMs: 60_000,
+    arrived: () => undefined,
     verifier: {
       verify: async (message, now) => (verifier ?? assert.fail("no webhook")).verify(message, now),
     },

@@ -48,7 +48,9 @@ export class GatewayScene {
     const wanted = { mode: mode as Mode, more, webhooks, rules: connection };
     const { id, address: url, connections } = await makeSource(this.admin, wanted);
     return {
-      id, url, connections,
+      id,
+      url,
+      connections,
       send: (body: string, headers: SentHeaders = {}) =>
         post(url, body, { headers: { ...signed(body), ...headers } }),
       requests: async (query = "") =>

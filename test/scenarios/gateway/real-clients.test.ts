@@ -73,7 +73,8 @@ const clients: Readonly<Record<string, SigningClient>> = {
     eventType: "pull_request",
     sign: async (body) => ({
       ...json,
-      "x-github-event": "pull_request", "x-github-delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958",
+      "x-github-event": "pull_request",
+      "x-github-delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958",
       "x-hub-signature-256": await signGithub(secret, body),
     }),
     judge: (body, header) => verifyGithub(secret, body, header("x-hub-signature-256")),
@@ -254,7 +255,8 @@ suite("libraries of providers before the gateway, the kit behind it", () => {
   test("EDS-9.7-1 a verified Webhook-ID reaches destinations that have one, time and signature are new", async () => {
     const { verification, sign } = clients["standardwebhooks"] as SigningClient;
     const source = await makeSource(world.admin, {
-      mode: "store_and_forward", more: { verification },
+      mode: "store_and_forward",
+      more: { verification },
       webhooks: [hookOf(receiver, { profile: "standard", bearer_token: undefined })],
     });
     receiver.clear();

@@ -19,7 +19,10 @@ export type SentHeaders = Readonly<Record<string, string | string[]>>;
 
 const secret = "a long random text";
 export const verification = {
-  type: "hmac", header: "X-Hub-Signature-256", prefix: "sha256=", secrets: [secret],
+  type: "hmac",
+  header: "X-Hub-Signature-256",
+  prefix: "sha256=",
+  secrets: [secret],
 };
 
 /** As they come from producers, spacing and parameters included. */
@@ -107,7 +110,9 @@ export async function makeSource(
   const ids: string[] = [];
   for (const webhook of webhooks) {
     const to = await admin.post("/v1/webhooks", {
-      events: ["relayed"], profile: "event-delivery", bearer_token: "t",
+      events: ["relayed"],
+      profile: "event-delivery",
+      bearer_token: "t",
       retry_config: { schedule_ms: [50, 50, 50] },
       ...webhook,
     });

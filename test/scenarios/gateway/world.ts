@@ -25,7 +25,8 @@ export async function openGateway(settings: Json = {}): Promise<GatewayWorld> {
   const running = await startPosthorn(resolution.settings, { log: silent });
   const url = running.url ?? "";
   return {
-    url, running,
+    url,
+    running,
     admin: createClient({ baseUrl: url, key: running.adminKey }),
     close: async () => {
       await running.stop();

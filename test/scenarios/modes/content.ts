@@ -50,7 +50,9 @@ async function addWebhooks(scene: TenantScene): Promise<void> {
   for (const profile of Object.keys(profiles)) {
     const isCloudEvent = profile.startsWith("cloudevents");
     const id = await scene.addWebhook({
-      ...soon, url: receiver.url(`/${profile}`), profile: isCloudEvent ? "cloudevents" : profile,
+      ...soon,
+      url: receiver.url(`/${profile}`),
+      profile: isCloudEvent ? "cloudevents" : profile,
       circuit_breaker_config: { enabled: false },
       ...(isCloudEvent && { payload_format: profile, bearer_token: "content-token" }),
     });

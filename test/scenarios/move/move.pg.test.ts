@@ -73,7 +73,8 @@ suite("move to PostgreSQL and back", () => {
     const settings = { masterKey: masterKey(), masterKeyPrevious: [] };
     await runMove(
       { from: database.url, to: backDir, settings },
-      () => undefined, () => Promise.reject(new Error("nobody serves")),
+      () => undefined,
+      () => Promise.reject(new Error("nobody serves")),
     );
     await assert.rejects(openMoved(), /moved to/);
 
@@ -95,9 +96,8 @@ suite("move to PostgreSQL and back", () => {
     openPosthorn({ databaseUrl: database.url, masterKey: masterKey(), adminKey: "k".repeat(40), dev: true });
 
   async function move(tell: (news: MoveNews) => void = () => undefined) {
-    return runMove(
-      { from: dataDir, to: database.url, settings: ofTheFolder },
-      tell, () => Promise.reject(new Error("nobody serves")),
+    return runMove({ from: dataDir, to: database.url, settings: ofTheFolder }, tell, () =>
+      Promise.reject(new Error("nobody serves")),
     );
   }
 
@@ -114,10 +114,14 @@ suite("move to PostgreSQL and back", () => {
     await server.publish({ eventType: "order.paid", data: { n: 1 } });
     const ends = { from: served, to: other.url, settings: ofTheFolder };
     assert.equal((await planMove(ends)).served, true);
-    const report = await runMove(ends, () => undefined, async () => {
+    const report = await runMove(
+      ends,
+      () => undefined,
+      async () => {
         for (let n = 2; n <= 5; n += 1) await server.publish({ eventType: "order.paid", data: { n } });
         await server.close();
-      });
+      },
+    );
     assert.equal(report.rounds, 2);
     const rows = new Map(report.parts.map((part) => [part.part, part.rows]));
     assert.deepEqual([rows.get("events"), rows.get("deliveries")], [5, 5]);
@@ -183,7 +187,11 @@ suite("move to PostgreSQL and back", () => {
       String.raw`UPDATE posthorn.tenants SET document = replace(document, '@', '\ud83d') WHERE id = 'acme'`,
     );
     const settings = { masterKey: key, masterKeyPrevious: [] };
-    await runMove({ from: from.url, to, settings }, () => undefined, async () => undefined);
+    await runMove(
+      { from: from.url, to, settings },
+      () => undefined,
+      async () => undefined,
+    );
     const back = await openPosthorn({ dataDir: to, dev: true });
     t.after(() => back.close());
     assert.equal((await back.tenants.get("acme")).name, "half \ufffd");
@@ -202,11 +210,15 @@ async function fill(posthorn: Posthorn, receiver: Receiver): Promise<{ readonly 
   await posthorn.webhooks.create({ url: at("/fine"), events: ["order.paid"] });
   await posthorn.webhooks.create({ url: at("/refuses"), events: ["order.paid"] });
   const down = await posthorn.webhooks.create({
-    url: at("/down"), events: ["order.shipped"], ordering: "strict",
+    url: at("/down"),
+    events: ["order.shipped"],
+    ordering: "strict",
   });
   for (let n = 0; n < 3; n += 1)
     await posthorn.publish({
-      eventType: "order.paid", data: { n }, idempotencyKey: n === 0 ? "first" : `key ${n}`,
+      eventType: "order.paid",
+      data: { n },
+      idempotencyKey: n === 0 ? "first" : `key ${n}`,
     });
   for (let n = 0; n < ordered; n += 1)
     await posthorn.publish({ eventType: "order.shipped", data: { n }, source: "shop" });

@@ -110,7 +110,9 @@ suite("behind a pooler in transaction mode", () => {
       return status === 200;
     });
     const made = await cluster.call(api, "POST /v1/api-keys", {
-      name: "k", role: "manage", tenant_id: "acme",
+      name: "k",
+      role: "manage",
+      tenant_id: "acme",
     });
     assert.equal(made.status, 201);
     const withKey = (): Promise<number> =>

@@ -58,7 +58,8 @@ test("an operation is paused and resumed through another process than its own, a
   assert.ok(counted.retried < count, String(counted.retried));
 
   await cluster.call(second, `PATCH ${path}`, {
-    status: "running", rate_limit: { requests_per_second: 2 },
+    status: "running",
+    rate_limit: { requests_per_second: 2 },
   });
   await receiver.waitForRequests(count + counted.retried + 2);
   // What was noted of its progress a minute ago belongs to a process that is gone.

@@ -32,7 +32,9 @@ suite("what one process changes reaches the others", () => {
     };
     const untilNext = (path: string | null) =>
       eventually(`the next event goes to ${path}`, {
-        ask: nextPath, holds: (found: string | null) => found === path, withinMs: within,
+        ask: nextPath,
+        holds: (found: string | null) => found === path,
+        withinMs: within,
       });
 
     await untilNext("/old");

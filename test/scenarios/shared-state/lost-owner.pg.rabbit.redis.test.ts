@@ -20,7 +20,11 @@ async function openSharedState({ prefixes, database }: Cluster): Promise<SharedS
   const [row] = await database.query("SELECT id::text FROM posthorn.deployment");
   const deployment = String(row?.["id"]);
   const state = await openRedisSharedState({
-    url, prefix, clock: systemClock, random: createSystemRandom(), connectTimeoutMs: 5_000,
+    url,
+    prefix,
+    clock: systemClock,
+    random: createSystemRandom(),
+    connectTimeoutMs: 5_000,
     telemetry: { log },
   });
   state.serve(() => ({ deployment, incarnation: null }));

@@ -67,15 +67,24 @@ export class SeveralEngines {
     const webhook: Webhook = {
       id: `webhook-${this.#webhooks}`,
       tenantId: "default",
-        ownerId: null,
-        url: "https://receiver.example/",
-        events: ["*"],
-        description: "",
-      status: "active", statusReason: null, statusChangedAt: now, profile: "standard", schemes: ["v1"],
+      ownerId: null,
+      url: "https://receiver.example/",
+      events: ["*"],
+      description: "",
+      status: "active",
+      statusReason: null,
+      statusChangedAt: now,
+      profile: "standard",
+      schemes: ["v1"],
       ...webhookDefaults,
       retry: { schedule: null, ageMsMax: null, timeoutMs: null, timeoutGrowthFactor: null },
-      circuitBreaker: {}, rateLimit: null, ordering: "none", headers: {}, metadata: {},
-      createdAt: now, updatedAt: now,
+      circuitBreaker: {},
+      rateLimit: null,
+      ordering: "none",
+      headers: {},
+      metadata: {},
+      createdAt: now,
+      updatedAt: now,
       ...given,
     };
     const withPath = { ...webhook, url: `https://receiver.example/${webhook.id}` };
@@ -110,7 +119,10 @@ export class SeveralEngines {
     const anything = { tenantId: null, eventId: null, from: null, to: null };
     const page = { limit: 1, before: null, offset: 0 };
     const found = await this.#stores[engine]?.history.listDeliveries({
-      ...anything, webhookId, states: ["pending"], page,
+      ...anything,
+      webhookId,
+      states: ["pending"],
+      page,
     });
     const delivery = found?.rows[0];
     return delivery === undefined ? null : (this.engines[engine]?.explain(delivery) ?? null);
@@ -160,11 +172,18 @@ export class SeveralEngines {
         store,
         transport: this.#transport(index),
         ...(shares && { sharedState: state }),
-        secretBox: stubSecretBox, clock: new ProcessClock(this.time), random,
+        secretBox: stubSecretBox,
+        clock: new ProcessClock(this.time),
+        random,
         telemetry: { log: telemetry.log, metrics: { ...telemetry.metrics, rateLimited } },
-        limits, retention, delivers: true, userAgent: "posthorn-test", requestOrigin: "posthorn.test",
+        limits,
+        retention,
+        delivers: true,
+        userAgent: "posthorn-test",
+        requestOrigin: "posthorn.test",
         urlRules: { policy: createAddressPolicy({ allow: [], allowLoopback: false }), allowHttp: false },
-        tenantExists: () => true, schemas: { prepare: () => null, problems: () => [] },
+        tenantExists: () => true,
+        schemas: { prepare: () => null, problems: () => [] },
       }),
     );
   }
@@ -208,7 +227,8 @@ export class SeveralEngines {
         recall: over("recall", publishes.recall),
         remember: over("remember", publishes.remember),
       },
-      endpoints: state.endpoints, news: state.news,
+      endpoints: state.endpoints,
+      news: state.news,
       watch: (listener) => state.watch(listener),
       close: () => state.close(),
     };

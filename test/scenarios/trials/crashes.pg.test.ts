@@ -37,7 +37,10 @@ test("nothing that was accepted is lost when PostgreSQL crashes under load", asy
   const random = new SeededRandom(seed);
   // Commits take a while before they are durable, so that more of them are under way.
   const rig = await Rig.open(t, {
-    apis: 2, schedulers: 1, workers: 2, eventsPerSecond: 60,
+    apis: 2,
+    schedulers: 1,
+    workers: 2,
+    eventsPerSecond: 60,
     postgres: { commit_delay: "10000", commit_siblings: "0" },
   });
   const { server } = rig.deployment.postgres;

@@ -47,8 +47,12 @@ test(`${events} events move, ${waiting} of them waiting; the move is killed twic
 
   const masterKey = readFileSync(join(dataDir, "master.key"), "utf8").trim();
   const moved = await openPosthorn({
-    databaseUrl: database.url, masterKey, adminKey: "k".repeat(40),
-    dev: true, logLevel: "error", concurrency: 200,
+    databaseUrl: database.url,
+    masterKey,
+    adminKey: "k".repeat(40),
+    dev: true,
+    logLevel: "error",
+    concurrency: 200,
   });
   t.after(() => moved.close());
   for (const id of held) await moved.webhooks.circuit({ id, action: "force_close" });
@@ -118,7 +122,9 @@ async function addWebhooks(receiver: Receiver, dataDir: string): Promise<readonl
     ["/any", "none"],
   ] as const) {
     const { view } = await posthorn.webhooks.create({
-      url: receiver.url(path), events: ["order.shipped"], ordering,
+      url: receiver.url(path),
+      events: ["order.shipped"],
+      ordering,
     });
     await posthorn.webhooks.circuit({ id: view.webhook.id, action: "force_open" });
     held.push(view.webhook.id);

@@ -52,11 +52,17 @@ export class RequestChecks {
     const eventId = header(sent.request, "Webhook-ID");
     const delivery = this.#deliveryOf(flights, { run, webhookId, eventId });
     const flight: Flight = {
-      run, webhookId, eventId, delivery, origin: sent.request.origin,
-      sentAt: time.now(), sentAtMonotonicMs: time.monotonicMs(),
+      run,
+      webhookId,
+      eventId,
+      delivery,
+      origin: sent.request.origin,
+      sentAt: time.now(),
+      sentAtMonotonicMs: time.monotonicMs(),
       state: "open",
       answer: null,
-      answeredAt: 0, answeredAtMonotonicMs: 0,
+      answeredAt: 0,
+      answeredAtMonotonicMs: 0,
       overtakenByClock: false,
     };
     const webhook = run.engine.webhook(webhookId);

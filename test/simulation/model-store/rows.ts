@@ -169,8 +169,20 @@ export function storedEvent(row: EventRow): StoredEvent {
   const { position, sequenceNumber, body } = row;
   const deliveries = row.deliveries + row.replays;
   return {
-    id, tenantId, eventType, timestamp, source, idempotencyKey, priority, createdAt, contentType, raw,
-    position, sequenceNumber, body, deliveries,
+    id,
+    tenantId,
+    eventType,
+    timestamp,
+    source,
+    idempotencyKey,
+    priority,
+    createdAt,
+    contentType,
+    raw,
+    position,
+    sequenceNumber,
+    body,
+    deliveries,
     trace: row.event.trace,
     relayed: row.event.relayed,
   };

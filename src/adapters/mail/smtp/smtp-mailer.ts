@@ -85,7 +85,11 @@ function messageOfMail(
   from: string,
 ) {
   return {
-    from, subject, text, html, messageId,
+    from,
+    subject,
+    text,
+    html,
+    messageId,
     // As an object, so that nodemailer does not parse it as several addresses.
     to: { name: "", address: to },
     headers: {
@@ -114,5 +118,12 @@ function resultOf(error: unknown): MailResult {
 const errorLengthMax = 300;
 /** nodemailer's codes for failures that the next mail would meet too. */
 const unreachableCodes: ReadonlySet<string> = new Set([
-  "ECONNECTION", "ETIMEDOUT", "ESOCKET", "EDNS", "ETLS", "EAUTH", "EPROXY", "EREQUIRETLS",
+  "ECONNECTION",
+  "ETIMEDOUT",
+  "ESOCKET",
+  "EDNS",
+  "ETLS",
+  "EAUTH",
+  "EPROXY",
+  "EREQUIRETLS",
 ]);

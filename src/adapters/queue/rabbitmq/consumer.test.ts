@@ -61,7 +61,10 @@ async function worldWith(given: readonly FakeChannel[]): Promise<World> {
   let missed = 0;
   const nothing = () => Promise.resolve();
   const options = {
-    clock, log: quiet, random: { uniform: () => 0 }, prefetch: { high: 1, normal: 1, low: 1 },
+    clock,
+    log: quiet,
+    random: { uniform: () => 0 },
+    prefetch: { high: 1, normal: 1, low: 1 },
     topology: { forget: nothing, ensure: nothing, declareCommon: nothing, workQueue: () => "queue" },
   };
   const consumer = new Consumer(

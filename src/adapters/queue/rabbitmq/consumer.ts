@@ -242,10 +242,7 @@ export class Consumer {
   }
 
   /** Publish the new hint before acknowledging the old one: a crash in between leaves two, not none. */
-  async #passOn(
-    channel: Channel,
-    message: ConsumeMessage, hint: WorkHint,
-  ): Promise<void> {
+  async #passOn(channel: Channel, message: ConsumeMessage, hint: WorkHint): Promise<void> {
     const { publisher, random } = this.#options;
     await this.#pause(passOnMsMin + random.uniform() * (passOnMsMax - passOnMsMin));
     if (!this.#kept.isCurrent(channel)) return;
@@ -253,10 +250,7 @@ export class Consumer {
     else this.#fail(channel, message);
   }
 
-  async #park(
-    channel: Channel,
-    message: ConsumeMessage, reason: string,
-  ): Promise<void> {
+  async #park(channel: Channel, message: ConsumeMessage, reason: string): Promise<void> {
     const { publisher, counters, log } = this.#options;
     const { routingKey } = message.fields;
     log.warn({ queue: routingKey, reason, bytes: message.content.length }, "parked an unreadable message");

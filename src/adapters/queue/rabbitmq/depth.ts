@@ -20,7 +20,8 @@ export async function readDepth(connection: ChannelModel, topology: Topology): P
 
 async function countPool(
   connection: ChannelModel,
-  topology: Topology, pool: string,
+  topology: Topology,
+  pool: string,
 ): Promise<WorkQueueDepth["waiting"]> {
   if (topology.isRefused(pool)) return [];
   // Use a separate channel, because a refusal closes it.

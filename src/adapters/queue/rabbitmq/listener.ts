@@ -68,13 +68,9 @@ export class Listener {
         await topology.declareCommon(channel);
         await topology.declareWorkerQueue(channel, worker, queue);
         // Notifications may be lost, so they need no acknowledgement.
-        await channel.consume(
-          queue,
-          (message) => this.#heard(channel, worker, message?.content ?? null),
-          {
-            noAck: true,
-          },
-        );
+        await channel.consume(queue, (message) => this.#heard(channel, worker, message?.content ?? null), {
+          noAck: true,
+        });
         if (this.#wasDeleted) this.#options.missed();
         this.#wasDeleted = false;
         this.#bindLater(channel, worker, queue);
@@ -85,26 +81,20 @@ export class Listener {
   #bindLater(channel: Channel, worker: number, queue: string): void {
     // The channel may have been replaced during set-up.
     if (this.#kept?.isCurrent(channel) !== true) return;
-    this.#bindingAgain.set(bindAgainMs, () => void this.#bindAgain(channel, { worker, queue }));
+    this.#bindingAgain.set(bindAgainMs, () => void this.#bindAgain(channel, worker, queue));
   }
 
-  async #bindAgain(
-    channel: Channel,
-    worker: number, queue: string,
-  ): Promise<void> {
+  async #bindAgain(channel: Channel, worker: number, queue: string): Promise<void> {
     try {
-      await this.#options.topology.bindWorkerQueue(channel, { worker, queue });
-      this.#bindLater(channel, { worker, queue }.worker, { worker, queue }.queue);
+      await this.#options.topology.bindWorkerQueue(channel, worker, queue);
+      this.#bindLater(channel, worker, queue);
     } catch {
       // If the exchange is missing, the broker closes the channel; the next channel declares it.
       this.#wasDeleted = true;
     }
   }
 
-  #heard(
-    channel: Channel,
-    worker: number, body: Buffer | null,
-  ): void {
+  #heard(channel: Channel, worker: number, body: Buffer | null): void {
     if (worker !== this.#worker) return;
     if (body === null) {
       // The broker cancelled the consumer because the queue was deleted. The next channel declares a new one.

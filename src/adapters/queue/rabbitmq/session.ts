@@ -167,10 +167,7 @@ class OpenSession implements Session {
   readonly #clock: Clock;
   #isBlocked = false;
 
-  constructor(
-    { sending, receiving }: Connections,
-    sockets: Sockets, clock: Clock,
-  ) {
+  constructor({ sending, receiving }: Connections, sockets: Sockets, clock: Clock) {
     this.sending = sending;
     this.receiving = receiving;
     this.#sockets = sockets;

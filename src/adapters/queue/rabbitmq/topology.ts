@@ -173,10 +173,7 @@ export class Topology {
   }
 
   /** Declares a queue that only this connection sees, and that is deleted with its consumer. */
-  async declareWorkerQueue(
-    channel: Channel,
-    worker: number, queue: string,
-  ): Promise<void> {
+  async declareWorkerQueue(channel: Channel, worker: number, queue: string): Promise<void> {
     await declared(`the queue ${queue}`, channel.assertQueue(queue, workerQueueOptions));
     await this.bindWorkerQueue(channel, worker, queue);
   }
@@ -185,10 +182,7 @@ export class Topology {
    * Binding again is harmless. It helps if the exchange was deleted and created again, which the broker does not
    * announce.
    */
-  async bindWorkerQueue(
-    channel: Channel,
-    worker: number, queue: string,
-  ): Promise<void> {
+  async bindWorkerQueue(channel: Channel, worker: number, queue: string): Promise<void> {
     await channel.bindQueue(queue, this.notifyExchange, String(worker));
   }
 

@@ -73,8 +73,7 @@ function problemsOfPatternsAndFormats(subschemas: readonly Subschema[]): readonl
     if (program.kind === "refused") problems.push({ field, message: program.reason });
   };
   for (const { schema, field } of subschemas) {
-    if (typeof schema["pattern"] === "string")
-      check(schema["pattern"], `${field}.pattern`);
+    if (typeof schema["pattern"] === "string") check(schema["pattern"], `${field}.pattern`);
     for (const pattern of Object.keys(schema["patternProperties"] ?? {}))
       check(pattern, `${field}.patternProperties`);
     const format = schema["format"];

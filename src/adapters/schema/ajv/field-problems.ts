@@ -12,7 +12,8 @@ const fieldLengthMax = 200;
  */
 export function toFieldProblems(
   errors: readonly ErrorObject[],
-  name: string, value: unknown,
+  name: string,
+  value: unknown,
 ): readonly FieldProblem[] {
   const problems = new Map<string, FieldProblem>();
   for (const error of errors) {

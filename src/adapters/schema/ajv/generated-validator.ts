@@ -83,7 +83,8 @@ export function readyCode(
 
 function tried(
   text: string,
-  values: readonly unknown[], unitsMax: number,
+  values: readonly unknown[],
+  unitsMax: number,
 ): { readonly code: ReadyCode; readonly isAffordable: boolean } {
   const script = new Script(wrapped(text));
   const validate = load(script);
@@ -101,10 +102,7 @@ function charged(
   return outcome;
 }
 
-function run(
-  validate: Validate,
-  data: unknown, unitsMax: number,
-): Outcome {
+function run(validate: Validate, data: unknown, unitsMax: number): Outcome {
   budget.refill(unitsMax);
   try {
     if (validate(data)) return { kind: "judged", problems: [] };

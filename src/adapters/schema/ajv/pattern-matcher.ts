@@ -15,10 +15,7 @@ export interface Purse {
  * Whether the program matches anywhere in the text. Follows all states at once: it visits each character once per live
  * state. So the cost is bounded by text × program, and is charged as it arises.
  */
-export function matchesAnywhere(
-  instructions: readonly Instruction[],
-  text: string, purse: Purse,
-): boolean {
+export function matchesAnywhere(instructions: readonly Instruction[], text: string, purse: Purse): boolean {
   const states = new StateSet(instructions);
   let before = -1;
   for (let index = 0; ; ) {

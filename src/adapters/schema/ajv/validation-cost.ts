@@ -71,10 +71,7 @@ export function costOf(schema: Readonly<Record<string, unknown>>): SubschemaCost
 }
 
 /** Charges for applying a subschema to a value. */
-export function chargeFor(
-  cost: SubschemaCost,
-  data: unknown, purse: Purse,
-): void {
+export function chargeFor(cost: SubschemaCost, data: unknown, purse: Purse): void {
   let units = cost.base;
   if (cost.readsText && typeof data === "string") units += Math.floor(data.length / charactersPerUnit);
   if (cost.perKey > 0 && typeof data === "object" && data !== null)

@@ -5,7 +5,8 @@ import { NoAnswerError } from "./errors.ts";
 /** Resolves with the result of `work`, or rejects with NoAnswerError after `timeoutMs`. */
 export function answerWithin<Result>(
   work: Promise<Result>,
-  clock: Clock, timeoutMs: number,
+  clock: Clock,
+  timeoutMs: number,
 ): Promise<Result> {
   const overdue = (): Error => new NoAnswerError();
   return withDeadline(work, { clock: betweenReads(clock), timeoutMs, overdue });

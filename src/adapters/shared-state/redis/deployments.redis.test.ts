@@ -14,7 +14,11 @@ const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 test("data of another database, or of an earlier server run, is not found", async (t) => {
   const prefix = `posthorn-test-${randomBytes(6).toString("hex")}`;
   const state = await openRedisSharedState({
-    url, prefix, clock: systemClock, random: createSystemRandom(), telemetry: { log },
+    url,
+    prefix,
+    clock: systemClock,
+    random: createSystemRandom(),
+    telemetry: { log },
   });
   t.after(() => state.close());
   let scope: KeyScope = { deployment: "first", incarnation: "1" };

@@ -100,10 +100,7 @@ export function isLoading(error: unknown): boolean {
 }
 
 /** Translates an error of opening into a message about the setting; other errors are returned unchanged. */
-export function setupError(
-  error: unknown,
-  at: string, isEncrypted: boolean,
-): unknown {
+export function setupError(error: unknown, at: string, isEncrypted: boolean): unknown {
   if (!(error instanceof Error) || error instanceof SharedStateSetupError) return error;
   const code = codeOf(error);
   const isLate = error instanceof NoAnswerError || error.constructor.name === "ConnectionTimeoutError";
@@ -155,7 +152,8 @@ const lasting: ReadonlySet<RedisProblem> = new Set([
 /** Translates a failed attempt to reconnect; null when the server is only away or busy. */
 export function lastingProblem(
   error: unknown,
-  at: string, isEncrypted: boolean,
+  at: string,
+  isEncrypted: boolean,
 ): SharedStateSetupError | null {
   const known = setupError(error, { at, isEncrypted }.at, { at, isEncrypted }.isEncrypted);
   if (!(known instanceof SharedStateSetupError) || !lasting.has(known.problem)) return null;

@@ -61,7 +61,8 @@ export async function openRedisSharedState(options: RedisSharedStateOptions): Pr
       if (isLoading(error)) loading = error;
       const isTimeUp = clock.monotonicMs() + loadingPauseMs > deadline;
       // The last attempt may have been too short for an answer.
-      if (isTimeUp || loading === undefined) throw setupError(loading ?? error, address.at, address.isEncrypted);
+      if (isTimeUp || loading === undefined)
+        throw setupError(loading ?? error, address.at, address.isEncrypted);
       await new Promise<void>((resolve) => void clock.schedule(loadingPauseMs, resolve));
     }
   }

@@ -41,10 +41,7 @@ async function told(answer: Promise<string>): Promise<string> {
 const placesTried = 16;
 
 /** Executes every kind of call once, on keys that expire after a second, to detect missing permissions. */
-export async function rehearse(
-  client: RedisClient,
-  keys: Keys, clock: Clock,
-): Promise<void> {
+export async function rehearse(client: RedisClient, keys: Keys, clock: Clock): Promise<void> {
   const [limit, endpoint, publish] = [
     keys.rehearsal("limit"),
     keys.rehearsal("endpoint"),

@@ -102,8 +102,12 @@ export class PostgresAlerts implements AlertStore {
          AND ($3::text[] IS NULL OR state = ANY ($3)) AND ($4::text IS NULL OR rule = $4)
        ORDER BY seq DESC LIMIT $5 OFFSET $6`,
       [
-        before ?? Number.MAX_SAFE_INTEGER, tenantId, states.length === 0 ? null : texts(states),
-        rule, limit + 1, offset,
+        before ?? Number.MAX_SAFE_INTEGER,
+        tenantId,
+        states.length === 0 ? null : texts(states),
+        rule,
+        limit + 1,
+        offset,
       ],
     );
     return toAlertPage(rows, query);

@@ -32,7 +32,8 @@ export async function attemptsOf(state: StoreState, deliveryId: string): Promise
 
 export async function attemptStats(
   state: StoreState,
-  webhookId: string, since: number,
+  webhookId: string,
+  since: number,
 ): Promise<AttemptStats> {
   const { strings, aside } = state;
   await strings.lookUp([webhookId]);

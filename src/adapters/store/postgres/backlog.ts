@@ -42,7 +42,8 @@ export async function waitingOfWebhooks(
 
 export async function backlogOfWebhook(
   { aside }: Pick<StoreState, "aside">,
-  webhookId: string, countMax: number,
+  webhookId: string,
+  countMax: number,
 ): Promise<Backlog> {
   // One row more than is counted shows whether there are more.
   const rows = await aside.rows<BacklogRow>(backlogSql, [webhookId, countMax + 1]);

@@ -45,10 +45,7 @@ export class Claimer {
   /** Number of deliveries found by the last claim. */
   #found = Number.POSITIVE_INFINITY;
 
-  constructor(
-    state: StoreState,
-    release: (leases: readonly Lease[]) => Promise<void>, lost: LostLeases,
-  ) {
+  constructor(state: StoreState, release: (leases: readonly Lease[]) => Promise<void>, lost: LostLeases) {
     this.#state = state;
     this.#release = release;
     this.#lost = lost;
@@ -144,7 +141,8 @@ export class Claimer {
 
   async #collect(
     rows: readonly ClaimRow[],
-    asked: readonly Wanted[], results: ClaimResult[],
+    asked: readonly Wanted[],
+    results: ClaimResult[],
   ): Promise<readonly Wanted[]> {
     const taken = rows.filter((row) => row[column.ref] !== null);
     const leases = taken.map(leaseOf);
@@ -190,10 +188,7 @@ export class Claimer {
     }
   }
 
-  #result(
-    summary: ClaimRow,
-    lanes: readonly ClaimRow[], wanted: Wanted,
-  ): ClaimResult {
+  #result(summary: ClaimRow, lanes: readonly ClaimRow[], wanted: Wanted): ClaimResult {
     const { lane, request } = wanted;
     const { strings } = this.#state;
     const deliveries = lanes

@@ -29,10 +29,7 @@ export class ConfigAnnouncer {
   readonly #processNumber: () => number;
   readonly #alsoNotify: (change: ConfigChange) => void;
 
-  constructor(
-    database: Database,
-    processNumber: () => number, alsoNotify: (change: ConfigChange) => void,
-  ) {
+  constructor(database: Database, processNumber: () => number, alsoNotify: (change: ConfigChange) => void) {
     this.#database = database;
     this.#processNumber = processNumber;
     this.#alsoNotify = alsoNotify;

@@ -43,8 +43,13 @@ suite("connections that the server has not ended yet", () => {
 
   test("one at the end of its lifetime is replaced when the server has ended it", async () => {
     const connections = new Connections(await loadDriver(), {
-      url: server.url, connectionsMax: 1, connectTimeoutMs, bounds: null, unanswered: null,
-      lifetimeMs: 1, preparedStatements: "off",
+      url: server.url,
+      connectionsMax: 1,
+      connectTimeoutMs,
+      bounds: null,
+      unanswered: null,
+      lifetimeMs: 1,
+      preparedStatements: "off",
       incarnations: new Incarnations(),
     });
     const old = await connections.use(async ({ greeting }) => {
@@ -67,7 +72,10 @@ suite("connections that the server has not ended yet", () => {
   test("the control connection is replaced when the server has ended it", async () => {
     const incarnations = new Incarnations();
     const control = new ControlConnection({
-      driver: await loadDriver(), url: server.url, connectTimeoutMs, incarnations,
+      driver: await loadDriver(),
+      url: server.url,
+      connectTimeoutMs,
+      incarnations,
     });
     control.keepOpen({ opened: async () => undefined });
     await eventually("it is open", { ask: async () => control.isOpen, holds: Boolean });

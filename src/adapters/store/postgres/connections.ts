@@ -259,10 +259,7 @@ export class Connection {
   }
 
   /** Runs statements in one round trip, in a transaction that begins with it or has begun before. */
-  async together(
-    statements: readonly KnownStatement[],
-    begin: boolean,
-  ): Promise<readonly Rows[]> {
+  async together(statements: readonly KnownStatement[], begin: boolean): Promise<readonly Rows[]> {
     const batch = new StatementBatch(statements, begin);
     send(this.client, batch);
     return this.#answer(batch.answer, this.#answerMs);

@@ -86,15 +86,15 @@ export class Database implements Transactor {
   /** For statements that hold numbers of one server run: on another run they fail before they are executed. */
   within(incarnation: Incarnation): Transactor {
     return {
-      rows: (sql, values, bounds) =>
-        this.#rows({ sql, values: values ?? [] }, incarnation, bounds),
+      rows: (sql, values, bounds) => this.#rows({ sql, values: values ?? [] }, incarnation, bounds),
       transaction: (work) => this.#transaction(work, incarnation),
     };
   }
 
   async #rows<Row extends readonly unknown[]>(
     { sql, values }: Statement,
-    within: Incarnation | null, bounds: ServerBounds | undefined,
+    within: Incarnation | null,
+    bounds: ServerBounds | undefined,
   ): Promise<readonly Row[]> {
     return this.#retrying(async () => {
       const commit: Commit = { isSent: false };
@@ -156,8 +156,7 @@ export class Database implements Transactor {
     // If each transaction sets its limits or checks its server run, that comes first.
     const mayGather = bounds === null && connection.incarnation !== null;
     const statements = new GatheredStatements({
-      begin: () =>
-        this.#begin(connection, within, beginWith(bounds, connection.greeting), answerMs),
+      begin: () => this.#begin(connection, within, beginWith(bounds, connection.greeting), answerMs),
       run: (statement) => this.#run(connection, { ...statement, answerMs }),
       together: mayGather ? (gathered, begun) => this.#together(connection, gathered, begun) : null,
     });
@@ -187,7 +186,9 @@ export class Database implements Transactor {
   /** Behind a pooler the transaction itself reads the server run, in the same round trip. */
   async #begin(
     connection: Connection,
-    within: Incarnation | null, text: string, answerMs: number | undefined,
+    within: Incarnation | null,
+    text: string,
+    answerMs: number | undefined,
   ): Promise<void> {
     if (within === null || connection.incarnation !== null) {
       assertWithin(connection, within);
@@ -218,7 +219,8 @@ export class Database implements Transactor {
   /** Null if the session does not keep all of them. */
   async #together(
     connection: Connection,
-    gathered: readonly Statement[], begun: boolean,
+    gathered: readonly Statement[],
+    begun: boolean,
   ): Promise<readonly Rows[] | null> {
     const kept = gathered
       .map(({ sql, values }) => connection.kept(sql, values))

@@ -232,14 +232,13 @@ export class PostgresDeliveries implements DeliveryStore {
    * belongs to the claimer of its key. Settlements are sorted by position, in which they are usually locked. If two
    * commits deadlock nevertheless, the server ends one after a second and database.ts repeats it.
    */
-  async #write(
-    transaction: Transaction,
-    batch: CommitBatch, deliveries: DeliveryRows,
-  ): Promise<Committed> {
+  async #write(transaction: Transaction, batch: CommitBatch, deliveries: DeliveryRows): Promise<Committed> {
     const { deltas } = deliveries;
     const need = this.#needOf(batch);
     const isPlain = batch.requeues.length + batch.retries.length === 0 && areNew(batch.publishes);
-    const drawn = isPlain ? relativeNumbers(need.eventsByTenant) : await drawNumbers(transaction, need.eventsByTenant, need.deliveries);
+    const drawn = isPlain
+      ? relativeNumbers(need.eventsByTenant)
+      : await drawNumbers(transaction, need.eventsByTenant, need.deliveries);
     const context = { transaction, numbers: drawn, deliveries, deltas, lostLanes: this.#lost.lanes };
     const publishing = new PublishBatch(this.#state, context);
     const requeuing = new RequeueBatch(this.#state, context);
@@ -277,7 +276,12 @@ export class PostgresDeliveries implements DeliveryStore {
     const [publishes, settled] = await Promise.all([
       publishing.runAtOnce(batch.publishes),
       writeSettlements(transaction, settling),
-      this.#countPublishes(transaction, counting, settling, batch.publishes.map(() => accepted)),
+      this.#countPublishes(
+        transaction,
+        counting,
+        settling,
+        batch.publishes.map(() => accepted),
+      ),
     ]);
     return { publishes, requeues: [], retries: [], ...settled };
   }
@@ -313,7 +317,9 @@ export class PostgresDeliveries implements DeliveryStore {
 
   async #countPublishes(
     transaction: Transaction,
-    counting: Counting | null, settling: SettleBatch, publishes: readonly Pick<PublishResult, "kind">[],
+    counting: Counting | null,
+    settling: SettleBatch,
+    publishes: readonly Pick<PublishResult, "kind">[],
   ): Promise<void> {
     if (counting === null) return;
     const facts = factsOf({ ...counting.statistics, settled: [] }, { publishes, settled: [] });

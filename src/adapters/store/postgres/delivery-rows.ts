@@ -91,9 +91,17 @@ export class DeliveryRows {
     const priority = priorityCodes.encode[delivery.priority];
     const waits = delivery.state === "pending";
     const row = [
-      seq, event.seq, event.tenant, lane.webhook, lane.ref, stateCodes.encode[delivery.state], priority,
-      originCodes.encode[delivery.origin], formatCodes.encode[delivery.format],
-      delivery.createdAt, delivery.dueAt,
+      seq,
+      event.seq,
+      event.tenant,
+      lane.webhook,
+      lane.ref,
+      stateCodes.encode[delivery.state],
+      priority,
+      originCodes.encode[delivery.origin],
+      formatCodes.encode[delivery.format],
+      delivery.createdAt,
+      delivery.dueAt,
       waits ? queuePositionIn(lane, { order: seq, priority, dueAt: delivery.dueAt }) : null,
       leased ? delivery.leaseUntil : null,
       leased ? this.#processNumber : null,

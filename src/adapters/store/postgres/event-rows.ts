@@ -88,8 +88,17 @@ export class EventRows {
 
   add(event: NewEvent, place: EventPlace): void {
     const row = [
-      place.seq, place.sequenceNumber, event.timestamp, event.createdAt, place.tenant, place.eventType,
-      place.contentType, place.deliveries, place.priority, this.#bodyBytes + 1, event.body.byteLength,
+      place.seq,
+      place.sequenceNumber,
+      event.timestamp,
+      event.createdAt,
+      place.tenant,
+      place.eventType,
+      place.contentType,
+      place.deliveries,
+      place.priority,
+      this.#bodyBytes + 1,
+      event.body.byteLength,
     ];
     for (const [index, value] of row.entries()) this.#numbers[index]?.push(value);
     this.#ids.push(event.id);

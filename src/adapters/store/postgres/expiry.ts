@@ -155,14 +155,20 @@ export class Expiry {
 
   async #visit(
     transaction: Transaction,
-    step: ExpireStep, above: number, ages: readonly { readonly webhook: number; readonly ageMs: number }[], sql: string,
+    step: ExpireStep,
+    above: number,
+    ages: readonly { readonly webhook: number; readonly ageMs: number }[],
+    sql: string,
   ): Promise<Visit> {
     const ageMsMin = Math.min(step.ageMsDefault, ...ages.map(({ ageMs }) => ageMs));
     const [row] = await transaction.rows<ExpireRow>(sql, [
-      step.now, above, step.limit,
+      step.now,
+      above,
+      step.limit,
       numbers(ages.map(({ webhook }) => webhook)),
       numbers(ages.map(({ ageMs }) => ageMs)),
-      step.ageMsDefault, step.now - ageMsMin,
+      step.ageMsDefault,
+      step.now - ageMsMin,
     ]);
     if (row === undefined) return toVisit([0, 0, null, null, false, false]);
     const [changed, seen, reached, firstLeft, anyOld, full, firsts, ended] = row;

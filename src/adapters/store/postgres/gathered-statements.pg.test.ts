@@ -20,8 +20,13 @@ suite("statements of a transaction that are sent together", () => {
     stack.defer(() => server.drop());
     await server.query("CREATE TABLE things (number int PRIMARY KEY, label bytea)");
     database = new Database(await loadDriver(), {
-      url: server.url, connectionsMax: 1, preparedStatements: "auto", connectTimeoutMs: 30_000,
-      bounds: null, unanswered: null, incarnations: new Incarnations(),
+      url: server.url,
+      connectionsMax: 1,
+      preparedStatements: "auto",
+      connectTimeoutMs: 30_000,
+      bounds: null,
+      unanswered: null,
+      incarnations: new Incarnations(),
     });
     stack.defer(() => database.close());
     // From now on the session keeps the statements.

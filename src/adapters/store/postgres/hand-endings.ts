@@ -55,10 +55,7 @@ export async function endByHand(state: StoreState, command: EndCommand): Promise
   return results;
 }
 
-async function end(
-  transaction: Transaction,
-  command: EndCommand, tenant: number | null,
-): Promise<Ended> {
+async function end(transaction: Transaction, command: EndCommand, tenant: number | null): Promise<Ended> {
   const { event, ids, now } = command;
   const rows = new Map((await lockedRows(transaction, ids)).map((row) => [row[0], row]));
   const judged = new Set<string>();

@@ -148,18 +148,19 @@ export class PostgresHistory implements HistoryStore {
 
   async #byId<Row extends readonly unknown[]>(
     { columns, from }: Omit<Listing, "position">,
-    column: string, id: string,
+    column: string,
+    id: string,
   ): Promise<readonly Row[]> {
     if (!isStoredId(id)) return [];
-    return this.#state.aside.rows<Row>(
-      `SELECT ${columns} FROM ${from} WHERE ${column} = $1::uuid LIMIT 1`,
-      [id],
-    );
+    return this.#state.aside.rows<Row>(`SELECT ${columns} FROM ${from} WHERE ${column} = $1::uuid LIMIT 1`, [
+      id,
+    ]);
   }
 
   async #page<Row extends readonly [position: number, ...columns: unknown[]]>(
     { columns, from, position }: Listing,
-    filter: Filter | null, page: PageRequest,
+    filter: Filter | null,
+    page: PageRequest,
   ): Promise<Page<Row>> {
     if (filter === null) return { rows: [], next: null };
     const at = filter.values.length;
@@ -173,10 +174,7 @@ export class PostgresHistory implements HistoryStore {
     return { rows: shown, next: rows.length > page.limit ? (shown.at(-1)?.[0] ?? null) : null };
   }
 
-  async #count(
-    { from }: Listing,
-    filter: Filter | null, countMax: number,
-  ): Promise<number> {
+  async #count({ from }: Listing, filter: Filter | null, countMax: number): Promise<number> {
     if (filter === null) return 0;
     const [row] = await this.#state.aside.rows<[count: number]>(
       `SELECT count(*) FROM (SELECT FROM ${from} WHERE ${filter.where} LIMIT $${filter.values.length + 1}) AS found`,

@@ -56,10 +56,7 @@ export class PostgresIdempotency implements IdempotencyStore {
     await this.#database.rows(
       `UPDATE posthorn.idempotency SET status = $4, body = $5
        WHERE scope = $1 AND key = $2 AND holder = $3 AND status IS NULL`,
-      [
-        storable(answer.scope), storable(answer.key), answer.holder,
-        answer.status, storable(answer.body),
-      ],
+      [storable(answer.scope), storable(answer.key), answer.holder, answer.status, storable(answer.body)],
     );
   }
 
@@ -85,8 +82,13 @@ export class PostgresIdempotency implements IdempotencyStore {
            AND (i.claim_until <= $6 OR i.holder = excluded.holder))
        RETURNING 1`,
       [
-        storable(entry.scope), storable(entry.key), entry.fingerprint,
-        entry.claimUntil, entry.expiresAt, entry.now, entry.holder,
+        storable(entry.scope),
+        storable(entry.key),
+        entry.fingerprint,
+        entry.claimUntil,
+        entry.expiresAt,
+        entry.now,
+        entry.holder,
       ],
     );
     return rows.length > 0;

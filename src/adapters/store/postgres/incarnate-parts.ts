@@ -125,7 +125,8 @@ export class IncarnateParts {
     const state: StoreState = { ...common, inDoubt: this.#inDoubt };
     const partitions = new Partitions(aside);
     const parts = {
-      state, partitions,
+      state,
+      partitions,
       deliveries: new PostgresDeliveries(state),
       history: new PostgresHistory(state),
       statistics: new PostgresStatistics(state),

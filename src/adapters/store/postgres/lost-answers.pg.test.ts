@@ -38,7 +38,9 @@ async function openScene(t: TestContext): Promise<Scene> {
   const proxy = await CuttingProxy.to(Number(new URL(database.url).port || 5432));
   stack.defer(() => proxy.close());
   const store = await openPostgresStore({
-    url: proxy.addressOf(database.url), now: start, masterKeyIds,
+    url: proxy.addressOf(database.url),
+    now: start,
+    masterKeyIds,
     // One of them is for events.
     connectionsMax: 3,
   });

@@ -56,10 +56,7 @@ export class LostLeases {
    * Called in the transaction of an ordered claim, which has locked the lane: a lost commit is committed by then, or
    * never. Call the result after the commit; the leases that were found are not looked for again.
    */
-  async free(
-    runner: Runner,
-    lanes: readonly number[], processNumber: number,
-  ): Promise<() => void> {
+  async free(runner: Runner, lanes: readonly number[], processNumber: number): Promise<() => void> {
     const found: (() => void)[] = [];
     const claims = lostIn(this.#claims, lanes);
     if (claims.length > 0) {
@@ -86,10 +83,7 @@ export class LostLeases {
 }
 
 /** Only if the outcome is unknown: what was certainly not written needs no lookup. */
-function note<Lost>(
-  known: Map<Lost, number>,
-  error: unknown, lost: readonly Lost[],
-): void {
+function note<Lost>(known: Map<Lost, number>, error: unknown, lost: readonly Lost[]): void {
   if (!(error instanceof StoreUnavailableError) || error.outcome !== "unknown") return;
   const forgetAtMs = performance.now() + rememberMs;
   for (const each of lost) known.set(each, forgetAtMs);

@@ -46,7 +46,14 @@ export interface PostgresMigration extends Migration {
 
 /** In order. A released migration never changes, because databases store its checksum. */
 export const migrations: readonly PostgresMigration[] = [
-  initialSchema, ownership, pools, endpointReports, identity, attemptNotes, idempotencyHolder, lateLease,
+  initialSchema,
+  ownership,
+  pools,
+  endpointReports,
+  identity,
+  attemptNotes,
+  idempotencyHolder,
+  lateLease,
   statistics,
   auditLog,
   notifications,

@@ -47,8 +47,11 @@ export async function openPostgresMoveSource({ url }: { readonly url: string }):
 
 function connectionTo(url: string): pg.Client {
   return new pg.Client({
-    connectionString: url, connectionTimeoutMillis: connectTimeoutMs, keepAlive: true,
-    application_name: "posthorn move", types: columnTypes,
+    connectionString: url,
+    connectionTimeoutMillis: connectTimeoutMs,
+    keepAlive: true,
+    application_name: "posthorn move",
+    types: columnTypes,
   });
 }
 

@@ -103,7 +103,8 @@ async function remove(transaction: Transaction, part: MovedPart, stretch: Stretc
 async function insert(
   transaction: Transaction,
   part: MovedPart,
-  stretch: Stretch, rows: readonly MovedRow[],
+  stretch: Stretch,
+  rows: readonly MovedRow[],
 ): Promise<void> {
   if (rows.length === 0) return;
   await transaction.rows(insertSql(part), columnsOf(part, rows));

@@ -41,8 +41,13 @@ suite("statements that sessions keep under a name", () => {
     { url = database.url, connectionsMax = 1 } = {},
   ): Promise<Database> => {
     const opened = new Database(await loadDriver(), {
-      url, connectionsMax, preparedStatements, connectTimeoutMs: 30_000,
-      bounds: null, unanswered: null, incarnations: new Incarnations(),
+      url,
+      connectionsMax,
+      preparedStatements,
+      connectTimeoutMs: 30_000,
+      bounds: null,
+      unanswered: null,
+      incarnations: new Incarnations(),
     });
     stack.defer(() => opened.close());
     return opened;
@@ -145,7 +150,9 @@ test("a plan that was made for nearly empty tables serves well when they are ful
   t.after(() => database.drop());
   const open = () =>
     openPostgresStore({
-      url: database.url, now: start, masterKeyIds: { current: "key", previous: [] },
+      url: database.url,
+      now: start,
+      masterKeyIds: { current: "key", previous: [] },
     });
   const connections = async () => {
     const rows = await database.query("SELECT pid FROM pg_stat_activity WHERE datname = current_database()");

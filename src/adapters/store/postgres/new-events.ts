@@ -19,13 +19,14 @@ const insertSql = `WITH bumped AS (${bumpedSql}),
       nextval('posthorn.delivery_blocks') * ${blockSize} AS delivery
     FROM (SELECT count(*) FROM bumped) AS locked),
   stored AS (${shifted(
-    insertEventsSql("b.event + g.seq", "s.last + g.sequence_number", "CROSS JOIN blocks b JOIN bumped s ON s.tenant = g.tenant"),
+    insertEventsSql(
+      "b.event + g.seq",
+      "s.last + g.sequence_number",
+      "CROSS JOIN blocks b JOIN bumped s ON s.tenant = g.tenant",
+    ),
     2,
   )}),
-  ${shifted(
-    insertDeliveriesSteps("b.delivery + g.seq", "b.event + g.event", "CROSS JOIN blocks b"),
-    20,
-  )}
+  ${shifted(insertDeliveriesSteps("b.delivery + g.seq", "b.event + g.event", "CROSS JOIN blocks b"), 20)}
   SELECT b.event, b.delivery, s.tenant, s.last FROM blocks b CROSS JOIN bumped s`;
 
 /** The positions of the written rows. */
@@ -41,7 +42,8 @@ interface Placed {
 /** Writes rows whose numbers are relative (`relativeNumbers`). There must be at least one event. */
 export async function writeNewEvents(
   transaction: Transaction,
-  events: EventRows, deliveries: DeliveryRows,
+  events: EventRows,
+  deliveries: DeliveryRows,
 ): Promise<Placed> {
   const counts = [...events.countsByTenant];
   const rows = await transaction.rows<[event: number, delivery: number, tenant: number, last: number]>(

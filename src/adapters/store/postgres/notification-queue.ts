@@ -252,7 +252,12 @@ export class PostgresNotificationQueue implements NotificationQueue {
             AND (channel = ANY ($5::text[])) <> $6::boolean
           ORDER BY ${order} LIMIT $4 FOR UPDATE SKIP LOCKED) RETURNING ${notificationColumns}`,
       [
-        leaseUntil, holder, now, limit, texts(channels.ids), channels.isRest,
+        leaseUntil,
+        holder,
+        now,
+        limit,
+        texts(channels.ids),
+        channels.isRest,
         typeof turn === "object" ? turn.after : "",
       ],
     );
@@ -261,7 +266,8 @@ export class PostgresNotificationQueue implements NotificationQueue {
 
   async settle(
     outcomes: readonly NotificationOutcome[],
-    holder: string, counted: readonly NotificationCounter[] = [],
+    holder: string,
+    counted: readonly NotificationCounter[] = [],
   ): Promise<void> {
     if (outcomes.length === 0) return;
     if (counted.length === 0) return this.#settle(this.#database, outcomes, holder);

@@ -31,14 +31,17 @@ export async function openPostgresMoveTarget(
 ): Promise<PostgresMoveEnd<MoveTarget>> {
   const { driver, address } = await preparePostgres({ ...options, connectTimeoutMs });
   const database = new Database(driver, {
-    url: options.url, connectionsMax: 1, connectTimeoutMs, preparedStatements: "off", bounds: null,
-    incarnations: new Incarnations(), unanswered: null,
+    url: options.url,
+    connectionsMax: 1,
+    connectTimeoutMs,
+    preparedStatements: "off",
+    bounds: null,
+    incarnations: new Incarnations(),
+    unanswered: null,
   });
   try {
     await checkMasterKey(database, options.masterKeyIds);
-    await database.transaction((transaction) =>
-      begin(transaction, address.at, options.source),
-    );
+    await database.transaction((transaction) => begin(transaction, address.at, options.source));
   } catch (error) {
     await database.close();
     throw error;
@@ -69,10 +72,7 @@ export async function judgePostgresMoveTarget(options: {
 }
 
 /** Deletes what a first start has created, and closes the database for servers. */
-async function begin(
-  transaction: Transaction,
-  at: string, source: string,
-): Promise<void> {
+async function begin(transaction: Transaction, at: string, source: string): Promise<void> {
   await transaction.rows(
     `CREATE TABLE IF NOT EXISTS ${movingTable} (
        part text COLLATE "C", number integer, up_to text NOT NULL, rows integer NOT NULL, digest text NOT NULL,
@@ -86,10 +86,7 @@ async function begin(
 }
 
 /** Whether this move has already begun. */
-async function sameMove(
-  runner: Runner,
-  at: string, source: string,
-): Promise<boolean> {
+async function sameMove(runner: Runner, at: string, source: string): Promise<boolean> {
   const [begun] = await runner.rows<[source: string]>(`SELECT up_to FROM ${movingTable} WHERE part = ''`);
   if (begun === undefined) return false;
   if (begun[0] !== source) throw otherMoveInto(at, begun[0]);

@@ -159,14 +159,17 @@ function openParts(driver: typeof pg, options: PostgresStoreOptions): StoreParts
   const incarnations = new Incarnations();
   const directUrl = options.directUrl ?? url;
   const control = new ControlConnection({
-    driver, connectTimeoutMs, url: directUrl,
+    driver,
+    connectTimeoutMs,
+    url: directUrl,
     // A pooler and the direct address may lead to different servers.
     incarnations: directUrl === url ? incarnations : new Incarnations(),
   });
   const unanswered = new UnansweredConnections(control);
   const common = { url, connectTimeoutMs, incarnations, unanswered };
   const database = new Database(driver, {
-    ...common, preparedStatements,
+    ...common,
+    preparedStatements,
     bounds: boundsFor(options.statementTimeoutMs ?? statementTimeoutMsDefault),
     connectionsMax: shares.events,
   });
@@ -258,7 +261,10 @@ async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promi
   const processNumber = (): number => incarnate.state.processNumber;
   const config = new ConfigAnnouncer(database, processNumber, alsoNotify);
   const incarnate = new IncarnateParts({
-    database, aside, incarnations, config,
+    database,
+    aside,
+    incarnations,
+    config,
     workQueue: options.workQueue ?? null,
   });
   await incarnate.open(options.now);
@@ -280,7 +286,9 @@ async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promi
     notifications: new PostgresNotificationQueue(database),
     portal: announcedPortal(new PostgresPortal(parts.database, parts.aside), config),
     gateway: announcedGateway(new PostgresGateway(parts.database, parts.aside), config),
-    statistics: Object.assign(incarnate.follow("statistics", PostgresStatistics.prototype), { rowsPerCommitMax: 256 }),
+    statistics: Object.assign(incarnate.follow("statistics", PostgresStatistics.prototype), {
+      rowsPerCommitMax: 256,
+    }),
     problems: new PostgresDeliveryProblems(parts.aside),
     upkeep: incarnate.follow("upkeep", PostgresUpkeep.prototype),
     ownership: incarnate.follow("ownership", PostgresOwnership.prototype),

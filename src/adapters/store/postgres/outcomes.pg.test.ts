@@ -46,7 +46,10 @@ class World {
     const proxy = await CuttingProxy.to(server.port);
     stack.defer(() => proxy.close());
     const store = await openPostgresStore({
-      url: proxy.addressOf(server.url), now: start, masterKeyIds, connectionsMax: 16,
+      url: proxy.addressOf(server.url),
+      now: start,
+      masterKeyIds,
+      connectionsMax: 16,
       ...(settings.statementTimeoutMs === undefined
         ? {}
         : { statementTimeoutMs: settings.statementTimeoutMs }),

@@ -78,7 +78,10 @@ export class PostgresOwnership implements OwnershipStore {
     if (former !== null) await strings.lookUp(keeps.map(({ webhookId }) => webhookId));
     const known = former === null ? [] : keeps.filter(({ webhookId }) => strings.find(webhookId) !== null);
     const given = [
-      aliveMs, pool, former, formerToken,
+      aliveMs,
+      pool,
+      former,
+      formerToken,
       numbers(known.map(({ webhookId }) => strings.ref(webhookId))),
       numbers(known.map(({ ownerEpoch }) => ownerEpoch)),
     ];

@@ -44,7 +44,8 @@ export async function pendingLanesIn(
 /** A page of all pending lanes, and where the next one starts. */
 export async function pendingLanesAfter(
   state: PendingLanesState,
-  after: number, limit: number,
+  after: number,
+  limit: number,
 ): Promise<{ readonly lanes: readonly PendingLane[]; readonly next: number | null }> {
   const rows = await state.database.rows<PendingLaneRow>(pageSql, [after, limit]);
   const last = rows.at(-1)?.[0] ?? null;

@@ -23,7 +23,8 @@ export interface Numbers {
  */
 export async function drawNumbers(
   transaction: Transaction,
-  eventsByTenant: ReadonlyMap<number, number>, deliveries: number,
+  eventsByTenant: ReadonlyMap<number, number>,
+  deliveries: number,
 ): Promise<Numbers> {
   const events = [...eventsByTenant.values()].reduce((sum, count) => sum + count, 0);
   const rows = await transaction.rows<NumberRow>(

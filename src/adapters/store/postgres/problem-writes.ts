@@ -78,7 +78,8 @@ export async function saveProblems(runner: Runner, problems: readonly DeliveryPr
 
 async function readKnown(
   runner: Runner,
-  facts: readonly ProblemFact[], marked: readonly string[],
+  facts: readonly ProblemFact[],
+  marked: readonly string[],
 ): Promise<readonly StoredProblem[]> {
   const ids = [...new Set(facts.flatMap(candidateIds))];
   const rows = await runner.rows<ProblemRow>(

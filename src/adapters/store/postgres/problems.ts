@@ -38,8 +38,7 @@ export class PostgresDeliveryProblems implements DeliveryProblemStore {
   async search(search: ProblemSearch): Promise<SearchPage<StoredProblem>> {
     const { filter, limit } = search;
     const before = search.after?.position ?? Number.MAX_SAFE_INTEGER;
-    if (filter.webhookIds !== null)
-      return problemPage(await this.#matching(search, before, 0), limit, null);
+    if (filter.webhookIds !== null) return problemPage(await this.#matching(search, before, 0), limit, null);
     const [window = [null, 0]] = await this.#database.rows<[lowest: number | null, count: number]>(
       `SELECT min(position), count(*)::int FROM
          (SELECT position FROM posthorn.delivery_problems WHERE position < $1 ORDER BY position DESC LIMIT $2) AS w`,
@@ -52,7 +51,8 @@ export class PostgresDeliveryProblems implements DeliveryProblemStore {
 
   #matching(
     { filter, now, limit }: ProblemSearch,
-    before: number, from: number,
+    before: number,
+    from: number,
   ): Promise<readonly ProblemRow[]> {
     const { tenantId, webhookIds, states } = filter;
     return this.#database.rows<ProblemRow>(

@@ -101,11 +101,15 @@ export class PublishBatch {
 
   #addEvent(
     { event, deliveries, later = [] }: PublishCommand,
-    seq: number, tenant: number, sequenceNumber: number,
+    seq: number,
+    tenant: number,
+    sequenceNumber: number,
   ): void {
     const { strings } = this.#state;
     this.#events.add(event, {
-      seq, tenant, sequenceNumber,
+      seq,
+      tenant,
+      sequenceNumber,
       eventType: strings.ref(event.eventType),
       contentType: strings.ref(event.contentType),
       priority: priorityCodes.encode[event.priority],
@@ -132,7 +136,8 @@ export class PublishBatch {
 
   #remember(
     { event, dedupUntil, deliveries, later = [] }: PublishCommand,
-    tenant: number, sequenceNumber: number,
+    tenant: number,
+    sequenceNumber: number,
   ): void {
     const { id, eventType, timestamp, fingerprint } = event;
     const expiresAt = dedupUntil ?? 0;

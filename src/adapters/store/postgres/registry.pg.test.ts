@@ -19,8 +19,13 @@ test("a tenant saved by a version without pools stays in the pool that ownership
   const store = await openPostgresStore({ url: database.url, now: Date.now(), masterKeyIds });
   try {
     const tenant: Tenant = {
-      id: "acme", name: "acme", rateLimit: null, webhooksMax: null, workerPool: "big",
-      createdAt: 1, updatedAt: 1,
+      id: "acme",
+      name: "acme",
+      rateLimit: null,
+      webhooksMax: null,
+      workerPool: "big",
+      createdAt: 1,
+      updatedAt: 1,
     };
     await store.registry.saveTenant(tenant);
     const { workerPool: _, ...older } = tenant;

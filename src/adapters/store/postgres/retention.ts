@@ -26,33 +26,42 @@ function windowSql(seen: string, work: string): string {
   FROM seen`;
 }
 
-const payloadsSql = windowSql(`SELECT e.seq, e.created_at, e.has_body AS is_left, e.has_body AND e.created_at < $1
+const payloadsSql = windowSql(
+  `SELECT e.seq, e.created_at, e.has_body AS is_left, e.has_body AND e.created_at < $1
      AND NOT EXISTS (SELECT FROM posthorn.fan_out_parts p WHERE p.event = e.seq) AND NOT EXISTS (
      SELECT FROM posthorn.deliveries d JOIN posthorn.queue q ON q.delivery = d.seq WHERE d.event = e.seq) AS is_due
    FROM (SELECT seq, created_at, body IS NOT NULL AS has_body FROM posthorn.events WHERE seq > $2
-     ORDER BY seq LIMIT ${windowRows}) AS e`, "done AS (UPDATE posthorn.events e SET body = NULL FROM due WHERE e.seq = due.seq RETURNING e.seq)");
+     ORDER BY seq LIMIT ${windowRows}) AS e`,
+  "done AS (UPDATE posthorn.events e SET body = NULL FROM due WHERE e.seq = due.seq RETURNING e.seq)",
+);
 
-const deliveriesSql = windowSql(`SELECT d.seq, d.created_at, true AS is_left, d.state > ${waitingMax} AND d.created_at < $1 AS is_due
+const deliveriesSql = windowSql(
+  `SELECT d.seq, d.created_at, true AS is_left, d.state > ${waitingMax} AND d.created_at < $1 AS is_due
    FROM (SELECT seq, created_at, state FROM posthorn.deliveries WHERE seq > $2
-     ORDER BY seq LIMIT ${windowRows}) AS d`, `done AS (DELETE FROM posthorn.deliveries d USING due WHERE d.seq = due.seq AND d.state > ${waitingMax}
+     ORDER BY seq LIMIT ${windowRows}) AS d`,
+  `done AS (DELETE FROM posthorn.deliveries d USING due WHERE d.seq = due.seq AND d.state > ${waitingMax}
      RETURNING d.seq),
    undead AS (DELETE FROM posthorn.dead_letters l USING done WHERE l.delivery = done.seq RETURNING l.tenant),
-   counted AS (${addToCounters(`SELECT ${deadLetterKind}, tenant, -1 FROM undead`)})`);
+   counted AS (${addToCounters(`SELECT ${deadLetterKind}, tenant, -1 FROM undead`)})`,
+);
 
 /**
  * An event that got another delivery after it was examined has another count, and stays. Its deduplication key is
  * deleted with it ($4 is now), unless it already refers to another event.
  */
-const eventsSql = windowSql(`SELECT e.seq, e.created_at, e.requeue_count, true AS is_left, e.created_at < $1
+const eventsSql = windowSql(
+  `SELECT e.seq, e.created_at, e.requeue_count, true AS is_left, e.created_at < $1
      AND NOT EXISTS (SELECT FROM posthorn.deliveries d WHERE d.event = e.seq)
      AND NOT EXISTS (SELECT FROM posthorn.fan_out_parts p WHERE p.event = e.seq)
      AND NOT (e.idempotency_key IS NOT NULL AND EXISTS (SELECT FROM posthorn.dedup_keys k
        WHERE k.tenant = e.tenant AND k.key = e.idempotency_key AND k.event = e.id AND k.expires_at > $4)) AS is_due
    FROM (SELECT seq, id, tenant, created_at, requeue_count, idempotency_key FROM posthorn.events WHERE seq > $2
-     ORDER BY seq LIMIT ${windowRows}) AS e`, `done AS (DELETE FROM posthorn.events e USING due WHERE e.seq = due.seq AND e.requeue_count = due.requeue_count
+     ORDER BY seq LIMIT ${windowRows}) AS e`,
+  `done AS (DELETE FROM posthorn.events e USING due WHERE e.seq = due.seq AND e.requeue_count = due.requeue_count
      RETURNING e.seq, e.id, e.tenant, e.idempotency_key),
    unkeyed AS (DELETE FROM posthorn.dedup_keys k USING done
-     WHERE k.tenant = done.tenant AND k.key = done.idempotency_key AND k.event = done.id)`);
+     WHERE k.tenant = done.tenant AND k.key = done.idempotency_key AND k.event = done.id)`,
+);
 
 const expiredKeysSql = [
   `DELETE FROM posthorn.idempotency WHERE (scope, key) IN

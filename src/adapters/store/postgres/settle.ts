@@ -220,7 +220,8 @@ export function takesRows({ settlements, counting }: SettleBatch): boolean {
 /** Writes the reports of lease holders whose delivery was ended by another process. Each reports once. */
 async function writeLate(
   runner: Runner,
-  given: readonly Placed[], counting: Counting | null,
+  given: readonly Placed[],
+  counting: Counting | null,
 ): Promise<readonly number[]> {
   if (given.length === 0) return [];
   const rows = await runner.rows<[at: number]>(counting === null ? lateSql.plain : lateSql.counting, [
@@ -235,7 +236,8 @@ async function writeLate(
 /** The facts of these settlements, and the batch index of each. Buckets are written with the first statement. */
 function countedValues(
   given: readonly Placed[],
-  counting: Counting | null, part: JournalPart,
+  counting: Counting | null,
+  part: JournalPart,
 ): readonly Value[] {
   if (counting === null) return [];
   const { statistics, strings } = counting;

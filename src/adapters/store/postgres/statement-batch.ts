@@ -20,17 +20,19 @@ interface Wire {
   readonly stream: { cork(): void; uncork(): void };
   readonly parsedStatements: Readonly<Record<string, string | undefined>>;
   parse(text: string, name: string): void;
-  bind(portal: string, statement: string, values: readonly Value[], valueMapper: (value: Value) => Buffer | string | null): void;
+  bind(
+    portal: string,
+    statement: string,
+    values: readonly Value[],
+    valueMapper: (value: Value) => Buffer | string | null,
+  ): void;
   describe(type: "P", name: string): void;
   execute(portal: string): void;
   sync(): void;
 }
 
 /** Whether the session keeps this statement under this name, as far as its client knows. */
-export function isKept(
-  client: pg.ClientBase,
-  name: string, text: string,
-): boolean {
+export function isKept(client: pg.ClientBase, name: string, text: string): boolean {
   const { connection } = client as unknown as { readonly connection: Wire };
   return connection.parsedStatements[name] === text;
 }

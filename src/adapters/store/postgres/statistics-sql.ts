@@ -17,10 +17,7 @@ const columnsOfRows = 6;
  * Steps of a statement that write statistics. Parameters begin at `first`, in the order of `statisticsValues`.
  * `written` selects the facts that count: an expression for their indexes from 0, or NULL for all of them.
  */
-export function statisticsSteps(
-  first: number,
-  written: string, when: string,
-): string {
+export function statisticsSteps(first: number, written: string, when: string): string {
   const at = (offset: number): string => `$${first + offset}`;
   const saved = factKinds.map((kind, index) => savedSql(kind, first + 6 + index * columnsOfRows));
   return `noted AS (

@@ -69,8 +69,7 @@ export class StatisticsUpkeep {
         endedBefore,
         smallerUntil: each.from === "minute" ? endedBefore : (done.get(each.from) ?? 0),
       });
-      if (due !== null)
-        return { changed: await this.#addUp(each, { ...due, limit }), more: true };
+      if (due !== null) return { changed: await this.#addUp(each, { ...due, limit }), more: true };
     }
     return { changed: 0, more: false };
   }
@@ -98,8 +97,11 @@ export class StatisticsUpkeep {
          AS u (tenant, subject, counts)
        ON CONFLICT (step, bucket, tenant, subject, writer, part) DO UPDATE SET counts = excluded.counts`,
       [
-        stepCode(step), due.start, numbers(rows.map(({ tenant }) => tenant)),
-        numbers(rows.map(({ subject }) => subject)), byteColumn(rows.map(({ counts }) => counts)),
+        stepCode(step),
+        due.start,
+        numbers(rows.map(({ tenant }) => tenant)),
+        numbers(rows.map(({ subject }) => subject)),
+        byteColumn(rows.map(({ counts }) => counts)),
       ],
     );
     this.#place = next ?? rollUpStart;
@@ -153,7 +155,8 @@ export class StatisticsUpkeep {
 /** Adds missing counts to the rows of a writer; returns the number of changed rows. */
 async function complete(
   transaction: Transaction,
-  writer: number, entries: readonly JournalEntry[],
+  writer: number,
+  entries: readonly JournalEntry[],
 ): Promise<number> {
   const left = leftInJournal(entries);
   const countedTo = entries.at(-1)?.number ?? 0;
@@ -176,9 +179,13 @@ async function complete(
        ON CONFLICT (step, bucket, tenant, subject, writer, part) DO UPDATE
        SET counted_to = excluded.counted_to, counts = excluded.counts WHERE excluded.counted_to >= ${table}.counted_to`,
       [
-        writer, countedTo, numbers(rows.map(({ start }) => start)),
-        numbers(rows.map(({ tenant }) => tenant)), numbers(rows.map(({ subject }) => subject)),
-        numbers(rows.map(({ part }) => part)), byteColumn(rows.map(({ counts }) => counts)),
+        writer,
+        countedTo,
+        numbers(rows.map(({ start }) => start)),
+        numbers(rows.map(({ tenant }) => tenant)),
+        numbers(rows.map(({ subject }) => subject)),
+        numbers(rows.map(({ part }) => part)),
+        byteColumn(rows.map(({ counts }) => counts)),
       ],
     );
   }
@@ -188,7 +195,9 @@ async function complete(
 /** The last row that the writer wrote for each bucket, by index in the list. */
 async function lastRows(
   transaction: Transaction,
-  kind: FactKind, writer: number, left: readonly LeftBucket[],
+  kind: FactKind,
+  writer: number,
+  left: readonly LeftBucket[],
 ): Promise<ReadonlyMap<number, { part: number; countedTo: number; counts: Uint8Array }>> {
   const rows = await transaction.rows<LastRow>(
     `SELECT (g.place - 1)::integer, s.part, s.counted_to, s.counts

@@ -89,10 +89,7 @@ export class Sweep {
     return { clean, transaction: row?.[0] ?? never };
   }
 
-  async #raiseFloor(
-    transaction: Transaction,
-    from: number, to: number,
-  ): Promise<number> {
+  async #raiseFloor(transaction: Transaction, from: number, to: number): Promise<number> {
     if (to <= from) return from;
     await transaction.rows(
       `INSERT INTO posthorn.sweeps AS s VALUES ($1, $2)

@@ -103,7 +103,10 @@ export class PostgresWebhooks implements WebhookStore {
   }
 
   async #toStored(rows: readonly WebhookRow[]): Promise<readonly StoredWebhook[]> {
-    const secrets = await this.#readSecrets(secretOwners.webhook, rows.map(([id]) => id));
+    const secrets = await this.#readSecrets(
+      secretOwners.webhook,
+      rows.map(([id]) => id),
+    );
     return rows.map((row) => toStoredWebhook(row, secrets.get(row[0]) ?? []));
   }
 
@@ -112,9 +115,7 @@ export class PostgresWebhooks implements WebhookStore {
     readonly keys: readonly StoredSecret[];
   }): Promise<void> {
     const owner = { kind: secretOwners.tenant, id: command.tenantId };
-    await this.#database.transaction((transaction) =>
-      replaceSecrets(transaction, owner, command.keys),
-    );
+    await this.#database.transaction((transaction) => replaceSecrets(transaction, owner, command.keys));
   }
 
   async tenantKeys(tenantId: string): Promise<readonly StoredSecret[]> {
@@ -145,7 +146,10 @@ export class PostgresWebhooks implements WebhookStore {
     return rows.map(([id]) => id);
   }
 
-  async #readSecrets(kind: 0 | 1, ids: readonly string[]): Promise<ReadonlyMap<string, readonly StoredSecret[]>> {
+  async #readSecrets(
+    kind: 0 | 1,
+    ids: readonly string[],
+  ): Promise<ReadonlyMap<string, readonly StoredSecret[]>> {
     const rows = await this.#database.rows<OwnedSecretRow>(
       `SELECT kind, ciphertext, digest, created_at, expires_at, owner FROM posthorn.secrets
        WHERE owner_kind = $1 AND owner = ANY ($2::text[]) ORDER BY owner, position`,
@@ -171,7 +175,8 @@ async function storedKeys(runner: Runner, webhookId: string): Promise<readonly S
 
 async function replaceSecrets(
   runner: Runner,
-  owner: SecretOwner, secrets: readonly StoredSecret[],
+  owner: SecretOwner,
+  secrets: readonly StoredSecret[],
 ): Promise<void> {
   await runner.rows("DELETE FROM posthorn.secrets WHERE owner_kind = $1 AND owner = $2", [
     owner.kind,
@@ -180,9 +185,14 @@ async function replaceSecrets(
   for (const [position, secret] of secrets.entries()) {
     const { kind, ciphertext, digest, createdAt, expiresAt } = secret;
     await runner.rows("INSERT INTO posthorn.secrets VALUES ($1, $2, $3, $4, $5, $6, $7, $8)", [
-      owner.kind, owner.id, position, kind,
+      owner.kind,
+      owner.id,
+      position,
+      kind,
       Buffer.from(ciphertext),
-      digest, createdAt, expiresAt,
+      digest,
+      createdAt,
+      expiresAt,
     ]);
   }
 }

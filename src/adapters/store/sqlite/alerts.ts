@@ -79,8 +79,12 @@ export class SqliteAlerts implements AlertStore {
     const { before, limit, offset } = page;
     const rows = this.#all<AlertListRow>(
       this.#statements.list,
-      before ?? Number.MAX_SAFE_INTEGER, tenantId, states.length === 0 ? null : JSON.stringify(states),
-      rule, limit + 1, offset,
+      before ?? Number.MAX_SAFE_INTEGER,
+      tenantId,
+      states.length === 0 ? null : JSON.stringify(states),
+      rule,
+      limit + 1,
+      offset,
     );
     return toAlertPage(rows, query);
   }

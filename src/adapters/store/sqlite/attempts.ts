@@ -68,10 +68,7 @@ export class AttemptReader {
   }
 
   /** Returns where to continue, null at the end. */
-  #addChunks(
-    summary: AttemptSummary,
-    webhook: number, tenant: number | null, before: number,
-  ): number | null {
+  #addChunks(summary: AttemptSummary, webhook: number, tenant: number | null, before: number): number | null {
     const range = { chunk: chunkOf(before - 1), from: null, to: null };
     const last = this.#state.chunks.atOrBelow(chunkKinds.deliveries, range);
     if (last === null) return null;

@@ -93,7 +93,8 @@ export class BacklogCounter {
   /** Positions of waiting deliveries of a webhook, slightly more than are counted; null if it never had a delivery. */
   #placesOf(
     webhookId: string,
-    countMax: number, fresh: ReadonlyMap<number, readonly number[]>,
+    countMax: number,
+    fresh: ReadonlyMap<number, readonly number[]>,
   ): Places | null {
     const webhook = this.#state.strings.find(webhookId);
     if (webhook === null) return null;

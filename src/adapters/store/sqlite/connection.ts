@@ -171,7 +171,13 @@ export interface TransactionListener {
 }
 
 /** Opens the file with the settings that the port's promises require. */
-export function openDatabase(file: string, busyTimeoutMs: number, /** Called before anything is changed; throws when the file must not be touched. */ inspect: (db: DatabaseSync) => void): DatabaseSync {
+export function openDatabase(
+  file: string,
+  busyTimeoutMs: number,
+  /** Called before anything is changed; throws when the file must not be touched. */ inspect: (
+    db: DatabaseSync,
+  ) => void,
+): DatabaseSync {
   refuseEmptied(file);
   const isNew = !existsSync(file);
   const db = new DatabaseSync(file, {

@@ -61,7 +61,9 @@ export class Expiry {
 
   constructor(
     state: StoreState,
-    sweeps: Sweeps, notifications: NotificationRows, statistics: Pick<StatisticsWriter, "writeEnded">,
+    sweeps: Sweeps,
+    notifications: NotificationRows,
+    statistics: Pick<StatisticsWriter, "writeEnded">,
   ) {
     const { connection } = state;
     this.#state = state;
@@ -146,10 +148,7 @@ export class Expiry {
     return found;
   }
 
-  #expireWindow(
-    window: SweepWindow,
-    step: ExpireStep, createdBefore: number,
-  ): SweepVisit {
+  #expireWindow(window: SweepWindow, step: ExpireStep, createdBefore: number): SweepVisit {
     const rows = this.#old.all(
       window.from,
       window.to,

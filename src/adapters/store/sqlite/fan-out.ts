@@ -42,8 +42,7 @@ export class FanOut {
     const { createdAt } = command.event;
     for (const [part, { count, document }] of partsOf(command).entries()) {
       const first = counters.reserveDeliveries(count);
-      for (let seq = first; seq < first + count; seq += 1)
-        chunks.note(chunkKinds.deliveries, seq, createdAt);
+      for (let seq = first; seq < first + count; seq += 1) chunks.note(chunkKinds.deliveries, seq, createdAt);
       this.#keep.run(event, part, first, document);
     }
   }

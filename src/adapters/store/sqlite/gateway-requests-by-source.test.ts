@@ -16,10 +16,28 @@ import { openSqliteMoveTarget } from "./open-moving.ts";
 import { databaseFile, openSqliteStore } from "./open.ts";
 
 const lineOf = (number: number, sourceId: string): ReceivedRequest => ({
-  id: uuidV7Floor(start + number), tenantId: "acme", sourceId, receivedAt: start + number,
-  method: "POST", path: "/in/…", headers: [], bodyBytes: 1, status: 202, outcome: "accepted",
-  cause: null, detail: null, durationMs: 1, scheme: "v1", eventType: "a.b", originalType: null,
-  eventId: null, forwards: [], sealedHeaders: null, bookmark: null, body: null, more: 0,
+  id: uuidV7Floor(start + number),
+  tenantId: "acme",
+  sourceId,
+  receivedAt: start + number,
+  method: "POST",
+  path: "/in/…",
+  headers: [],
+  bodyBytes: 1,
+  status: 202,
+  outcome: "accepted",
+  cause: null,
+  detail: null,
+  durationMs: 1,
+  scheme: "v1",
+  eventType: "a.b",
+  originalType: null,
+  eventId: null,
+  forwards: [],
+  sealedHeaders: null,
+  bookmark: null,
+  body: null,
+  more: 0,
 });
 
 async function folder(t: TestContext): Promise<string> {
@@ -98,7 +116,11 @@ test("a log that is written already is in the index by source", async (t) => {
   const dataDir = await folder(t);
   const file = databaseFile(dataDir);
   const db = openDatabase(file, 0, () => undefined);
-  migrate(db, start, migrations.filter(({ number }) => number < 18));
+  migrate(
+    db,
+    start,
+    migrations.filter(({ number }) => number < 18),
+  );
   const insert = db.prepare(
     "INSERT INTO gateway_requests VALUES (?, 'acme', ?, ?, 202, 'accepted', ?, ?, ?, ?)",
   );

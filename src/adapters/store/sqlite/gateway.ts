@@ -67,7 +67,10 @@ export class SqliteGateway implements GatewayStore {
 
   constructor(
     connection: Connection,
-    audit: AuditRows, requests: GatewayRequestRows, requestsBySource: RequestsBySource, answers: GatewayAnswers,
+    audit: AuditRows,
+    requests: GatewayRequestRows,
+    requestsBySource: RequestsBySource,
+    answers: GatewayAnswers,
   ) {
     this.#connection = connection;
     this.#audit = audit;

@@ -73,9 +73,7 @@ export class SqliteHistory implements HistoryStore {
 
   async getDeliveries(tenantId: string | null, ids: readonly string[]): Promise<readonly StoredDelivery[]> {
     return this.#state.connection.read(() =>
-      ids
-        .map((id) => ownedBy(tenantId, this.#rows.deliveryById(id)))
-        .filter((delivery) => delivery !== null),
+      ids.map((id) => ownedBy(tenantId, this.#rows.deliveryById(id))).filter((delivery) => delivery !== null),
     );
   }
 
@@ -138,7 +136,11 @@ export class SqliteHistory implements HistoryStore {
   }
 
   async attemptStats(webhookId: string, since: number): Promise<AttemptStats> {
-    return this.#attempts.stats(webhookId, this.#plan(() => this.#webhookTenant(webhookId)), since);
+    return this.#attempts.stats(
+      webhookId,
+      this.#plan(() => this.#webhookTenant(webhookId)),
+      since,
+    );
   }
 
   #deliveryWalk(query: Omit<DeliveryQuery, "page">): Walk | null {

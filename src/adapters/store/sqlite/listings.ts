@@ -68,10 +68,7 @@ export function deadLetterWalk(
 }
 
 /** Deliveries of one event: those written with it are contiguous, later ones are listed by event. */
-function eventDeliveriesWalk(
-  context: WalkContext,
-  eventId: string, filter: Filter,
-): Walk | null {
+function eventDeliveriesWalk(context: WalkContext, eventId: string, filter: Filter): Walk | null {
   const { statements } = context;
   const event = statements
     .get("SELECT seq, delivery_first, delivery_count FROM events WHERE id = ?")
@@ -99,7 +96,9 @@ function eventDeliveriesWalk(
 
 function chunkBelow(
   state: StoreState,
-  from: number | null, to: number | null, before: number,
+  from: number | null,
+  to: number | null,
+  before: number,
 ): number | null {
   return state.chunks.atOrBelow(chunkKinds.deliveries, { from, to, chunk: chunkOf(before - 1) });
 }

@@ -69,10 +69,7 @@ export function planMigrations(db: DatabaseSync, known: readonly Migration[] = m
 }
 
 /** Migrates the database, each migration in a separate transaction. */
-export function migrate(
-  db: DatabaseSync,
-  now: number, known?: readonly Migration[],
-): MigrationPlan {
+export function migrate(db: DatabaseSync, now: number, known?: readonly Migration[]): MigrationPlan {
   const plan = planMigrations(db, known);
   for (const migration of plan.pending) apply(db, migration, now);
   return plan;

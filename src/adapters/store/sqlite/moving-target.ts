@@ -39,7 +39,12 @@ export class SqliteMoveTarget extends SqlitePartReader implements MoveTarget {
       for (const row of rows) insert.run(named(part, row));
       const { number, upTo, digest, fingerprint } = stretch;
       this.statement("INSERT OR REPLACE INTO moving VALUES (?, ?, ?, ?, ?, ?)").run(
-        part.name, number, JSON.stringify(upTo), stretch.rows, digest, fingerprint,
+        part.name,
+        number,
+        JSON.stringify(upTo),
+        stretch.rows,
+        digest,
+        fingerprint,
       );
     });
   }

@@ -71,7 +71,15 @@ export class NotificationRows {
     for (const notification of notifications) {
       const { id, key, channelId, tenantId, dueAt } = notification;
       const document = notificationDocument(notification);
-      this.#notification.run(id, key, channelId, tenantId, dueAt, document, Number(isUrgent(notification.tenantId, notification.topic)));
+      this.#notification.run(
+        id,
+        key,
+        channelId,
+        tenantId,
+        dueAt,
+        document,
+        Number(isUrgent(notification.tenantId, notification.topic)),
+      );
     }
   }
 }
@@ -82,10 +90,7 @@ export class SqliteNotificationQueue implements NotificationQueue {
   readonly #audit: AuditRows;
   readonly #statements: ReturnType<typeof prepareStatements>;
 
-  constructor(
-    connection: Connection,
-    rows: NotificationRows, audit: AuditRows,
-  ) {
+  constructor(connection: Connection, rows: NotificationRows, audit: AuditRows) {
     this.#connection = connection;
     this.#rows = rows;
     this.#audit = audit;
@@ -117,7 +122,10 @@ export class SqliteNotificationQueue implements NotificationQueue {
       this.#statements.dropChannels.run(command.tenantId, JSON.stringify(ids));
       for (const [position, id] of ids.entries())
         this.#statements.saveChannel.run(
-          id, command.tenantId, position, documents[position] ?? "",
+          id,
+          command.tenantId,
+          position,
+          documents[position] ?? "",
           addresses[position] ?? null,
         );
       this.#audit.write(audit);
@@ -207,8 +215,12 @@ export class SqliteNotificationQueue implements NotificationQueue {
     if (due === undefined) return [];
     const rows = this.#connection.write(() =>
       statement.all(
-        leaseUntil, holder, now, limit,
-        JSON.stringify(channels.ids), Number(channels.isRest),
+        leaseUntil,
+        holder,
+        now,
+        limit,
+        JSON.stringify(channels.ids),
+        Number(channels.isRest),
         ...(typeof turn === "object" ? [turn.after] : []),
       ),
     ) as unknown as NotificationRow[];
@@ -217,7 +229,8 @@ export class SqliteNotificationQueue implements NotificationQueue {
 
   async settle(
     outcomes: readonly NotificationOutcome[],
-    holder: string, counted: readonly NotificationCounter[] = [],
+    holder: string,
+    counted: readonly NotificationCounter[] = [],
   ): Promise<void> {
     this.#connection.write(() => {
       for (const { subject, since } of counted) this.#statements.count.get(subject, since);
@@ -257,11 +270,7 @@ export class SqliteNotificationQueue implements NotificationQueue {
   }
 
   async failing(after: string | null, limit: number): Promise<readonly FailingRow[]> {
-    const rows = this.#all<[webhookId: string, health: string]>(
-      this.#statements.failing,
-      after ?? "",
-      limit,
-    );
+    const rows = this.#all<[webhookId: string, health: string]>(this.#statements.failing, after ?? "", limit);
     return rows.map(([webhookId, health]) => ({ webhookId, health }));
   }
 

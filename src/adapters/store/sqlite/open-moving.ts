@@ -30,10 +30,7 @@ export async function openSqliteMoveTarget(
   }
 }
 
-function begin(
-  db: DatabaseSync,
-  dataDir: string, source: string,
-): void {
+function begin(db: DatabaseSync, dataDir: string, source: string): void {
   const begun = db.prepare("SELECT value FROM meta WHERE key = 'moving'").get();
   if (begun !== undefined) {
     if (begun["value"] === source) return;

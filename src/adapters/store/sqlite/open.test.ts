@@ -34,7 +34,11 @@ test("a claim of an answer of the gateway ends with its process, an answer stays
   const dataDir = await newFolder(t);
   const first = await openHere(dataDir);
   const claimOf = (key: string, token: string) => ({
-    key, token, fingerprint: "f", now: start, expiresAt: start + 60_000,
+    key,
+    token,
+    fingerprint: "f",
+    now: start,
+    expiresAt: start + 60_000,
   });
   await first.gateway.answers.claim(claimOf("under way", "1"));
   await first.gateway.answers.claim(claimOf("answered", "2"));
@@ -171,8 +175,13 @@ function planNumbers(dataDir: string): { from: number; pending: readonly number[
 test("a call that died with its process frees its key as soon as the folder is opened again", async (t) => {
   const dataDir = await newFolder(t);
   const entry = {
-    scope: "s", key: "k", holder: "a", fingerprint: "f",
-    now: start, claimUntil: start + 60_000, expiresAt: start + 3_600_000,
+    scope: "s",
+    key: "k",
+    holder: "a",
+    fingerprint: "f",
+    now: start,
+    claimUntil: start + 60_000,
+    expiresAt: start + 3_600_000,
   };
   const first = await openHere(dataDir);
   assert.deepEqual(await first.idempotency.begin(entry), { kind: "claimed" });

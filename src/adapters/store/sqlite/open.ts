@@ -65,7 +65,11 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   let connection: Connection | null = null;
   try {
     lock = takeOwnerLock(options.dataDir, options.pid);
-    const db = openDatabase(databaseFile(options.dataDir), options.busyTimeoutMs ?? busyTimeoutMsDefault, planMigrations);
+    const db = openDatabase(
+      databaseFile(options.dataDir),
+      options.busyTimeoutMs ?? busyTimeoutMsDefault,
+      planMigrations,
+    );
     connection = new Connection(db);
     migrate(db, options.now);
     if (options.evenIfMoved !== true) refuseMoved(db, options.dataDir);
@@ -103,7 +107,9 @@ export function planStoreMigrations(options: { readonly dataDir: string }): Migr
 
 function assemble(
   connection: Connection,
-  lock: OwnerLock, checkpointer: Checkpointer, dataDir: string,
+  lock: OwnerLock,
+  checkpointer: Checkpointer,
+  dataDir: string,
 ): Store {
   const state = loadState(connection);
   const auditRows = new AuditRows(connection);

@@ -65,18 +65,14 @@ export class SqliteDeliveryProblems implements DeliveryProblemStore {
     const { filter, limit } = search;
     const before = search.after?.position ?? Number.MAX_SAFE_INTEGER;
     return this.#connection.read(() => {
-      if (filter.webhookIds !== null)
-        return problemPage(this.#matching(search, before, 0), limit, null);
+      if (filter.webhookIds !== null) return problemPage(this.#matching(search, before, 0), limit, null);
       const [lowest, count] = this.#window.get(before) as unknown as [lowest: number | null, count: number];
       const found = this.#matching(search, before, lowest ?? 0);
       return problemPage(found, limit, count < problemRowsAtOnce ? null : lowest);
     });
   }
 
-  #matching(
-    { filter, now, limit }: ProblemSearch,
-    before: number, from: number,
-  ): readonly ProblemRow[] {
+  #matching({ filter, now, limit }: ProblemSearch, before: number, from: number): readonly ProblemRow[] {
     const { tenantId, webhookIds, states } = filter;
     const statement = this.#statements.get(
       `SELECT position, document FROM delivery_problems WHERE position < ?1 AND position >= ?2

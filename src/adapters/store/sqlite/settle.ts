@@ -62,7 +62,11 @@ export class SettleWriter {
     if (held === undefined) return this.#writeLate(settlement);
     const state = stateCodes.encode[progress.state];
     const waits = state <= waitingMax;
-    this.#move(settlement, waits ? this.#requeue(seq, held, progress.dueAt) : null, waits ? null : settlement.settledAt);
+    this.#move(
+      settlement,
+      waits ? this.#requeue(seq, held, progress.dueAt) : null,
+      waits ? null : settlement.settledAt,
+    );
     if (!waits) this.#leaveLane(seq, held);
     if (state === exhausted) this.#countDeadLetter(seq);
     return written;
@@ -90,10 +94,7 @@ export class SettleWriter {
     const isSuccess = settlement.progress.state === "success";
     // It may have been discarded since its request was sent.
     const kept = isSuccess ? settlement.progress : { ...settlement.progress, state, reason: row[5] };
-    this.#move(
-      { ...settlement, progress: kept },
-      null, isSuccess ? settlement.settledAt : completedAt,
-    );
+    this.#move({ ...settlement, progress: kept }, null, isSuccess ? settlement.settledAt : completedAt);
     if (isSuccess && state === "exhausted") counters.addDeadLetter(tenant, -1);
     leases.reported(seq);
     return written;
@@ -101,7 +102,8 @@ export class SettleWriter {
 
   #move(
     { lease, progress, attempt }: Settlement,
-    queuePosition: number | null, completedAt: number | null,
+    queuePosition: number | null,
+    completedAt: number | null,
   ): void {
     this.#update.run(
       queuePosition,

@@ -84,9 +84,7 @@ export class SqliteStatistics implements StatisticsStore {
   recoverAll(): void {
     let more = true;
     while (more)
-      more = this.#state.connection.write(
-        () => this.#upkeep.recover(Number.MAX_SAFE_INTEGER).more,
-      );
+      more = this.#state.connection.write(() => this.#upkeep.recover(Number.MAX_SAFE_INTEGER).more);
   }
 
   /** Reads a few buckets at a time, so that other work runs in between. */

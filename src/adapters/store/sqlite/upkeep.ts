@@ -28,7 +28,9 @@ export class SqliteUpkeep implements UpkeepStore {
 
   constructor(
     state: StoreState,
-    deliveries: SqliteDeliveries, notifications: NotificationRows, statistics: Pick<StatisticsWriter, "writeEnded">,
+    deliveries: SqliteDeliveries,
+    notifications: NotificationRows,
+    statistics: Pick<StatisticsWriter, "writeEnded">,
   ) {
     const sweeps = new Sweeps(state);
     this.#state = state;

@@ -40,16 +40,12 @@ export async function collectSeqs(
 }
 
 /** Adds the matches of a few chunks; returns where to continue, null at the end. */
-function walkTurn(
-  walk: Walk,
-  from: number, found: number[], limit: number,
-): number | null {
+function walkTurn(walk: Walk, from: number, found: number[], limit: number): number | null {
   let before = from;
   for (let turns = 0; turns < chunksPerTurn && found.length < limit; turns += 1) {
     const chunk = walk.chunkBelow(before);
     if (chunk === null) return null;
-    for (const seq of walk.seqs({ chunk, before, limit: limit - found.length }))
-      found.push(seq);
+    for (const seq of walk.seqs({ chunk, before, limit: limit - found.length })) found.push(seq);
     before = chunkStart(chunk);
   }
   return before;
@@ -58,14 +54,14 @@ function walkTurn(
 /** One page of a walk; `read` turns a position into a row, or undefined when upkeep removed it in between. */
 export async function readPage<Row>(
   connection: Connection,
-  walk: Walk, page: PageRequest, read: (seq: number) => Row | undefined,
+  walk: Walk,
+  page: PageRequest,
+  read: (seq: number) => Row | undefined,
 ): Promise<Page<Row>> {
   const { limit, offset, before } = page;
   // One row more than requested shows whether there is an older one.
   const seqs = await collectSeqs(connection, walk, { before, limit: offset + limit + 1 });
   const shown = seqs.slice(offset, offset + limit);
-  const rows = connection.read(() =>
-    shown.map((seq) => read(seq)).filter((row) => row !== undefined),
-  );
+  const rows = connection.read(() => shown.map((seq) => read(seq)).filter((row) => row !== undefined));
   return { rows, next: seqs.length > offset + limit ? (shown.at(-1) ?? null) : null };
 }

@@ -69,7 +69,9 @@ export class OtlpTracer implements Tracer {
       exporter: this.#counted(
         new OTLPTraceExporter(lookup === undefined ? {} : { httpAgentOptions: { lookup } }),
       ),
-      maxQueueSize: queueMax, maxExportBatchSize: batchMax, scheduledDelayMillis: delayMs,
+      maxQueueSize: queueMax,
+      maxExportBatchSize: batchMax,
+      scheduledDelayMillis: delayMs,
     });
   }
 
@@ -122,7 +124,10 @@ export class OtlpTracer implements Tracer {
   #readable(span: Span): ReadableSpan {
     const { traceId, startedAt, endedAt, error, parentSpanId } = span;
     const contextOf = (spanId: string, isRemote = false): SpanContext => ({
-      traceId, spanId, traceFlags: TraceFlags.SAMPLED, isRemote,
+      traceId,
+      spanId,
+      traceFlags: TraceFlags.SAMPLED,
+      isRemote,
       ...(span.state !== null && { traceState: new TraceState(span.state) }),
     });
     const context = contextOf(span.spanId);
@@ -131,7 +136,9 @@ export class OtlpTracer implements Tracer {
       kind: span.kind === "client" ? SpanKind.CLIENT : SpanKind.PRODUCER,
       spanContext: () => context,
       ...(parentSpanId !== null && { parentSpanContext: contextOf(parentSpanId, span.isParentRemote) }),
-      startTime: timeOf(startedAt), endTime: timeOf(endedAt), duration: timeOf(endedAt - startedAt),
+      startTime: timeOf(startedAt),
+      endTime: timeOf(endedAt),
+      duration: timeOf(endedAt - startedAt),
       status:
         error === null ? { code: SpanStatusCode.UNSET } : { code: SpanStatusCode.ERROR, message: error },
       attributes: { ...span.attributes },
@@ -139,8 +146,13 @@ export class OtlpTracer implements Tracer {
         context: contextOf(spanId),
         attributes: { "posthorn.relation": relation },
       })),
-      events: [], ended: true, resource: this.#resource, instrumentationScope: this.#scope,
-      droppedAttributesCount: 0, droppedEventsCount: 0, droppedLinksCount: 0,
+      events: [],
+      ended: true,
+      resource: this.#resource,
+      instrumentationScope: this.#scope,
+      droppedAttributesCount: 0,
+      droppedEventsCount: 0,
+      droppedLinksCount: 0,
     };
   }
 }

@@ -16,9 +16,7 @@ export function formatLine(json: string, style: LineStyle): string {
   const { level, time, msg, stack, ...fields } = JSON.parse(json) as Record<string, unknown>;
   const { label, code } = levels[Number(level)] ?? { label: String(level), code: 0 };
   const clock = String(time).slice(11, 23);
-  const rest = Object.entries(fields).map(([name, value]) =>
-    paint(` ${name}=${shown(value)}`, 90, style),
-  );
+  const rest = Object.entries(fields).map(([name, value]) => paint(` ${name}=${shown(value)}`, 90, style));
   const below = typeof stack === "string" ? `\n${stack.replaceAll(/^/gm, "    ")}` : "";
   return `${paint(clock, 90, style)} ${paint(label, code, style)} ${plain(String(msg))}${rest.join("")}${below}\n`;
 }

@@ -64,10 +64,7 @@ export class DeliveryCounts {
   }
 }
 
-function addSamples(
-  samples: Sample[],
-  tenantId: string, eventType: string, counts: Float64Array,
-): void {
+function addSamples(samples: Sample[], tenantId: string, eventType: string, counts: Float64Array): void {
   for (const [index, value] of counts.entries()) {
     if (value === 0) continue;
     const labels = {

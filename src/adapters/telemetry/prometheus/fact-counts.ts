@@ -35,7 +35,11 @@ export class FactCounts implements Metrics {
   readonly #commitSizes = new Buckets([1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000]);
   readonly #commitSeconds = new Buckets([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1]);
   readonly #alarms: Record<Alarm, number> = {
-    delivery_stopped: 0, store_restarted: 0, lane_stalled: 0, local_shortage: 0, unexpected_error: 0,
+    delivery_stopped: 0,
+    store_restarted: 0,
+    lane_stalled: 0,
+    local_shortage: 0,
+    unexpected_error: 0,
   };
   #published = 0;
   #duplicates = 0;
@@ -157,8 +161,18 @@ export class FactCounts implements Metrics {
   #ownMetrics(): readonly PlainMetric[] {
     return [
       single("posthorn_events_published_total", "counter", "Events accepted.", () => this.#published),
-      single("posthorn_events_duplicate_total", "counter", "Publishes answered as duplicates.", () => this.#duplicates),
-      single("posthorn_large_payloads_total", "counter", "Payloads above the recommended size.", () => this.#largePayloads),
+      single(
+        "posthorn_events_duplicate_total",
+        "counter",
+        "Publishes answered as duplicates.",
+        () => this.#duplicates,
+      ),
+      single(
+        "posthorn_large_payloads_total",
+        "counter",
+        "Payloads above the recommended size.",
+        () => this.#largePayloads,
+      ),
       {
         name: "posthorn_api_calls_limited_total",
         help: "API calls that were refused, by the limit they reached.",

@@ -48,7 +48,11 @@ export class GatewayCounts {
         type: "counter",
         samples: () => [...this.#incidents].map(([kind, value]) => ({ labels: { kind }, value })),
       },
-      histogram("posthorn_gateway_request_duration_seconds", "Time until a request to the gateway was answered.", this.#seconds),
+      histogram(
+        "posthorn_gateway_request_duration_seconds",
+        "Time until a request to the gateway was answered.",
+        this.#seconds,
+      ),
     ];
   }
 }

@@ -117,7 +117,12 @@ export function gauges(sources: MetricSources): readonly PlainMetric[] {
 /** How late a process is. */
 function latenessMetrics(sources: MetricSources): readonly PlainMetric[] {
   return [
-    single("posthorn_oldest_due_seconds", "gauge", "How long the oldest delivery has been due that no gate, rate limit or receiver holds back, among the webhooks that this process owns and, if it is a scheduler, those without an owner.", async () => (await sources.oldestDueMs()) / 1_000),
+    single(
+      "posthorn_oldest_due_seconds",
+      "gauge",
+      "How long the oldest delivery has been due that no gate, rate limit or receiver holds back, among the webhooks that this process owns and, if it is a scheduler, those without an owner.",
+      async () => (await sources.oldestDueMs()) / 1_000,
+    ),
     {
       name: "posthorn_upkeep_lag_seconds",
       help: "Time since the last complete round of expiry and retention, in the process that runs them.",
@@ -131,11 +136,10 @@ function latenessMetrics(sources: MetricSources): readonly PlainMetric[] {
 }
 
 function diskMetrics({ disk }: MetricSources): readonly PlainMetric[] {
-  const metric = (
-    name: string,
-    help: string, key: "freeBytes" | "sizeBytes",
-  ) => ({
-    name, help, type: "gauge" as const,
+  const metric = (name: string, help: string, key: "freeBytes" | "sizeBytes") => ({
+    name,
+    help,
+    type: "gauge" as const,
     samples: () => {
       const space = disk?.() ?? null;
       return space === null ? [] : [{ labels: {}, value: space[key] }];
@@ -150,7 +154,12 @@ function diskMetrics({ disk }: MetricSources): readonly PlainMetric[] {
 /** Current resources of a process. */
 function processMetrics(sources: MetricSources): readonly PlainMetric[] {
   return [
-    single("posthorn_requests_in_flight", "gauge", "Requests in flight, active and waiting.", () => sources.activity().inFlight),
+    single(
+      "posthorn_requests_in_flight",
+      "gauge",
+      "Requests in flight, active and waiting.",
+      () => sources.activity().inFlight,
+    ),
     {
       name: "posthorn_request_slots",
       help: "Slots for requests: `active` for those younger than one second, `waiting` for older ones.",
@@ -169,13 +178,33 @@ function processMetrics(sources: MetricSources): readonly PlainMetric[] {
         return slotSamples(active, waitingInUse);
       },
     },
-    single("posthorn_writes_uncommitted", "gauge", "Results that wait for a commit.", () => sources.activity().uncommitted),
-    single("posthorn_stats_lag_seconds", "gauge", "Age of the oldest fact that this process counted and has not stored in a bucket.", () => sources.activity().statisticsLagMs / 1_000),
+    single(
+      "posthorn_writes_uncommitted",
+      "gauge",
+      "Results that wait for a commit.",
+      () => sources.activity().uncommitted,
+    ),
+    single(
+      "posthorn_stats_lag_seconds",
+      "gauge",
+      "Age of the oldest fact that this process counted and has not stored in a bucket.",
+      () => sources.activity().statisticsLagMs / 1_000,
+    ),
     single("posthorn_webhooks", "gauge", "Webhooks that are not deleted.", () => sources.activity().webhooks),
     single("posthorn_webhooks_paused", "gauge", "Webhooks paused by a user.", sources.paused),
-    single("posthorn_open_sockets", "gauge", "Sockets to receivers, including idle ones.", sources.openSockets),
+    single(
+      "posthorn_open_sockets",
+      "gauge",
+      "Sockets to receivers, including idle ones.",
+      sources.openSockets,
+    ),
     single("posthorn_stream_clients", "gauge", "Clients connected to /v1/stream.", sources.streamClients),
-    single("posthorn_portal_sessions", "gauge", "Valid portal sessions of customers in the whole deployment.", sources.portalSessions),
+    single(
+      "posthorn_portal_sessions",
+      "gauge",
+      "Valid portal sessions of customers in the whole deployment.",
+      sources.portalSessions,
+    ),
   ];
 }
 
@@ -184,7 +213,12 @@ function slotSamples(active: number, waiting: number) {
 }
 
 function clockMetric(offsetMs: () => number): PlainMetric {
-  return single("posthorn_clock_offset_seconds", "gauge", "How far the clock of the database is ahead of this machine's clock; corrected above one second.", () => offsetMs() / 1_000);
+  return single(
+    "posthorn_clock_offset_seconds",
+    "gauge",
+    "How far the clock of the database is ahead of this machine's clock; corrected above one second.",
+    () => offsetMs() / 1_000,
+  );
 }
 
 function workersMetric(workers: NonNullable<MetricSources["workers"]>): PlainMetric {
@@ -199,7 +233,9 @@ function workersMetric(workers: NonNullable<MetricSources["workers"]>): PlainMet
 /** The broker's numbers are left out while it does not answer. */
 function queueMetrics(queue: () => QueueReading): readonly PlainMetric[] {
   return [
-    single("posthorn_queue_connected", "gauge", "1 while RabbitMQ carries hints, else 0.", () => Number(queue().isConnected)),
+    single("posthorn_queue_connected", "gauge", "1 while RabbitMQ carries hints, else 0.", () =>
+      Number(queue().isConnected),
+    ),
     {
       name: "posthorn_queue_notices",
       help: "Hints that were not handed to a worker yet.",
@@ -215,14 +251,26 @@ function queueMetrics(queue: () => QueueReading): readonly PlainMetric[] {
       type: "gauge",
       samples: async () => [{ labels: {}, value: (await queue().depth()).parked }],
     },
-    single("posthorn_queue_dropped_total", "counter", "Hints that RabbitMQ lost or refused after they were sent; their work is announced again.", () => queue().dropped),
+    single(
+      "posthorn_queue_dropped_total",
+      "counter",
+      "Hints that RabbitMQ lost or refused after they were sent; their work is announced again.",
+      () => queue().dropped,
+    ),
   ];
 }
 
 function sharedStateMetrics(sharedState: () => SharedStateReading): readonly PlainMetric[] {
   return [
-    single("posthorn_shared_state_available", "gauge", "1 while Redis answers, else 0.", () => Number(sharedState().isAvailable)),
-    single("posthorn_shared_state_errors_total", "counter", "Calls to Redis that failed or were not answered in time.", () => sharedState().callsFailed),
+    single("posthorn_shared_state_available", "gauge", "1 while Redis answers, else 0.", () =>
+      Number(sharedState().isAvailable),
+    ),
+    single(
+      "posthorn_shared_state_errors_total",
+      "counter",
+      "Calls to Redis that failed or were not answered in time.",
+      () => sharedState().callsFailed,
+    ),
   ];
 }
 
@@ -246,7 +294,12 @@ function circuitSamples(circuits: ReturnType<MetricSources["circuits"]>): readon
 
 function spanMetrics(spans: NonNullable<MetricSources["spans"]>): readonly PlainMetric[] {
   return [
-    single("posthorn_spans_exported_total", "counter", "Spans accepted by the collector.", () => spans().exported),
+    single(
+      "posthorn_spans_exported_total",
+      "counter",
+      "Spans accepted by the collector.",
+      () => spans().exported,
+    ),
     {
       name: "posthorn_spans_dropped_total",
       help: "Spans that were not exported, because of too many failed or slow attempts in a second, a full queue, or no collector.",

@@ -33,14 +33,13 @@ async function samplesOrNone(samples: PlainMetric["samples"]): Promise<readonly 
 /** A metric with one value and no labels. */
 export function single(
   name: string,
-  type: "counter" | "gauge", help: string, read: () => number | Promise<number>,
+  type: "counter" | "gauge",
+  help: string,
+  read: () => number | Promise<number>,
 ): PlainMetric {
   return { name, help, type, samples: async () => [{ labels: {}, value: await read() }] };
 }
 
-export function histogram(
-  name: string,
-  help: string, buckets: Buckets,
-): PlainMetric {
+export function histogram(name: string, help: string, buckets: Buckets): PlainMetric {
   return { name, help, type: "histogram", samples: () => buckets.samples(name) };
 }

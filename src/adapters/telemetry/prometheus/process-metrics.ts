@@ -18,13 +18,18 @@ export function processMetrics(): { readonly metrics: readonly PlainMetric[]; re
   const metrics: readonly PlainMetric[] = [
     single("process_start_time_seconds", "gauge", "Start of the process, Unix time.", () => startedAtSeconds),
     single("process_cpu_seconds_total", "counter", "Processor time, user and system.", () => {
-        const { user, system } = process.cpuUsage();
-        return (user + system) / 1e6;
-      }),
+      const { user, system } = process.cpuUsage();
+      return (user + system) / 1e6;
+    }),
     single("process_resident_memory_bytes", "gauge", "Resident memory.", () => process.memoryUsage.rss()),
     single("process_open_fds", "gauge", "Open file descriptors.", () => readdirSync("/proc/self/fd").length),
     single("nodejs_heap_size_used_bytes", "gauge", "Heap in use.", () => process.memoryUsage().heapUsed),
-    single("nodejs_external_memory_bytes", "gauge", "Memory of buffers.", () => process.memoryUsage().external),
+    single(
+      "nodejs_external_memory_bytes",
+      "gauge",
+      "Memory of buffers.",
+      () => process.memoryUsage().external,
+    ),
     {
       name: "posthorn_event_loop_lag_seconds",
       help: "Delay of the event loop since the last scrape.",

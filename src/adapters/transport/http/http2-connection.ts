@@ -136,10 +136,7 @@ export class Http2Connection implements Connection {
   }
 
   /** EDS-9.9-2. Does nothing when the answer is complete. */
-  #lost(
-    stream: ClientHttp2Stream,
-    exchange: Exchange, failure: Error | null,
-  ): void {
+  #lost(stream: ClientHttp2Stream, exchange: Exchange, failure: Error | null): void {
     if (exchange.settled) return;
     this.#spoiled = true;
     const isUnseen = stream.id === undefined || stream.id > this.#lastStreamId;
@@ -173,10 +170,7 @@ function headersOf(request: OutboundRequest, authority: string): OutgoingHttpHea
   };
 }
 
-function addField(
-  fields: Record<string, string | string[]>,
-  name: string, value: string,
-): void {
+function addField(fields: Record<string, string | string[]>, name: string, value: string): void {
   try {
     if (name !== ":authority") validateHeaderName(name);
     validateHeaderValue(name, value);

@@ -82,7 +82,9 @@ export class TlsIdentities {
       const socket = connectTls({
         ...(tunnel === undefined ? { ...address, ...socketOptions } : { socket: tunnel }),
         ...(servername === undefined ? { host: address.host } : { servername }),
-        secureContext, ALPNProtocols, rejectUnauthorized: true,
+        secureContext,
+        ALPNProtocols,
+        rejectUnauthorized: true,
         session: this.#sessions.get(sessionKey) ?? undefined,
       });
       socket.on("session", (session) => this.#sessions.set(sessionKey, session));

@@ -89,7 +89,10 @@ export function readRequests({ text, numbers, bodies, certificates }: RequestBat
     const clientCertificate =
       (flags & flagCertificate) === 0 ? null : (certificates[certificateAt++] ?? null);
     const request = {
-      method: methods[number(1)] ?? "POST", origin, path, headers,
+      method: methods[number(1)] ?? "POST",
+      origin,
+      path,
+      headers,
       body: bodies.subarray(bodyAt, (bodyAt += number(5))),
       timeoutMs: number(2),
       http2: (flags & flagHttp2) !== 0,

@@ -124,7 +124,9 @@ function rareFlags({ trace, malformed }: TransportResult): number {
 
 function withRest(
   result: TransportResult,
-  shortage: Shortage | undefined, malformed: boolean, trace: WireTrace | undefined,
+  shortage: Shortage | undefined,
+  malformed: boolean,
+  trace: WireTrace | undefined,
 ): TransportResult {
   return {
     ...result,

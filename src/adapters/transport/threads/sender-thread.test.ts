@@ -106,7 +106,9 @@ class Scene {
   readonly lost: LostSender[] = [];
   readonly #clock = new SecondsClock();
   readonly thread = new SenderThread({
-    settings: null, openSockets: new Int32Array(new SharedArrayBuffer(4)), slot: 0,
+    settings: null,
+    openSockets: new Int32Array(new SharedArrayBuffer(4)),
+    slot: 0,
     clock: this.#clock,
     onLost: (sender) => void this.lost.push(sender),
     start: () => {
@@ -118,8 +120,14 @@ class Scene {
 
   send(path: string): Promise<TransportResult> {
     return this.thread.send({
-      method: "POST", origin: "https://a.test", path, headers: [], body: Buffer.from("{}"),
-      timeoutMs: 1_000, http2: false, clientCertificate: null,
+      method: "POST",
+      origin: "https://a.test",
+      path,
+      headers: [],
+      body: Buffer.from("{}"),
+      timeoutMs: 1_000,
+      http2: false,
+      clientCertificate: null,
     });
   }
 
@@ -206,6 +214,9 @@ class FakeWorker implements SenderWorker {
 }
 
 const answered: TransportResult = {
-  observation: accepted, responseSample: null, fields: noResponseFields,
-  errorMessage: null, durationMs: 1,
+  observation: accepted,
+  responseSample: null,
+  fields: noResponseFields,
+  errorMessage: null,
+  durationMs: 1,
 };

@@ -129,7 +129,9 @@ function start(
 ): { readonly transport: Transport; readonly lost: readonly LostSender[] } {
   const lost: LostSender[] = [];
   const transport = createThreadsTransport({
-    threads, settings, clock,
+    threads,
+    settings,
+    clock,
     start: startWorker,
     onLost: (sender) => void lost.push(sender),
     ...(plain !== undefined && { plain }),

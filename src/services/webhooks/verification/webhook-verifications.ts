@@ -83,9 +83,7 @@ export class WebhookVerifications {
     const asked = live.webhook;
     const outcome = await this.#run({ webhook: asked, secrets: live.secrets, key });
     return change(id, (webhook) =>
-      isSameQuestion(asked, webhook)
-        ? afterVerification(webhook, outcome, this.#options.clock.now())
-        : null,
+      isSameQuestion(asked, webhook) ? afterVerification(webhook, outcome, this.#options.clock.now()) : null,
     );
   }
 

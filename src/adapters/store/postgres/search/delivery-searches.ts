@@ -80,10 +80,7 @@ export class DeliverySearches {
   }
 
   /** Examines all rows of a window, and reads the matching ones. */
-  async #window(
-    { filter, order }: DeliverySearch,
-    owner: Owner, window: Window, wanted: number,
-  ) {
+  async #window({ filter, order }: DeliverySearch, owner: Owner, window: Window, wanted: number) {
     const parameters = new Parameters();
     const inWindow = windowSql(window, parameters);
     const matching = matchingSql(ofOwner(owner, parameters), searchConditions(filter, parameters));
@@ -145,7 +142,9 @@ export class DeliverySearches {
 
   async #dueWindow(
     { filter, limit }: DeliverySearch,
-    owner: Owner, window: Window, place: { readonly dueAt: number; readonly position: number },
+    owner: Owner,
+    window: Window,
+    place: { readonly dueAt: number; readonly position: number },
   ) {
     const parameters = new Parameters();
     const inWindow = windowSql(window, parameters);

@@ -57,7 +57,8 @@ export class EventSearches {
 
   async #window(
     { filter }: EventSearch,
-    scope: Scope, window: { readonly span: Span; readonly rows: number; readonly wanted: number },
+    scope: Scope,
+    window: { readonly span: Span; readonly rows: number; readonly wanted: number },
   ): Promise<DatedWindow<EventRow>> {
     const parameters = new Parameters();
     const inWindow = windowSql(scope, window.span, window.rows, parameters);
@@ -87,11 +88,7 @@ export class EventSearches {
 const nothing: SearchPage<never> = { rows: [], next: null, searchedTo: null, isCutShort: false };
 
 /** Uses a single index, like the windows of deliveries. */
-function windowSql(
-  { tenant, events }: Scope,
-  span: Span, rows: number,
-  parameters: Parameters,
-): string {
+function windowSql({ tenant, events }: Scope, span: Span, rows: number, parameters: Parameters): string {
   const above = `${parameters.add(span.above)}::bigint`;
   const below = `${parameters.add(span.below)}::bigint`;
   const limit = `LIMIT ${parameters.add(rows)}`;

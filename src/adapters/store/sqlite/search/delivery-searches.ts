@@ -104,7 +104,12 @@ export class DeliverySearches {
   async #walk(search: DeliverySearch, source: SearchSource): Promise<SearchPage<StoredDelivery>> {
     const context = { state: this.#state, statements: this.#statements };
     const isNewestFirst = search.order === "newest";
-    const page = await walkPage(context.state, context.statements, { ...search, isNewestFirst, table: deliveryTable }, source);
+    const page = await walkPage(
+      context.state,
+      context.statements,
+      { ...search, isNewestFirst, table: deliveryTable },
+      source,
+    );
     return { ...page, ...this.#read(page.rows) };
   }
 
@@ -150,7 +155,8 @@ export class DeliverySearches {
 
   #duePage(
     { after, limit }: DeliverySearch,
-    found: readonly DueRow[], areAll: boolean,
+    found: readonly DueRow[],
+    areAll: boolean,
   ): SearchPage<StoredDelivery> {
     const order = ([seqA, dueA]: DueRow, [seqB, dueB]: DueRow): number => dueA - dueB || seqA - seqB;
     const behind =

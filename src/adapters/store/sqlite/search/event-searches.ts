@@ -31,7 +31,12 @@ export class EventSearches {
       const filter = eventSearchFilter(strings, search.filter);
       return filter === null ? null : this.#source(search, filter);
     });
-    const page = await walkPage(this.#context.state, this.#context.statements, { ...search, isNewestFirst: true, table: eventTable }, source);
+    const page = await walkPage(
+      this.#context.state,
+      this.#context.statements,
+      { ...search, isNewestFirst: true, table: eventTable },
+      source,
+    );
     // Skips rows that upkeep removed in between.
     const rows = connection.read(() =>
       page.rows.map((seq) => this.#rows.eventSummary(seq)).filter((row) => row !== undefined),
@@ -44,7 +49,12 @@ export class EventSearches {
     const direction = { isNewestFirst: true };
     if (idempotencyKey === null) {
       const rowsFirst = dataContains === null ? {} : { rowsFirst: bodiesFirst };
-      return new RowSource(this.#context.state, this.#context.statements, { ...direction, ...rowsFirst, filter, range: asked });
+      return new RowSource(this.#context.state, this.#context.statements, {
+        ...direction,
+        ...rowsFirst,
+        filter,
+        range: asked,
+      });
     }
     const { statements, state } = this.#context;
     const tenant = tenantId === null ? null : state.strings.find(tenantId);

@@ -58,10 +58,7 @@ class RequestSource implements SearchSource<string> {
   readonly #seen: StatementSync;
   readonly #values: readonly (string | number)[];
 
-  constructor(
-    statements: StatementCache,
-    search: RequestSearch, index: RequestIndex,
-  ) {
+  constructor(statements: StatementCache, search: RequestSearch, index: RequestIndex) {
     const { above, below } = requestSpan(search);
     const { rows, owner } = index;
     const values: (string | number)[] = [];
@@ -83,10 +80,7 @@ class RequestSource implements SearchSource<string> {
     );
   }
 
-  stretch(
-    from: string,
-    rows: number, limit: number,
-  ): Stretch<string> | null {
+  stretch(from: string, rows: number, limit: number): Stretch<string> | null {
     const seen = this.#seen.all(...this.#values, from, rows) as unknown as SeenRow[];
     const reached = seen.at(-1)?.[0];
     if (reached === undefined) return null;

@@ -36,7 +36,8 @@ export class RowSource implements SearchSource {
   readonly rowsFirst: number;
 
   constructor(
-    state: StoreState, statements: StatementCache,
+    state: StoreState,
+    statements: StatementCache,
     search: Direction & {
       readonly filter: SearchFilter;
       readonly range: { readonly from: number | null; readonly to: number | null };
@@ -65,13 +66,15 @@ export class RowSource implements SearchSource {
     const [first, last] = this.#span(chunk, from, rows);
     const ofOwner = owner === null ? [] : [chunk, ...owner.values];
     const found = this.#statement.all(...ofOwner, first, last, ...this.#filter.values);
-    return cutAt(taken(found as unknown as FoundRow[], this.#filter), limit, this.#isNewestFirst ? first : last, owner === null ? last - first + 1 : found.length + rowsPerSeek);
+    return cutAt(
+      taken(found as unknown as FoundRow[], this.#filter),
+      limit,
+      this.#isNewestFirst ? first : last,
+      owner === null ? last - first + 1 : found.length + rowsPerSeek,
+    );
   }
 
-  #span(
-    chunk: number,
-    from: number, rows: number,
-  ): readonly [first: number, last: number] {
+  #span(chunk: number, from: number, rows: number): readonly [first: number, last: number] {
     if (this.#isNewestFirst) {
       const last = Math.min(from - 1, chunkEnd(chunk));
       return [Math.max(chunkStart(chunk), last - rows + 1), last];
@@ -160,7 +163,9 @@ function taken(rows: readonly FoundRow[], { takesType }: SearchFilter): readonly
 /** Returns no more than requested; rows behind the last one count as not examined. */
 export function cutAt<Place>(
   found: readonly Place[],
-  limit: number, reached: Place, looked: number,
+  limit: number,
+  reached: Place,
+  looked: number,
 ): Stretch<Place> {
   if (found.length < limit) return { found, reached, looked };
   const kept = found.slice(0, limit);

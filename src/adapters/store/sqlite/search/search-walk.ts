@@ -16,19 +16,16 @@ const nothing: SearchPage<never> = { rows: [], next: null, searchedTo: null, isC
 
 /** Positions of one page, and the creation time of the last row. */
 export async function walkPage(
-  state: StoreState, statements: StatementCache,
+  state: StoreState,
+  statements: StatementCache,
   search: WalkSearch,
   source: SearchSource | null,
 ): Promise<SearchPage<number>> {
   if (source === null) return nothing;
   const begin = search.after?.position ?? startOf(state, search);
-  const {
-    rows,
-    next: position,
-    isCutShort,
-  } = await walk(state.connection, { ...search, begin }, source);
+  const { rows, next: position, isCutShort } = await walk(state.connection, { ...search, begin }, source);
   if (position === null) return { ...nothing, rows };
-  const searchedTo = createdAt({ state, statements }, { position, table: search.table });
+  const searchedTo = createdAt({ state, statements }, position, search.table);
   return { rows, next: { position, dueAt: null }, searchedTo, isCutShort };
 }
 
@@ -65,7 +62,8 @@ function startOf({ counters }: StoreState, { isNewestFirst, table }: WalkSearch)
 }
 
 function createdAt(
-  state: StoreState, statements: StatementCache,
+  state: StoreState,
+  statements: StatementCache,
   { position, table }: { readonly position: number; readonly table: SearchTable },
 ): number | null {
   const statement = statements.get(
