@@ -148,12 +148,12 @@ class Deployment {
     return new Deployment(processes, { ...served, types: webhookTypes }, servers, home);
   }
 
-  async stretch({ sink, folders }: Context, perSecond: number, durationMs: number): Promise<QuietStretch> {
+  async stretch({ sink, folders }: Context, perSecond: number, stretchMs: number): Promise<QuietStretch> {
     await sink.reset();
     await sink.record();
     const sync = measureSyncMs(folders.root);
     const before = await this.#cpuMs();
-    const events = await this.#publisher.paced({ ...this.#publishing, perSecond, durationMs });
+    const events = await this.#publisher.paced({ ...this.#publishing, perSecond, durationMs: stretchMs });
     await sleep(settleMs);
     const after = await this.#cpuMs();
     sync.push(...measureSyncMs(folders.root));

@@ -30,7 +30,7 @@ export const cewMutations: readonly Mutation[] = [
     ids: "CEW-2.2-10",
     change: "Retry-After of a 429 holds back its own delivery alone",
     file: "src/engine/attempt/settle.ts",
-    find: "if (!endpoint.pause(pause, attempt.now) || pause.until - attempt.now < pauseAlertMs) return;",
+    find: "if (!endpoint.pause(pause, now) || pause.until - now < pauseAlertMs) return;",
     replace: "return;",
     test: "test/scenarios/semantics-of-attempts.test.ts",
     name: "CEW-2.2-10",

@@ -9,12 +9,16 @@ export function isForwardable(name: string): boolean {
   return !never.test(name);
 }
 
+interface HeaderReader {
+  get(name: string): string | null;
+}
+
 /** Reads headers that may be forwarded: those listed in `Connection` belong to the hop (RFC 9110, 7.6.1). */
-export function endToEndReader(get: (name: string) => string | null): (name: string) => string | null {
-  const connection = get("connection");
-  if (connection === null) return get;
+export function endToEndReader(headers: HeaderReader): (name: string) => string | null {
+  const connection = headers.get("connection");
+  if (connection === null) return (name) => headers.get(name);
   const perHop = new Set(connection.split(",").map((name) => name.trim().toLowerCase()));
-  return (name) => (perHop.has(name.toLowerCase()) ? null : get(name));
+  return (name) => (perHop.has(name.toLowerCase()) ? null : headers.get(name));
 }
 
 const endToEnd = ["Signature", "Signature-Input", "Content-Digest"];

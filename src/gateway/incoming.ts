@@ -67,7 +67,7 @@ export function authenticOf(
   const reading = new MessageReading(body);
   const originalType = originalTypeOf(incoming, received, reading);
   const { messageId } = received.verification;
-  const get = endToEndReader(message.headers.get);
+  const get = endToEndReader(message.headers);
   const names = handedOnBy(source, verifier);
   const { name: sourceName } = source;
   const rest = withoutParameters(address.rest, verifier.secretParameters);

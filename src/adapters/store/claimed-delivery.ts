@@ -78,12 +78,17 @@ export function claimedSql(timestamp: string, names: string = "tenant.word, webh
     e.relayed, d.retried_at, d.retried_attempts`;
 }
 
+/** The texts that rows refer to by number. */
+interface Strings {
+  text(ref: number): string;
+}
+
 /** `first` is the position of the first of these columns. */
 export function toClaimedDelivery(
   row: readonly unknown[],
   first: number,
   lease: Lease,
-  text: (ref: number) => string,
+  strings: Strings,
 ): ClaimedDelivery {
   return {
     lease,
@@ -92,7 +97,7 @@ export function toClaimedDelivery(
     webhookTenantId: row[first + claimed.webhookTenant] as string | null,
     tenantId: row[first + claimed.tenant] as string,
     eventId: row[first + claimed.eventId] as string,
-    eventType: text(row[first + claimed.eventType] as number),
+    eventType: strings.text(row[first + claimed.eventType] as number),
     priority: decode(priorityCodes, row[first + claimed.priority] as number),
     progress: {
       state: decodeState(waitingStates, row[first + claimed.state] as number),
@@ -106,7 +111,7 @@ export function toClaimedDelivery(
         row[first + claimed.retriedAttempts] as number | null,
       ),
     },
-    contentType: text(row[first + claimed.contentType] as number),
+    contentType: strings.text(row[first + claimed.contentType] as number),
     body: row[first + claimed.body] as Uint8Array | null,
     format: decode(formatCodes, row[first + claimed.format] as number),
     timestamp: row[first + claimed.timestamp] as number,

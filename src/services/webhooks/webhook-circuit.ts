@@ -82,12 +82,7 @@ export async function closeCircuit(
   await access.refresh([webhookId]);
   const live = access.webhook(webhookId);
   if (live === undefined || notClosed(live, clock.now()) === null) return;
-  await changeCircuit(
-    live,
-    { id: webhookId, action: "reset" },
-    { access, clock }.access,
-    { access, clock }.clock,
-  );
+  await changeCircuit(live, { id: webhookId, action: "reset" }, access, clock);
 }
 
 function notClosed(live: LiveWebhook | undefined, now: number): CircuitSnapshot | null {

@@ -53,12 +53,13 @@ export class WebhookCredentials {
       ["credential_headers", headersText(credentialHeaders)],
       ["client_certificate", certificateText(clientCertificate)],
     ];
+    let replaced = secrets;
     for (const [kind, text] of texts) {
       if (text === undefined) continue;
-      const others = secrets.filter((secret) => secret.kind !== kind);
-      secrets = text === null ? others : [...others, this.#seal(webhookId, kind, text)];
+      const others = replaced.filter((secret) => secret.kind !== kind);
+      replaced = text === null ? others : [...others, this.#seal(webhookId, kind, text)];
     }
-    return secrets;
+    return replaced;
   }
 
   held(webhookId: string, secrets: readonly StoredSecret[]): HeldCredentials {

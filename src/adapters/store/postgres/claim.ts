@@ -198,7 +198,7 @@ export class Claimer {
           left[column.queuePosition] - right[column.queuePosition] ||
           (left[column.ref] ?? 0) - (right[column.ref] ?? 0),
       )
-      .map((row) => toClaimedDelivery(row, column.id, leaseOf(row), strings.text));
+      .map((row) => toClaimedDelivery(row, column.id, leaseOf(row), strings));
     if (lane.ordered) return { deliveries, ...orderedRest(summary, request.now) };
     const [high, normal, low] = [
       summary[column.moreHigh],

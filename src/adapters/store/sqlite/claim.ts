@@ -197,7 +197,7 @@ export class Claimer {
     work.granted.push(entry.seq);
     work.bodyBytes += row[claimed.body]?.byteLength ?? 0;
     const lease = { ref: entry.seq, deliveryId: row[claimed.id], leaseToken };
-    work.draft.deliveries.push(toClaimedDelivery(row, 0, lease, strings.text));
+    work.draft.deliveries.push(toClaimedDelivery(row, 0, lease, strings));
   }
 
   /** With the names that a claim already knows. */

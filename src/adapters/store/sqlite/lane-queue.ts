@@ -102,8 +102,8 @@ export class LaneQueue {
   }
 
   /** Entries behind a position, in order, including spent ones. */
-  after(place: LaneEntry, queuePositionMax: number, limit: number): readonly EntryRow[] {
-    const rows = this.#entries.all(place.lane, place.queuePosition, place.seq, queuePositionMax, limit);
+  after(place: LaneEntry, positionMax: number, limit: number): readonly EntryRow[] {
+    const rows = this.#entries.all(place.lane, place.queuePosition, place.seq, positionMax, limit);
     return rows as unknown as readonly EntryRow[];
   }
 

@@ -25,7 +25,7 @@ export async function walkPage(
   const begin = search.after?.position ?? startOf(state, search);
   const { rows, next: position, isCutShort } = await walk(state.connection, { ...search, begin }, source);
   if (position === null) return { ...nothing, rows };
-  const searchedTo = createdAt({ state, statements }, position, search.table);
+  const searchedTo = createdAt(state, statements, { position, table: search.table });
   return { rows, next: { position, dueAt: null }, searchedTo, isCutShort };
 }
 
