@@ -204,7 +204,7 @@ function pagesOf(ids: Ids): { readonly dashboard: Paths; readonly portal: Paths 
     portal: [
       ...same("endpoints", "add", "activity", "event-types", "notifications", "help"),
       ["endpoint", `endpoints/${ids.refusing}`],
-      ["message", `messages/${ids.delivery}`],
+      ["message", `messages/${ids.event}`],
     ],
   };
 }

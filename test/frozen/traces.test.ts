@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 const folder = join(import.meta.dirname, "golden", "traces");
-const seeds = 10;
+const seeds = 7;
 
 /** In a process of its own: node:test follows each of the promises of a world, which costs more than the world. */
 test(`the first ${seeds} simulated worlds have the frozen traces`, async () => {
