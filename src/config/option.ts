@@ -35,6 +35,7 @@ export const optionGroups = [
   "Notifications",
   "Logging",
 ] as const;
+/** Section of the settings page that a setting belongs to. */
 export type OptionGroup = (typeof optionGroups)[number];
 
 /** How a value is parsed and formatted. */

@@ -6,6 +6,7 @@ import { integer, listOf, optionalText, text } from "./value-kinds.ts";
 
 /** Roles that a process may run. */
 export const roles = ["api", "scheduler", "worker", "gateway"] as const;
+/** A role that a process of a deployment runs. */
 export type Role = (typeof roles)[number];
 
 /** A name, or a prefix of names in a shared namespace. */

@@ -12,6 +12,7 @@ export interface AuditStore {
   search(search: AuditSearch): Promise<SearchPage<StoredAuditEntry>>;
 }
 
+/** A row of the audit log, written in the transaction of the change that it records. */
 export type AuditEntry = AuditRecord;
 
 /** A row with its position in the listing. */

@@ -27,6 +27,7 @@ export interface OperationQuery {
 
 /** `dlq_retry` and `recover` have separate selections; the others are the bulk actions of the same names. */
 export const operationKinds = ["dlq_retry", "recover", "retry", "cancel", "discard"] as const;
+/** What a bulk operation does to its deliveries. */
 export type OperationKind = (typeof operationKinds)[number];
 
 /** `pending` is about to run, or waits for a process; the last three are final. */
@@ -38,6 +39,7 @@ export const operationStatuses = [
   "cancelled",
   "failed",
 ] as const;
+/** State of a bulk operation; the last three are final. */
 export type OperationStatus = (typeof operationStatuses)[number];
 
 /**
@@ -55,6 +57,7 @@ export const exclusions = [
   "webhook_deleted",
   "not_found",
 ] as const;
+/** Why a bulk operation skipped a delivery. */
 export type Exclusion = (typeof exclusions)[number];
 /** Number of skipped deliveries by reason. */
 export type ExclusionCounts = Readonly<Partial<Record<Exclusion, number>>>;

@@ -89,6 +89,7 @@ export interface PortalSettings {
 
 /** Colour schemes that can have a logo. */
 export const logoSchemes = ["light", "dark"] as const;
+/** Colour scheme that a logo is for. */
 export type LogoScheme = (typeof logoSchemes)[number];
 
 /** Which tenant's logo, and for which scheme. */

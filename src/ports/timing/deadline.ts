@@ -18,6 +18,7 @@ export interface StrictDeadline extends Deadline {
 export function withDeadline<Result>(work: Promise<Result>, deadline: StrictDeadline): Promise<Result>;
 /** The same, but resolves to null if it takes too long. */
 export function withDeadline<Result>(work: Promise<Result>, deadline: Deadline): Promise<Result | null>;
+/** Implements both forms. */
 export async function withDeadline<Result>(
   work: Promise<Result>,
   { clock, timeoutMs, overdue }: Deadline & Partial<StrictDeadline>,

@@ -1,6 +1,7 @@
 import type { Clock } from "../clock.ts";
 import { Alarm } from "./alarm.ts";
 
+/** What a loop does, how long it pauses, and what happens if a round fails. */
 export interface LoopOptions {
   readonly clock: Pick<Clock, "schedule" | "monotonicMs">;
   readonly round: () => Promise<void>;
