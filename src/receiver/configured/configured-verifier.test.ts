@@ -96,7 +96,7 @@ suite("what cannot work is named, with its place", () => {
     );
     assert.match(problemsOf({ secrets: ["x"] })[0] ?? "", /^\/type: type is missing/);
     for (const configuration of [null, "none", [], 7, undefined])
-      assert.match(problemsOf(configuration)[0] ?? "", /^: verification is an object/);
+      assert.match(problemsOf(configuration)[0] ?? "", /^: verification must be an object/);
   });
 
   test("every fault at once", () => {
