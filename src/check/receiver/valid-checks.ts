@@ -110,7 +110,7 @@ export const validChecks: readonly ReceiverCheck[] = [
   },
   {
     id: "concurrent",
-    title: "accepts one of two simultaneous messages, and delays the other",
+    title: "accepts one of two messages at once, and delays the other",
     level: "should",
     requirements: "IDK-20 IDK-23",
     sends: "valid",
@@ -122,7 +122,7 @@ export const validChecks: readonly ReceiverCheck[] = [
   },
   {
     id: "missing-key",
-    title: "answers 400 if it requires an Idempotency-Key and there is none",
+    title: "answers 400 if a required Idempotency-Key is missing",
     level: "should",
     requirements: "IDK-21",
     sends: "valid",
