@@ -2,7 +2,7 @@ import { maskedParameters } from "../core/http/masked-fields.ts";
 import { isRawNumber } from "../core/json/lossless.ts";
 import type { Schema } from "./schemas/type.ts";
 
-type Json = Readonly<Record<string, unknown>>;
+type JsonFields = Readonly<Record<string, unknown>>;
 
 /** Replaces a value that is never shown. */
 const masked = "…";
@@ -31,7 +31,7 @@ interface Described {
 }
 
 /** Masks secrets at any depth and shortens values that are too long to keep. */
-export function maskedFields(fields: Json, schema?: Schema): Json {
+export function maskedFields(fields: JsonFields, schema?: Schema): JsonFields {
   const described = schema === undefined ? [] : [schema as Described];
   return Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Type } from "./schemas/type.ts";
-import { closed, freeObject, nullable, oneOf } from "./schemas/building-blocks.ts";
+import { closed, freeObject, nullableSchema, oneOf } from "./schemas/building-blocks.ts";
 import { compileValidator } from "./validation.ts";
 
 const schema = closed({
   name: Type.String({ minLength: 2, maxLength: 3 }),
-  count: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: 9 }))),
-  kind: Type.Optional(nullable(oneOf(["a", "b"]))),
+  count: Type.Optional(nullableSchema(Type.Integer({ minimum: 1, maximum: 9 }))),
+  kind: Type.Optional(nullableSchema(oneOf(["a", "b"]))),
   free: Type.Optional(freeObject()),
   inner: Type.Optional(closed({ list_of: Type.Array(Type.Boolean(), { maxItems: 2 }) })),
 });

@@ -1,7 +1,7 @@
 import { UsageError } from "./failures.ts";
 import { ownFile, readOwnFile, writeOwnFile } from "./own-files.ts";
 
-type Environment = Readonly<Record<string, string | undefined>>;
+type ProfileEnvironment = Readonly<Record<string, string | undefined>>;
 
 /** A saved server and key. */
 export interface ServerProfile {
@@ -11,17 +11,17 @@ export interface ServerProfile {
 
 export const profileNameDefault = "default";
 
-export function profilesFile(env: Environment): string | null {
+export function profilesFile(env: ProfileEnvironment): string | null {
   return ownFile("profiles.json", env);
 }
 
-export function readProfiles(env: Environment): ReadonlyMap<string, ServerProfile> {
+export function readProfiles(env: ProfileEnvironment): ReadonlyMap<string, ServerProfile> {
   const entries = Object.entries(readOwnFile(profilesFile(env)));
   return new Map(entries.filter((entry): entry is [string, ServerProfile] => isProfile(entry[1])));
 }
 
 /** The named profile, or the default profile if it exists. */
-export function profileFor(name: string | undefined, env: Environment): ServerProfile | null {
+export function profileFor(name: string | undefined, env: ProfileEnvironment): ServerProfile | null {
   const profiles = readProfiles(env);
   const found = profiles.get(name ?? profileNameDefault);
   if (found !== undefined || name === undefined) return found ?? null;
@@ -33,7 +33,7 @@ export function profileFor(name: string | undefined, env: Environment): ServerPr
   ]);
 }
 
-export function saveProfiles(profiles: ReadonlyMap<string, ServerProfile>, env: Environment): string {
+export function saveProfiles(profiles: ReadonlyMap<string, ServerProfile>, env: ProfileEnvironment): string {
   const path = profilesFile(env);
   if (path === null) throw new UsageError("no home folder to save the profile in: set XDG_CONFIG_HOME");
   writeOwnFile(path, Object.fromEntries(profiles));

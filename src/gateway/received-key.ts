@@ -8,7 +8,7 @@ import { parseKeyHeader } from "../core/http/idempotency-key.ts";
 import type { Received } from "../receiver/configured/source-verifier.ts";
 import type { MessageReading } from "./message-reading.ts";
 
-type Verified = Extract<Received, { readonly kind: "verified" }>;
+type VerifiedMessage = Extract<Received, { readonly kind: "verified" }>;
 
 export type KeyField =
   | { readonly kind: "none" }
@@ -43,7 +43,7 @@ function malformed(what: string): KeyField {
 
 interface Identified {
   readonly sourceId: string;
-  readonly received: Verified;
+  readonly received: VerifiedMessage;
   readonly field: KeyField;
   readonly bodyDigest: () => string;
   readonly reading: Pick<MessageReading, "textAt">;

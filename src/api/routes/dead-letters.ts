@@ -15,10 +15,10 @@ import {
 import { deliveryListSchema } from "../schemas/delivery.ts";
 
 export function deadLetterRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
-  return [listRoute(options, pager), retryBatchRoute(options)];
+  return [listDeadLettersRoute(options, pager), retryBatchRoute(options)];
 }
 
-function listRoute({ services }: ApiOptions, pager: Pager): Route {
+function listDeadLettersRoute({ services }: ApiOptions, pager: Pager): Route {
   return defineRoute({
     method: "GET",
     path: "/v1/dlq",

@@ -19,7 +19,7 @@ import { secretJson } from "../mapping/webhook-state.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
 import type { Answer, Call, Route } from "../route.ts";
-import { closed, id as idSchema, tenantId } from "../schemas/building-blocks.ts";
+import { closed, idSchema as idSchema, tenantId } from "../schemas/building-blocks.ts";
 import {
   channelListSchema,
   channelSetInputSchema,

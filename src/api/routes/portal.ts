@@ -17,7 +17,7 @@ const noStore = { "cache-control": "no-store" };
 const untold = { setHeader: () => {} };
 
 export function portalRoutes(options: ApiOptions): readonly Route[] {
-  return [exchangeRoute(options), endRoute(options)];
+  return [exchangeRoute(options), leaveRoute(options)];
 }
 
 function exchangeRoute(options: ApiOptions): Route {
@@ -86,7 +86,7 @@ async function tokenJson(
   };
 }
 
-function endRoute({ services }: ApiOptions): Route {
+function leaveRoute({ services }: ApiOptions): Route {
   return defineRoute({
     method: "DELETE",
     path: portalSessionPath,

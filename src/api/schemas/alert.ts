@@ -7,7 +7,7 @@ import {
   alertRuleFilters,
   alertRuleNameField,
 } from "../../core/fields/alert.ts";
-import { closed, id, instant, listingQuery, listOf, nullable, oneOf, queryOf } from "./building-blocks.ts";
+import { closed, idSchema, instant, listingQuery, listOf, nullableSchema, oneOf, queryOf } from "./building-blocks.ts";
 import { schemaOf, schemaOfField } from "./field-schema.ts";
 import { Type } from "./type.ts";
 
@@ -22,33 +22,33 @@ export const alertQuerySchema = listingQuery(alertFilters);
 
 const severity = oneOf(alertSeverities);
 const muteProperties = {
-  muted_until: nullable(instant("Notifications are muted until this time.")),
-  mute_reason: nullable(Type.String()),
+  muted_until: nullableSchema(instant("Notifications are muted until this time.")),
+  mute_reason: nullableSchema(Type.String()),
 };
 
 export const alertRuleSchema = closed(
   {
     name: Type.String(),
-    tenant_id: nullable(Type.String({ description: "Owner of the rule; null for the operator." })),
+    tenant_id: nullableSchema(Type.String({ description: "Owner of the rule; null for the operator." })),
     is_default: Type.Boolean({
       description: "Whether the rule is built in. Part of a built-in rule can be changed; DELETE resets it.",
     }),
     title: Type.String(),
     description: Type.String(),
     severity,
-    metric: nullable(oneOf(alertMetrics, { description: "Null for built-in rules." })),
+    metric: nullableSchema(oneOf(alertMetrics, { description: "Null for built-in rules." })),
     comparison: oneOf(alertComparisons),
     threshold: Type.Number(),
     window_seconds: Type.Integer(),
     for_seconds: Type.Integer(),
     keep_firing_for_seconds: Type.Integer(),
     attempts_min: Type.Integer(),
-    webhook_id: nullable(Type.String()),
-    event_type: nullable(Type.String()),
+    webhook_id: nullableSchema(Type.String()),
+    event_type: nullableSchema(Type.String()),
     audience: oneOf(["operator", "tenant"], { description: "Whose channels are notified." }),
     enabled: Type.Boolean(),
     ...muteProperties,
-    runbook: nullable(
+    runbook: nullableSchema(
       Type.String({
         description: "What to check and to do.",
         examples: ["docs/runbooks/circuit-opened.md"],
@@ -73,7 +73,7 @@ export const alertPreviewSchema = closed(
       closed(
         {
           at: instant("Time of the evaluation."),
-          value: nullable(Type.Number({ description: "Null without a value." })),
+          value: nullableSchema(Type.Number({ description: "Null without a value." })),
           firing: Type.Boolean(),
         },
         { title: "AlertPreviewPoint" },
@@ -86,30 +86,30 @@ export const alertPreviewSchema = closed(
 
 export const alertSchema = closed(
   {
-    id: id("the alert"),
+    id: idSchema("the alert"),
     rule: Type.String({ description: "Name of the rule." }),
-    rule_tenant_id: nullable(Type.String({ description: "Owner of the rule; null for the operator." })),
+    rule_tenant_id: nullableSchema(Type.String({ description: "Owner of the rule; null for the operator." })),
     title: Type.String(),
     severity,
     state: oneOf(alertStates, {
       description:
         "`pending` until the condition has held long enough, then `firing`, and `resolved` at the end.",
     }),
-    tenant_id: nullable(Type.String({ description: "The affected tenant; null for the whole deployment." })),
-    webhook_id: nullable(Type.String({ description: "The affected webhook, if any." })),
+    tenant_id: nullableSchema(Type.String({ description: "The affected tenant; null for the whole deployment." })),
+    webhook_id: nullableSchema(Type.String({ description: "The affected webhook, if any." })),
     subject: Type.String({ description: "What the alert is about, among the subjects of the rule." }),
     summary: Type.String({ description: "One-sentence summary." }),
     value: Type.Number(),
     threshold: Type.Number(),
     since: instant("Since when the condition holds."),
-    fired_at: nullable(instant("When the alert fired.")),
-    resolved_at: nullable(instant("When the alert was resolved.")),
-    told_at: nullable(instant("When the channels were notified.")),
-    inhibited_by: nullable(
+    fired_at: nullableSchema(instant("When the alert fired.")),
+    resolved_at: nullableSchema(instant("When the alert was resolved.")),
+    told_at: nullableSchema(instant("When the channels were notified.")),
+    inhibited_by: nullableSchema(
       Type.String({ description: "The rule whose alert explains this one; no notification is sent." }),
     ),
     ...muteProperties,
-    runbook: nullable(Type.String()),
+    runbook: nullableSchema(Type.String()),
   },
   { title: "Alert" },
 );

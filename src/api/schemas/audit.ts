@@ -3,9 +3,9 @@ import { auditFilters } from "../../core/fields/filters.ts";
 import {
   closed,
   instant,
-  nullable,
+  nullableSchema,
   oneOf,
-  id,
+  idSchema,
   pageProperties,
   queryOf,
   searchOf,
@@ -14,11 +14,11 @@ import { Type } from "./type.ts";
 
 export const auditQuerySchema = closed({ ...pageProperties, ...queryOf(auditFilters) });
 
-const text = (description: string) => nullable(Type.String({ description }));
+const text = (description: string) => nullableSchema(Type.String({ description }));
 
 const auditEntrySchema = closed(
   {
-    id: id("the row"),
+    id: idSchema("the row"),
     at: instant("Time of the change."),
     tenant_id: text("Tenant of the change; null if it concerns the whole deployment."),
     actor: closed(

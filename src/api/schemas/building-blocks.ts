@@ -14,7 +14,7 @@ export function closed<P extends Properties>(properties: P, options: object = {}
 }
 
 /** The schema with null allowed. Uses a list of types, which gives clearer messages than a union. */
-export function nullable<S extends Schema>(schema: S) {
+export function nullableSchema<S extends Schema>(schema: S) {
   const { type, enum: choices } = schema;
   return Type.Unsafe<Static<S> | null>({
     ...schema,
@@ -36,7 +36,7 @@ export function anyValue(options: object = {}) {
   return Type.Unsafe<unknown>(options);
 }
 
-export const id = (what: string) =>
+export const idSchema = (what: string) =>
   Type.String({
     format: "uuid",
     description: `Id of ${what}.`,
@@ -88,7 +88,7 @@ export function listOf<S extends Schema>(item: S, title: string) {
   return closed(
     {
       data: Type.Array(item),
-      next_cursor: nullable(
+      next_cursor: nullableSchema(
         Type.String({ description: "Send it as `cursor` to get the next page; null on the last page." }),
       ),
     },
@@ -101,7 +101,7 @@ export function searchOf<S extends Schema>(item: S, title: string) {
   return closed(
     {
       ...listOf(item, title).properties,
-      searched_to: nullable(
+      searched_to: nullableSchema(
         instant(
           "Only items created up to this time have been searched; null if all have been, or when sorted by next attempt.",
         ),

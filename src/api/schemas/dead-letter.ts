@@ -1,7 +1,7 @@
 import { deadLetterFilters } from "../../core/fields/filters.ts";
 import { Type } from "./type.ts";
 import { recoverFields, retryBatchFields } from "../../core/fields/actions.ts";
-import { listingQuery, closed, id, oneOf } from "./building-blocks.ts";
+import { listingQuery, closed, idSchema, oneOf } from "./building-blocks.ts";
 import { schemaOf } from "./field-schema.ts";
 import { startedProperties } from "./operation.ts";
 
@@ -19,7 +19,7 @@ export const recoverInputSchema = schemaOf(recoverFields, {
 
 const inactiveWebhookSchema = closed(
   {
-    webhook_id: id("the webhook"),
+    webhook_id: idSchema("the webhook"),
     status: oneOf(["suspended", "disabled", "unverified"]),
     count: Type.Integer({
       minimum: 1,

@@ -1,7 +1,7 @@
 import { problemStates } from "../../core/delivery-problems/delivery-problem.ts";
 import { problemChangeFields, problemFilters } from "../../core/fields/delivery-problem.ts";
 import { failureCategories } from "../../core/outcome.ts";
-import { closed, id, idParam, instant, listingQuery, nullable, oneOf, searchOf } from "./building-blocks.ts";
+import { closed, idSchema, idParam, instant, listingQuery, nullableSchema, oneOf, searchOf } from "./building-blocks.ts";
 import { schemaOf } from "./field-schema.ts";
 import { Type } from "./type.ts";
 
@@ -19,8 +19,8 @@ export const problemChangeSchema = schemaOf(problemChangeFields, {
 
 export const deliveryProblemSchema = closed(
   {
-    id: id("the problem; a recurring failure of a webhook keeps its id"),
-    webhook_id: id("the webhook"),
+    id: idSchema("the problem; a recurring failure of a webhook keeps its id"),
+    webhook_id: idSchema("the webhook"),
     tenant_id: Type.String(),
     state: oneOf(problemStates, {
       description:
@@ -33,16 +33,16 @@ export const deliveryProblemSchema = closed(
       ],
     }),
     remedy: Type.String({ description: "The end of `title`: what happens automatically, and what to do." }),
-    failure_category: nullable(
+    failure_category: nullableSchema(
       oneOf(failureCategories, {
         description: "Null for the problem that collects all further kinds of failures.",
       }),
     ),
-    http_status: nullable(Type.Integer({ description: "Status of the responses; null without a response." })),
-    error_code: nullable(
+    http_status: nullableSchema(Type.Integer({ description: "Status of the responses; null without a response." })),
+    error_code: nullableSchema(
       Type.String({ description: "Error code of the system or of TLS.", examples: ["ECONNREFUSED"] }),
     ),
-    answer: nullable(
+    answer: nullableSchema(
       Type.String({
         description: "First line of the responses or of the error, with `#` for numbers and ids.",
         examples: ["order # is not known"],
@@ -51,13 +51,13 @@ export const deliveryProblemSchema = closed(
     outcome: oneOf(["transient", "terminal"], { description: "Outcome of the last failure." }),
     first_seen_at: instant("Time of the first failure."),
     last_seen_at: instant("Time of the last failure."),
-    resolved_at: nullable(instant("When it was resolved.")),
+    resolved_at: nullableSchema(instant("When it was resolved.")),
     count: Type.Integer({ description: "Failed attempts since `first_seen_at`." }),
     deliveries: Type.Integer({ description: "Affected deliveries since then." }),
-    delivery_ids: Type.Array(id("a delivery"), { description: "Up to three of the latest deliveries." }),
-    muted_until: nullable(instant("End of the mute; null if not muted, or if muted indefinitely.")),
-    mute_reason: nullable(Type.String()),
-    note: nullable(Type.String({ description: "A note from a person." })),
+    delivery_ids: Type.Array(idSchema("a delivery"), { description: "Up to three of the latest deliveries." }),
+    muted_until: nullableSchema(instant("End of the mute; null if not muted, or if muted indefinitely.")),
+    mute_reason: nullableSchema(Type.String()),
+    note: nullableSchema(Type.String({ description: "A note from a person." })),
   },
   { title: "DeliveryProblem" },
 );

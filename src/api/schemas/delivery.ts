@@ -16,10 +16,10 @@ import { failureCategories } from "../../core/outcome.ts";
 import {
   closed,
   freeObject,
-  id,
+  idSchema,
   instant,
   listOf,
-  nullable,
+  nullableSchema,
   oneOf,
   pageProperties,
   queryOf,
@@ -52,9 +52,9 @@ const waitingForDescriptions: Readonly<Record<WaitingFor, string>> = {
 };
 
 const deliveryProperties = {
-  id: id("the delivery"),
-  webhook_id: id("the webhook"),
-  event_id: id("the event"),
+  id: idSchema("the delivery"),
+  webhook_id: idSchema("the webhook"),
+  event_id: idSchema("the event"),
   event_type: Type.String(),
   tenant_id: tenantId,
   status: oneOf(deliveryStatuses, {
@@ -64,45 +64,45 @@ const deliveryProperties = {
   priority: oneOf(priorities),
   origin: oneOf(deliveryOrigins),
   attempt_count: Type.Integer({ minimum: 0 }),
-  waiting_for: nullable(
+  waiting_for: nullableSchema(
     oneOf(Object.keys(waitingForDescriptions), {
       description: Object.entries(waitingForDescriptions)
         .map(([name, text]) => `\`${name}\`: ${text}`)
         .join("; "),
     }),
   ),
-  waiting_until: nullable(instant("Null if it is not waiting, or if the time is unknown.")),
-  next_attempt_at: nullable(instant("When the next request is due.")),
+  waiting_until: nullableSchema(instant("Null if it is not waiting, or if the time is unknown.")),
+  next_attempt_at: nullableSchema(instant("When the next request is due.")),
   created_at: instant("When the delivery was created."),
-  first_attempt_at: nullable(instant("Time of the first request.")),
-  completed_at: nullable(instant("When it succeeded or was given up.")),
-  last_attempt_at: nullable(instant("When the last request was sent.")),
-  last_http_status_code: nullable(
+  first_attempt_at: nullableSchema(instant("Time of the first request.")),
+  completed_at: nullableSchema(instant("When it succeeded or was given up.")),
+  last_attempt_at: nullableSchema(instant("When the last request was sent.")),
+  last_http_status_code: nullableSchema(
     Type.Integer({ description: "Status of the last response; null without a response." }),
   ),
-  last_duration_ms: nullable(Type.Number({ description: "Duration of the last request." })),
-  failure_category: nullable(
+  last_duration_ms: nullableSchema(Type.Number({ description: "Duration of the last request." })),
+  failure_category: nullableSchema(
     oneOf(failureCategories, { description: "Category of the last failed attempt." }),
   ),
-  reason: nullable(
+  reason: nullableSchema(
     Type.String({
       description:
         "The reason for the state. For `skipped`: `webhook_disabled`, `webhook_suspended` or `webhook_unverified`.",
       examples: ["max_attempts_exceeded"],
     }),
   ),
-  retried_at: nullable(
+  retried_at: nullableSchema(
     instant("Time of the last manual retry, from which its age and schedule count; null if there was none."),
   ),
-  replay_of: nullable(id("the delivery that this replay copies")),
-  replayed_by: nullable(id("its latest replay")),
+  replay_of: nullableSchema(idSchema("the delivery that this replay copies")),
+  replayed_by: nullableSchema(idSchema("its latest replay")),
 };
 
 const deliverySchema = closed(deliveryProperties, { title: "Delivery" });
 export const deliveryListSchema = listOf(deliverySchema, "DeliveryList");
 
 const keptForSome = "Kept for each attempt that was not accepted and for 1 in 100 others; otherwise null.";
-const milliseconds = (description: string) => nullable(Type.Number({ description }));
+const milliseconds = (description: string) => nullableSchema(Type.Number({ description }));
 
 const headerListSchema = Type.Array(
   closed({ name: Type.String(), value: Type.String() }, { title: "HeaderField" }),
@@ -124,17 +124,17 @@ const timingsSchema = closed(
 
 /** Up to 1 KiB of metadata as stored. */
 const traceProperties = {
-  url: nullable(Type.String({ description: `The requested URL, with tokens masked. ${keptForSome}` })),
-  http_version: nullable(oneOf(httpVersions, { description: "Null if no connection was made." })),
-  peer_address: nullable(
+  url: nullableSchema(Type.String({ description: `The requested URL, with tokens masked. ${keptForSome}` })),
+  http_version: nullableSchema(oneOf(httpVersions, { description: "Null if no connection was made." })),
+  peer_address: nullableSchema(
     Type.String({
       description:
         "The address that was connected to, or the last one tried. Addresses that are not public are shown only to administrators. Null through a proxy.",
     }),
   ),
-  response_headers: nullable(headerListSchema),
-  timings_ms: nullable(timingsSchema),
-  config_revision: nullable(
+  response_headers: nullableSchema(headerListSchema),
+  timings_ms: nullableSchema(timingsSchema),
+  config_revision: nullableSchema(
     Type.Integer({ description: "The `revision` of the webhook that made the request." }),
   ),
   metadata_truncated: Type.Boolean({
@@ -144,21 +144,21 @@ const traceProperties = {
 
 const attemptSchema = closed(
   {
-    id: id("the attempt"),
-    webhook_id: id("the webhook"),
-    event_id: id("the event"),
+    id: idSchema("the attempt"),
+    webhook_id: idSchema("the webhook"),
+    event_id: idSchema("the event"),
     attempt_number: Type.Integer({ minimum: 1 }),
     status: oneOf(["success", "failed", "exhausted"]),
     outcome: oneOf(["accepted", "transient", "terminal"]),
-    failure_category: nullable(oneOf(failureCategories)),
-    http_status_code: nullable(Type.Integer()),
-    response_body_sample: nullable(Type.String({ description: "Up to 1,024 bytes." })),
-    error_message: nullable(Type.String()),
+    failure_category: nullableSchema(oneOf(failureCategories)),
+    http_status_code: nullableSchema(Type.Integer()),
+    response_body_sample: nullableSchema(Type.String({ description: "Up to 1,024 bytes." })),
+    error_message: nullableSchema(Type.String()),
     duration_ms: Type.Number(),
     scheduled_at: instant("When the attempt was due."),
     executed_at: instant("When the request was sent."),
-    next_retry_at: nullable(instant("When the next attempt was due.")),
-    retry_after: nullable(
+    next_retry_at: nullableSchema(instant("When the next attempt was due.")),
+    retry_after: nullableSchema(
       closed(
         {
           value: Type.String({ description: "The response header as received." }),
@@ -184,7 +184,7 @@ const attemptSchema = closed(
 
 const webhookSummarySchema = closed(
   {
-    id: id("the webhook"),
+    id: idSchema("the webhook"),
     url: Type.String(),
     description: Type.String(),
     status: oneOf(webhookStatuses),
@@ -196,8 +196,8 @@ const webhookSummarySchema = closed(
 export const listedDeliverySchema = closed(
   {
     ...deliveryProperties,
-    last_attempt: Type.Optional(nullable(attemptSchema)),
-    webhook: Type.Optional(nullable(webhookSummarySchema)),
+    last_attempt: Type.Optional(nullableSchema(attemptSchema)),
+    webhook: Type.Optional(nullableSchema(webhookSummarySchema)),
   },
   { title: "ListedDelivery" },
 );
@@ -217,7 +217,7 @@ const remedySchema = closed(
     text: Type.String({ description: "A sentence." }),
     method: oneOf(["GET", "POST", "PATCH", "PUT"]),
     path: Type.String(),
-    body: nullable(freeObject()),
+    body: nullableSchema(freeObject()),
   },
   {
     title: "Remedy",
@@ -228,10 +228,10 @@ const remedySchema = closed(
 const gateSchema = closed(
   {
     gate: oneOf(waitingReasons, { description: "As in `waiting_for`." }),
-    since: nullable(instant("Null if it was not recorded.")),
-    until: nullable(instant("Null if only a person or a response can open it.")),
+    since: nullableSchema(instant("Null if it was not recorded.")),
+    until: nullableSchema(instant("Null if only a person or a response can open it.")),
     cause: Type.String({ description: "A sentence." }),
-    remedy: nullable(remedySchema),
+    remedy: nullableSchema(remedySchema),
   },
   { title: "DeliveryGate" },
 );
@@ -240,11 +240,11 @@ const retrySchema = closed(
   {
     at: instant("Time of the retry."),
     attempt_count: Type.Integer({ minimum: 0, description: "Number of attempts before it." }),
-    by: nullable(
+    by: nullableSchema(
       closed(
         {
           kind: oneOf(["api_key", "dashboard_session", "portal_session"]),
-          name: nullable(
+          name: nullableSchema(
             Type.String({
               description:
                 "Name of the API key, or reference of the portal session. Portal sessions see only their own.",
@@ -254,7 +254,7 @@ const retrySchema = closed(
         { title: "RetryAuthor", description: "Null for bulk operations and the library." },
       ),
     ),
-    operation_id: nullable(id("the bulk operation that retried it")),
+    operation_id: nullableSchema(idSchema("the bulk operation that retried it")),
   },
   { title: "DeliveryRetry" },
 );
@@ -263,7 +263,7 @@ export const deliveryWithAttemptsSchema = closed(
   {
     ...deliveryProperties,
     lane: closed(
-      { ordering_guarantee: oneOf(orderingGuarantees), event_type: nullable(Type.String()) },
+      { ordering_guarantee: oneOf(orderingGuarantees), event_type: nullableSchema(Type.String()) },
       { title: "Lane", description: "The lane of the delivery; lanes of the kind `none` are unordered." },
     ),
     gates: Type.Array(gateSchema, {
@@ -291,7 +291,7 @@ export const differenceTexts: Readonly<Record<(typeof differenceReasons)[number]
 
 export const renderedRequestSchema = closed(
   {
-    delivery_id: id("the delivery"),
+    delivery_id: idSchema("the delivery"),
     attempt_number: Type.Integer({ minimum: 1 }),
     method: oneOf(["POST"]),
     url: Type.String({ description: "Tokens are masked." }),
@@ -319,15 +319,15 @@ export const renderedRequestSchema = closed(
 );
 
 const deliveryHandleSchema = closed(
-  { delivery_id: id("the new delivery"), webhook_id: id("the webhook") },
+  { delivery_id: idSchema("the new delivery"), webhook_id: idSchema("the webhook") },
   { title: "DeliveryHandle" },
 );
 
 export const retriedDeliverySchema = closed(
   {
-    delivery_id: id("the delivery that is sent again, or the copy of a successful one"),
-    webhook_id: id("the webhook"),
-    replay_of: nullable(id("the successful delivery that is copied")),
+    delivery_id: idSchema("the delivery that is sent again, or the copy of a successful one"),
+    webhook_id: idSchema("the webhook"),
+    replay_of: nullableSchema(idSchema("the successful delivery that is copied")),
     status: deliveryProperties.status,
     waiting_for: deliveryProperties.waiting_for,
     waiting_until: deliveryProperties.waiting_until,

@@ -12,11 +12,11 @@ import {
   closed,
   eventTypeName,
   freeObject,
-  id,
+  idSchema,
   instant,
   listingQuery,
   listOf,
-  nullable,
+  nullableSchema,
   oneOf,
   searchOf,
   tenantId,
@@ -94,7 +94,7 @@ export const eventBatchSchema = closed(
 );
 
 const receiptProperties = {
-  id: id("the event; also its `Webhook-ID`"),
+  id: idSchema("the event; also its `Webhook-ID`"),
   event_type: eventTypeName,
   tenant_id: tenantId,
   timestamp: instant("When it happened."),
@@ -130,11 +130,11 @@ export const batchResultSchema = closed(
 );
 
 const eventProperties = {
-  id: id("the event"),
+  id: idSchema("the event"),
   event_type: eventTypeName,
   tenant_id: tenantId,
   timestamp: instant("When it happened."),
-  source: nullable(Type.String()),
+  source: nullableSchema(Type.String()),
   idempotency_key: Type.String({ description: "The given key, or the id." }),
   priority: oneOf(priorities),
   sequence_number: Type.Integer(),
@@ -144,7 +144,7 @@ const eventProperties = {
   }),
   deliveries: Type.Integer({ minimum: 0, description: "Number of deliveries created by publishing it." }),
   created_at: instant("When it was accepted."),
-  trace_id: nullable(
+  trace_id: nullableSchema(
     Type.String({ description: "The trace in which it was published; null if the publisher sent none." }),
   ),
 };
@@ -161,7 +161,7 @@ export const eventSchema = closed(
       }),
     ),
     body_base64: Type.Optional(
-      nullable(
+      nullableSchema(
         Type.String({
           contentEncoding: "base64",
           description: "The published bytes; null once retention removed them. Only if `raw`.",
@@ -180,15 +180,15 @@ export const eventSearchSchema = searchOf(eventSummarySchema, "EventSearch");
 export const eventMatchesSchema = listOf(
   closed(
     {
-      webhook_id: id("the webhook"),
+      webhook_id: idSchema("the webhook"),
       url: Type.String(),
       status: oneOf(webhookStatuses, { description: "Current status of the webhook." }),
       sent: Type.Boolean({
         description: "Whether a delivery was created for it; see the delivery for its outcome.",
       }),
-      delivery_id: nullable(id("the latest delivery of the event to it")),
-      delivery_status: nullable(oneOf(deliveryStates)),
-      reason: nullable(
+      delivery_id: nullableSchema(idSchema("the latest delivery of the event to it")),
+      delivery_status: nullableSchema(oneOf(deliveryStates)),
+      reason: nullableSchema(
         oneOf(["other_type", "inactive", "made_later", "changed_later"], {
           description:
             "Why it was not sent: the webhook does not subscribe to the type; it was not active when the event was published; it was created later; it subscribed to the type later.",

@@ -21,11 +21,11 @@ import {
   anyValue,
   closed,
   freeObject,
-  id,
+  idSchema,
   instant,
   listingQuery,
   listOf,
-  nullable,
+  nullableSchema,
   oneOf,
   searchOf,
 } from "./building-blocks.ts";
@@ -56,11 +56,11 @@ export const sourceQuery = closed({
 
 export const sourceAddressSchema = closed(
   {
-    source_id: id("the source"),
+    source_id: idSchema("the source"),
     url: Type.String({
       description: "A secret: anyone with this address can send. Give it only to the sender.",
     }),
-    party_url: nullable(Type.String({ description: "The address with the public name; null without one." })),
+    party_url: nullableSchema(Type.String({ description: "The address with the public name; null without one." })),
     source: sourceSchema,
   },
   { title: "SourceAddress" },
@@ -75,9 +75,9 @@ export const connectionQuery = listingQuery(connectionFilters);
 const text = (description: string) => Type.String({ description });
 
 const requestMembers = {
-  id: id("the request"),
+  id: idSchema("the request"),
   tenant_id: text("Tenant of the request."),
-  source_id: id("the source"),
+  source_id: idSchema("the source"),
   received_at: instant("When it arrived."),
   method: text("Method of the request."),
   path: text("Path and query, without the secret of the address."),
@@ -87,18 +87,18 @@ const requestMembers = {
     description:
       "`accepted`: stored, or accepted by the destination. `duplicate`: already known, answered like the first. `rejected`: refused because of its content. `ignored`: authentic, but no connection accepted it. `challenge`: a provider verified the address. `failed`: could not be processed now.",
   }),
-  rejection_cause: nullable(
+  rejection_cause: nullableSchema(
     text("Such as `no_matching_signature` or `rules_too_costly`; null if it was not refused."),
   ),
-  detail: nullable(text("An explanation for the owner of the source; never contains a secret.")),
+  detail: nullableSchema(text("An explanation for the owner of the source; never contains a secret.")),
   duration_ms: Type.Number({
     description: "Time until the response; for store and forward, until the message was handed to the store.",
   }),
-  scheme: nullable(text("Signature scheme that was used.")),
-  event_type: nullable(text("The mapped event type.")),
-  original_type: nullable(text("The event type as sent.")),
-  event_id: nullable(text("The resulting event.")),
-  bookmark: nullable(text("Reason for the bookmark.")),
+  scheme: nullableSchema(text("Signature scheme that was used.")),
+  event_type: nullableSchema(text("The mapped event type.")),
+  original_type: nullableSchema(text("The event type as sent.")),
+  event_id: nullableSchema(text("The resulting event.")),
+  bookmark: nullableSchema(text("Reason for the bookmark.")),
   more_count: Type.Integer({
     description:
       "Requests with the same source, outcome and cause that followed within a minute and were only counted.",
@@ -108,7 +108,7 @@ const requestMembers = {
       connection_id: text("Id of the connection."),
       webhook_id: text("Id of the webhook."),
       result: oneOf(["stored", "held", "ignored", "accepted", "failed"]),
-      detail: nullable(text("The rule that ignored it, or the response of the webhook.")),
+      detail: nullableSchema(text("The rule that ignored it, or the response of the webhook.")),
     }),
   ),
 };
@@ -118,8 +118,8 @@ export const requestSchema = closed(
   {
     ...requestMembers,
     headers: Type.Array(closed({ name: text("Name of the header."), value: text("Secrets are masked.") })),
-    body: nullable(text("As text; null if it is not kept or not valid UTF-8.")),
-    body_base64: nullable(text("Set if the body is not valid UTF-8.")),
+    body: nullableSchema(text("As text; null if it is not kept or not valid UTF-8.")),
+    body_base64: nullableSchema(text("Set if the body is not valid UTF-8.")),
   },
   { title: "GatewayRequestWithBody" },
 );
@@ -133,17 +133,17 @@ export const filterEvaluationInputSchema = schemaOf(filterEvaluationFields, {
   examples: [{ filter: { body: { action: "opened" } }, message: { body: { action: "closed" } } }],
 });
 
-const whetherOne = nullable(
+const whetherOne = nullableSchema(
   Type.Boolean({ description: "Null if it depends on a value that the log does not contain." }),
 );
 const traceStepSchema = closed(
   {
     path: text("Path of the condition in the filter, as in the request log; shortened."),
     operator: text("Such as `$eq`, the default for a plain value; `$or` and `$not` follow their conditions."),
-    expected: nullable(text("JSON, shortened; null for `$or` and `$not`.")),
-    actual: nullable(text("JSON, shortened; null if absent or unknown.")),
+    expected: nullableSchema(text("JSON, shortened; null for `$or` and `$not`.")),
+    actual: nullableSchema(text("JSON, shortened; null if absent or unknown.")),
     result: whetherOne,
-    unknown: nullable(
+    unknown: nullableSchema(
       oneOf(["masked", "not_kept"], {
         description:
           "`masked`: a credential, whose value is not in the log. `not_kept`: unknown, for example because the body is no longer kept. Null for a known value.",
@@ -154,11 +154,11 @@ const traceStepSchema = closed(
 );
 const sampleSchema = closed(
   {
-    request_id: id("the request"),
+    request_id: idSchema("the request"),
     received_at: instant("When it arrived."),
-    event_type: nullable(text("The mapped event type.")),
-    original_type: nullable(text("The event type as sent.")),
-    rule: nullable(text("The rule that refuses it; null if none does or if it is unknown.")),
+    event_type: nullableSchema(text("The mapped event type.")),
+    original_type: nullableSchema(text("The event type as sent.")),
+    rule: nullableSchema(text("The rule that refuses it; null if none does or if it is unknown.")),
   },
   { title: "EvaluatedRequest" },
 );
@@ -169,7 +169,7 @@ const countOf = (description: string) => Type.Integer({ description });
 export const filterEvaluationSchema = closed(
   {
     matches: Type.Optional(whetherOne),
-    rule: Type.Optional(nullable(text("The first rule that refuses it; null if none does."))),
+    rule: Type.Optional(nullableSchema(text("The first rule that refuses it; null if none does."))),
     trace: Type.Optional(
       Type.Array(traceStepSchema, { description: "Every condition, in the order of the filter." }),
     ),
@@ -198,7 +198,7 @@ export const filterEvaluationSchema = closed(
       }),
     ),
     searched_to: Type.Optional(
-      nullable(instant("When the oldest examined request arrived; null if there was none.")),
+      nullableSchema(instant("When the oldest examined request arrived; null if there was none.")),
     ),
   },
   {

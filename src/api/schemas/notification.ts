@@ -5,7 +5,7 @@ import {
   notificationShown,
 } from "../../core/fields/notification-channel.ts";
 import { channelKinds } from "../../core/notifications/notification.ts";
-import { closed, id, listingQuery, listOf, oneOf } from "./building-blocks.ts";
+import { closed, idSchema, listingQuery, listOf, oneOf } from "./building-blocks.ts";
 import { schemaOf, shownSchemaOf } from "./field-schema.ts";
 import { Type } from "./type.ts";
 
@@ -36,7 +36,7 @@ export const channelListSchema = closed(
   { title: "NotificationChannelList" },
 );
 export const channelTestSchema = closed(
-  { notification_id: id("the message") },
+  { notification_id: idSchema("the message") },
   { title: "NotificationTest" },
 );
 export const notificationQuerySchema = listingQuery(notificationFilters);

@@ -8,7 +8,7 @@ import {
 } from "../../core/fields/bulk.ts";
 import { failureCategories } from "../../core/outcome.ts";
 import { exclusions, operationKinds, operationStatuses } from "../../ports/store/operations.ts";
-import { closed, id, instant, listOf, nullable, oneOf } from "./building-blocks.ts";
+import { closed, idSchema, instant, listOf, nullableSchema, oneOf } from "./building-blocks.ts";
 import { listedDeliverySchema } from "./delivery.ts";
 import { schemaOf } from "./field-schema.ts";
 
@@ -47,17 +47,17 @@ const exclusionCountsSchema = Type.Unsafe<Record<string, number>>({
 });
 
 const words = (values: readonly string[]) => Type.Optional(Type.Array(oneOf(values)));
-const ids = Type.Optional(Type.Array(id("a delivery")));
+const idsSchema = Type.Optional(Type.Array(idSchema("a delivery")));
 const texts = Type.Optional(Type.Array(Type.String()));
 
 /** With the names of the listings. */
 const appliedFilterSchema = closed(
   {
-    ids,
+    ids: idsSchema,
     tenant_id: Type.Optional(Type.String()),
-    webhook_id: ids,
-    event_id: Type.Optional(id("the event")),
-    source_id: Type.Optional(id("the source of the gateway")),
+    webhook_id: idsSchema,
+    event_id: Type.Optional(idSchema("the event")),
+    source_id: Type.Optional(idSchema("the source of the gateway")),
     event_type: texts,
     status: words(deliveryStatuses),
     failure_category: words(failureCategories),
@@ -78,25 +78,25 @@ const appliedFilterSchema = closed(
 
 export const operationSchema = closed(
   {
-    id: id("the operation"),
-    batch_operation_id: id("the operation"),
-    tenant_id: nullable(Type.String()),
+    id: idSchema("the operation"),
+    batch_operation_id: idSchema("the operation"),
+    tenant_id: nullableSchema(Type.String()),
     kind: oneOf(operationKinds, {
       description:
         "`retry`, `cancel` and `discard` are the bulk actions of the same names; `dlq_retry` retries dead letters, `recover` retries deliveries that a webhook missed.",
     }),
     status: oneOf(operationStatuses, { description: "`pending` is about to run, or waits for a process." }),
     filter: appliedFilterSchema,
-    priority: nullable(oneOf(priorities, { description: "Null keeps the priority of each delivery." })),
+    priority: nullableSchema(oneOf(priorities, { description: "Null keeps the priority of each delivery." })),
     requests_per_second: Type.Number({ description: "Maximum rate." }),
-    rate_per_second: nullable(Type.Number({ description: "Measured rate; null while it is not running." })),
+    rate_per_second: nullableSchema(Type.Number({ description: "Measured rate; null while it is not running." })),
     total: Type.Integer({ description: "Counted at the start, up to a limit." }),
     total_is_exact: Type.Boolean({ description: "False if counting stopped at the limit." }),
     done: Type.Integer({ description: "Number of deliveries processed." }),
     queued: Type.Integer({
       description: "Deliveries that it has cancelled, discarded or queued again.",
     }),
-    delivered: nullable(
+    delivered: nullableSchema(
       Type.Integer({
         description: "Queued deliveries that have been accepted. Null for other operations.",
       }),
@@ -104,7 +104,7 @@ export const operationSchema = closed(
     failed: Type.Integer({
       description: "Queued deliveries that failed again, and deliveries that could not be processed.",
     }),
-    waiting: nullable(
+    waiting: nullableSchema(
       Type.Integer({
         description:
           "Queued deliveries that have not been sent yet, for example because of an open circuit, " +
@@ -112,11 +112,11 @@ export const operationSchema = closed(
       }),
     ),
     skipped: exclusionCountsSchema,
-    eta_at: nullable(instant("Estimated time of completion at this rate; null if unknown.")),
+    eta_at: nullableSchema(instant("Estimated time of completion at this rate; null if unknown.")),
     last_errors: Type.Array(
       closed(
         {
-          delivery_id: nullable(id("the delivery")),
+          delivery_id: nullableSchema(idSchema("the delivery")),
           message: Type.String(),
           at: instant("When it happened."),
         },
@@ -124,10 +124,10 @@ export const operationSchema = closed(
       ),
       { maxItems: 10, description: "Newest first." },
     ),
-    starts_at: nullable(instant("`pending` until this time; null if it started at once.")),
+    starts_at: nullableSchema(instant("`pending` until this time; null if it started at once.")),
     created_at: instant("When it was requested."),
     updated_at: instant("Last progress."),
-    finished_at: nullable(instant("When it was completed or cancelled.")),
+    finished_at: nullableSchema(instant("When it was completed or cancelled.")),
   },
   { title: "BatchOperation" },
 );
@@ -136,8 +136,8 @@ export const operationListSchema = listOf(operationSchema, "BatchOperationList")
 
 const openCircuitSchema = closed(
   {
-    webhook_id: id("the webhook"),
-    until: nullable(instant("When the next probe may be sent; null while probes are sent.")),
+    webhook_id: idSchema("the webhook"),
+    until: nullableSchema(instant("When the next probe may be sent; null while probes are sent.")),
     count: Type.Integer({ minimum: 0, description: "Deliveries of this selection that wait for it." }),
   },
   { title: "OpenCircuit" },
@@ -148,9 +148,9 @@ export const startedProperties = {
     description:
       "Webhooks whose open circuit delays the retried deliveries. `close_circuits` closes them first.",
   }),
-  batch_operation_id: nullable(id("the operation; null with `dry_run`")),
+  batch_operation_id: nullableSchema(idSchema("the operation; null with `dry_run`")),
   count: Type.Integer({ minimum: 0 }),
-  operation: nullable(operationSchema),
+  operation: nullableSchema(operationSchema),
 };
 
 export const operationStartedSchema = closed(startedProperties, { title: "BatchOperationStarted" });
@@ -168,7 +168,7 @@ export const bulkStartedSchema = closed(
     excluded: exclusionCountsSchema,
     filter: appliedFilterSchema,
     requests_per_second: Type.Number(),
-    estimated_seconds: nullable(
+    estimated_seconds: nullableSchema(
       Type.Number({ description: "Duration at this rate; null if the count is not exact." }),
     ),
   },

@@ -7,7 +7,7 @@ import {
   portalThemeFields,
 } from "../../core/fields/portal.ts";
 import { portalCapabilities } from "../../core/portal/capabilities.ts";
-import { closed, instant, listOf, nullable, oneOf, pageProperties, tenantId } from "./building-blocks.ts";
+import { closed, instant, listOf, nullableSchema, oneOf, pageProperties, tenantId } from "./building-blocks.ts";
 import { schemaOf, shownSchemaOf } from "./field-schema.ts";
 import { Type } from "./type.ts";
 
@@ -54,7 +54,7 @@ export const portalCodeSchema = closed(
   { title: "PortalCode" },
 );
 
-const logoAddress = nullable(Type.String({ description: "Relative to the address of the server." }));
+const logoAddress = nullableSchema(Type.String({ description: "Relative to the address of the server." }));
 
 export const portalTokenSchema = closed(
   {
@@ -64,9 +64,9 @@ export const portalTokenSchema = closed(
     session_id: Type.String({ format: "uuid" }),
     expires_at: instant("When the session ends."),
     capabilities: Type.Array(oneOf(portalCapabilities)),
-    webhook_ids: nullable(Type.Array(Type.String(), { description: "Null for all webhooks of the tenant." })),
+    webhook_ids: nullableSchema(Type.Array(Type.String(), { description: "Null for all webhooks of the tenant." })),
     tenant: closed({ id: Type.String(), name: Type.String() }, { title: "PortalTenant" }),
-    locale: nullable(Type.String()),
+    locale: nullableSchema(Type.String()),
     theme: shownSchemaOf(portalThemeFields, { title: "PortalTheme" }),
     theme_css: Type.String({ description: "Relative to the address of the server." }),
     logo_light: logoAddress,
@@ -95,15 +95,15 @@ const accentSchema = closed(
 
 export const portalSettingsSchema = closed(
   {
-    tenant_id: nullable(Type.String({ description: "Null for the deployment." })),
-    theme: nullable(shownSchemaOf(portalThemeFields, { title: "PortalTheme" })),
-    origins: nullable(Type.Array(Type.String())),
-    capabilities: nullable(Type.Array(oneOf(portalCapabilities))),
-    logo_light: nullable(Type.String({ description: "Media type." })),
-    logo_dark: nullable(Type.String({ description: "Media type." })),
-    accent_light: nullable(accentSchema),
-    accent_dark: nullable(accentSchema),
-    updated_at: nullable(instant("Null if nothing was saved.")),
+    tenant_id: nullableSchema(Type.String({ description: "Null for the deployment." })),
+    theme: nullableSchema(shownSchemaOf(portalThemeFields, { title: "PortalTheme" })),
+    origins: nullableSchema(Type.Array(Type.String())),
+    capabilities: nullableSchema(Type.Array(oneOf(portalCapabilities))),
+    logo_light: nullableSchema(Type.String({ description: "Media type." })),
+    logo_dark: nullableSchema(Type.String({ description: "Media type." })),
+    accent_light: nullableSchema(accentSchema),
+    accent_dark: nullableSchema(accentSchema),
+    updated_at: nullableSchema(instant("Null if nothing was saved.")),
   },
   { title: "PortalSettings" },
 );

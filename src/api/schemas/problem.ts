@@ -1,7 +1,7 @@
 import { Type } from "./type.ts";
 import { errorTable } from "../../core/errors.ts";
 import type { ErrorCode } from "../../core/errors.ts";
-import { closed, fieldErrorSchema, id, oneOf } from "./building-blocks.ts";
+import { closed, fieldErrorSchema, idSchema, oneOf } from "./building-blocks.ts";
 
 /** RFC 9457 problem details. */
 export const problemSchema = closed(
@@ -14,7 +14,7 @@ export const problemSchema = closed(
       description: "Stable; use it to distinguish errors.",
     }),
     errors: Type.Optional(Type.Array(fieldErrorSchema, { description: "Up to 50 invalid fields." })),
-    event_id: Type.Optional(id("the event that first used this key")),
+    event_id: Type.Optional(idSchema("the event that first used this key")),
   },
   {
     title: "Problem",

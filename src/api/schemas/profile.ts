@@ -4,7 +4,7 @@ import type { Schema } from "./type.ts";
 import { failureCategories } from "../../core/outcome.ts";
 import { headerValueSources, payloadFormats, signatureSchemeNames } from "../../core/profile.ts";
 import { verificationMethods } from "../../core/webhook.ts";
-import { closed, listOf, nullable, oneOf } from "./building-blocks.ts";
+import { closed, listOf, nullableSchema, oneOf } from "./building-blocks.ts";
 
 const status = Type.Integer({ minimum: 100, maximum: 599 });
 const durationMs = (description: string) => Type.Integer({ minimum: 0, description });
@@ -196,7 +196,7 @@ const profileProperties = {
   disable,
   circuit_breaker: circuitBreaker,
   circuit_breaker_ignores_statuses: Type.Array(status),
-  rate_limit: nullable(rateLimit),
+  rate_limit: nullableSchema(rateLimit),
   signature_schemes: Type.Array(oneOf(signatureSchemeNames), { description: "The default schemes." }),
   signature_schemes_allowed: Type.Array(oneOf(signatureSchemeNames)),
   payload_formats: Type.Array(oneOf(payloadFormats), {

@@ -2,7 +2,7 @@ import { Type } from "./type.ts";
 import { searchTextField } from "../../core/fields/search.ts";
 import { portalCapabilities } from "../../core/portal/capabilities.ts";
 import { apiKeyRoles } from "../../core/fields/api-key.ts";
-import { closed, id, nullable, oneOf } from "./building-blocks.ts";
+import { closed, idSchema, nullableSchema, oneOf } from "./building-blocks.ts";
 import { schemaOfField } from "./field-schema.ts";
 
 export const searchQuerySchema = closed({ q: Type.Unsafe<string>(schemaOfField(searchTextField)) });
@@ -13,8 +13,8 @@ export const searchHitsSchema = closed(
       closed(
         {
           type: oneOf(["webhook", "event", "delivery", "operation", "source", "connection"]),
-          id: id("the match"),
-          tenant_id: nullable(Type.String()),
+          id: idSchema("the match"),
+          tenant_id: nullableSchema(Type.String()),
           title: Type.String({
             description:
               "URL of a webhook, type of an event or of a delivery's event, kind of an operation, name of a source or " +
@@ -39,7 +39,7 @@ export const callerSchema = closed(
         "Id of the API key, or of the portal session; `admin` for the administrator key in the settings.",
     }),
     role: oneOf([...apiKeyRoles, "session"]),
-    tenant_id: nullable(Type.String({ description: "Null for an administrator, who sees all tenants." })),
+    tenant_id: nullableSchema(Type.String({ description: "Null for an administrator, who sees all tenants." })),
     capabilities: Type.Array(oneOf([...capabilities, ...portalCapabilities]), {
       description:
         "Roles as in `x-roles` of the routes; for a portal session, capabilities as in `x-capability`.",

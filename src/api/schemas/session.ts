@@ -1,6 +1,6 @@
 /** Dashboard login. */
 import { apiKeyRoles } from "../../core/fields/api-key.ts";
-import { closed, instant, nullable, oneOf } from "./building-blocks.ts";
+import { closed, instant, nullableSchema, oneOf } from "./building-blocks.ts";
 import { Type, type Static } from "./type.ts";
 
 export const loginSchema = closed(
@@ -17,7 +17,7 @@ export type Login = Static<typeof loginSchema>;
 export const sessionSchema = closed(
   {
     role: oneOf([...apiKeyRoles, "session"]),
-    tenant_id: nullable(Type.String({ description: "Null if the session sees all tenants." })),
+    tenant_id: nullableSchema(Type.String({ description: "Null if the session sees all tenants." })),
     expires_at: instant("Expiry, regardless of activity."),
     idle_until: instant("Expiry without activity."),
     version: Type.String({ description: "Version of the server." }),

@@ -1,5 +1,5 @@
 /** The schema of `GET /v1/source-types`: core/gateway/source-type.ts with names in snake_case. */
-import { closed, listOf, nullable, oneOf } from "./building-blocks.ts";
+import { closed, listOf, nullableSchema, oneOf } from "./building-blocks.ts";
 import { Type } from "./type.ts";
 
 const field = closed({
@@ -23,7 +23,7 @@ const provider = closed({
   signed: Type.String({ description: "What the signature covers." }),
   replay_protection: Type.String(),
   forward_headers: Type.Array(Type.String()),
-  address_check: nullable(
+  address_check: nullableSchema(
     oneOf(["get", "head", "post"], { description: "How the provider verifies the address." }),
   ),
 });
@@ -33,7 +33,7 @@ export const sourceTypeSchema = closed(
     type: Type.String({ description: "Value of `verification.type`.", examples: ["github"] }),
     title: Type.String({ examples: ["GitHub"] }),
     fields: Type.Array(field),
-    provider: nullable(provider),
+    provider: nullableSchema(provider),
   },
   { title: "SourceType" },
 );

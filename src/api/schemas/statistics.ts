@@ -6,7 +6,7 @@ import {
   gaugeStatisticsFields,
 } from "../../core/fields/statistics.ts";
 import { gaugeNames } from "../../core/statistics/gauges.ts";
-import { closed, instant, nullable, queryOf } from "./building-blocks.ts";
+import { closed, instant, nullableSchema, queryOf } from "./building-blocks.ts";
 import { type Schema, Type } from "./type.ts";
 
 export const deliveryStatisticsQuery = closed(queryOf(deliveryStatisticsFields) as Record<string, never>);
@@ -15,7 +15,7 @@ export const eventStatisticsQuery = closed(queryOf(eventStatisticsFields) as Rec
 export const gaugeStatisticsQuery = closed(queryOf(gaugeStatisticsFields) as Record<string, never>);
 
 function measuresSchema(names: readonly string[]): Record<string, Schema> {
-  const entries = names.map((name) => [name, Type.Optional(nullable(Type.Number()))]);
+  const entries = names.map((name) => [name, Type.Optional(nullableSchema(Type.Number()))]);
   return Object.fromEntries(entries) as Record<string, Schema>;
 }
 
@@ -36,7 +36,7 @@ function statisticsSchema(names: readonly string[], title: string) {
   );
   const series = closed(
     {
-      key: nullable(
+      key: nullableSchema(
         Type.String({
           description: "Subject of the series; null for everything, `other` for groups beyond the limit.",
         }),
@@ -68,7 +68,7 @@ const gaugeSummary = closed(
   { min: Type.Number(), mean: Type.Number(), max: Type.Number() },
   { title: "GaugeSummary", description: "Over all samples of the point." },
 );
-const gaugeProperties = Object.fromEntries(gaugeNames.map((name) => [name, nullable(gaugeSummary)]));
+const gaugeProperties = Object.fromEntries(gaugeNames.map((name) => [name, nullableSchema(gaugeSummary)]));
 
 export const gaugeStatisticsSchema = closed(
   {

@@ -1,5 +1,5 @@
 import { Type } from "./type.ts";
-import { closed, instant, nullable, oneOf } from "./building-blocks.ts";
+import { closed, instant, nullableSchema, oneOf } from "./building-blocks.ts";
 
 const available = Type.Boolean();
 
@@ -15,7 +15,7 @@ export const systemSchema = closed(
     warnings: Type.Array(Type.String(), {
       description: "Configured features whose role no process of the deployment runs.",
     }),
-    worker_pools: nullable(
+    worker_pools: nullableSchema(
       Type.Array(
         closed({ name: Type.String(), workers: Type.Integer({ description: "Number of live workers." }) }),
         {
@@ -25,8 +25,8 @@ export const systemSchema = closed(
     ),
     store: closed({
       kind: oneOf(["sqlite", "postgresql"]),
-      schema_version: nullable(Type.Integer({ description: "Number of the latest migration." })),
-      size_bytes: nullable(
+      schema_version: nullableSchema(Type.Integer({ description: "Number of the latest migration." })),
+      size_bytes: nullableSchema(
         Type.Integer({ description: "Data and indexes on disk, without transaction logs." }),
       ),
     }),
@@ -41,8 +41,8 @@ export const systemSchema = closed(
       closed({
         name: Type.String(),
         value: Type.String({ description: "As text; secrets are masked." }),
-        source: nullable(oneOf(["flag", "environment", "file", "option", "default"])),
-        from: nullable(Type.String({ description: "The flag, variable or file that set it." })),
+        source: nullableSchema(oneOf(["flag", "environment", "file", "option", "default"])),
+        from: nullableSchema(Type.String({ description: "The flag, variable or file that set it." })),
       }),
     ),
   },

@@ -1,5 +1,5 @@
 import { receiverCheckFields, urlCheckFields } from "../../core/fields/actions.ts";
-import { closed, nullable, oneOf } from "./building-blocks.ts";
+import { closed, nullableSchema, oneOf } from "./building-blocks.ts";
 import { schemaOf } from "./field-schema.ts";
 import { Type } from "./type.ts";
 
@@ -10,9 +10,9 @@ export const urlCheckInputSchema = schemaOf(urlCheckFields, {
 export const urlCheckSchema = closed(
   {
     acceptable: Type.Boolean(),
-    code: nullable(Type.String({ description: "What is wrong, such as `scheme` or `address`." })),
-    detail: nullable(Type.String({ description: "An explanation that does not repeat the URL." })),
-    duplicate_of: nullable(Type.String({ description: "A webhook of the tenant with the same URL." })),
+    code: nullableSchema(Type.String({ description: "What is wrong, such as `scheme` or `address`." })),
+    detail: nullableSchema(Type.String({ description: "An explanation that does not repeat the URL." })),
+    duplicate_of: nullableSchema(Type.String({ description: "A webhook of the tenant with the same URL." })),
   },
   { title: "UrlCheck" },
 );
@@ -28,7 +28,7 @@ export const receiverCheckSchema = closed(
           level: oneOf(["must", "should"]),
           state: oneOf(["passed", "failed", "skipped"]),
           detail: Type.String({ description: "What was sent, and the response." }),
-          hint: nullable(Type.String({ description: "How to fix it; only with `failed`." })),
+          hint: nullableSchema(Type.String({ description: "How to fix it; only with `failed`." })),
         },
         { title: "ReceiverFinding" },
       ),

@@ -2,7 +2,7 @@
 import { Type } from "./type.ts";
 import type { Properties } from "./type.ts";
 import { oauth2Shown } from "../../core/fields/webhook-credentials.ts";
-import { closed, instant, nullable, oneOf } from "./building-blocks.ts";
+import { closed, instant, nullableSchema, oneOf } from "./building-blocks.ts";
 import { shownSchemaOf } from "./field-schema.ts";
 
 const clientCertificateSchema = closed(
@@ -11,7 +11,7 @@ const clientCertificateSchema = closed(
     issuer: Type.String(),
     fingerprint_sha256: Type.String({ description: "Hexadecimal, separated by colons." }),
     expires_at: instant("When it expires."),
-    warning: nullable(Type.String({ description: "Set from two weeks before expiry." })),
+    warning: nullableSchema(Type.String({ description: "Set from two weeks before expiry." })),
   },
   { title: "ClientCertificate" },
 );
@@ -29,6 +29,6 @@ export const credentialProperties = {
     additionalProperties: { type: "string" },
     description: "Only the names; every value is `…`.",
   }),
-  client_certificate: nullable(clientCertificateSchema),
-  oauth2: nullable(oauth2Schema),
+  client_certificate: nullableSchema(clientCertificateSchema),
+  oauth2: nullableSchema(oauth2Schema),
 } satisfies Properties;

@@ -1,6 +1,6 @@
 import { auditActorKinds } from "../../core/scope.ts";
 import { webhookHistoryKinds } from "../../core/webhook-history.ts";
-import { closed, instant, listOf, nullable, oneOf, pageProperties } from "./building-blocks.ts";
+import { closed, instant, listOf, nullableSchema, oneOf, pageProperties } from "./building-blocks.ts";
 import { Type } from "./type.ts";
 
 export const historyQuerySchema = closed(pageProperties);
@@ -9,8 +9,8 @@ const by = Type.Unsafe<Record<string, unknown> | null>({
   ...closed(
     {
       kind: oneOf(auditActorKinds),
-      key_name: nullable(Type.String({ description: "Name of the API key at that time." })),
-      reference: nullable(Type.String({ description: "The person for whom the session was opened." })),
+      key_name: nullableSchema(Type.String({ description: "Name of the API key at that time." })),
+      reference: nullableSchema(Type.String({ description: "The person for whom the session was opened." })),
     },
     { title: "HistoryActor" },
   ),
@@ -39,8 +39,8 @@ const timelineEntrySchema = closed(
         "`changed`: the configuration, including credentials; `secret_rotated`: only the signing key. `verified`: the receiver confirmed that it wants the events. Circuit changes are recorded when the circuit opens and closes, not for each probe.",
     }),
     by,
-    reason: nullable(Type.String({ description: "The stated reason, or the rule that caused the change." })),
-    revision: nullable(
+    reason: nullableSchema(Type.String({ description: "The stated reason, or the rule that caused the change." })),
+    revision: nullableSchema(
       Type.Integer({ description: "The resulting revision; null if the configuration did not change." }),
     ),
     changed: Type.Array(Type.String(), { description: "Fields that changed." }),

@@ -2,13 +2,13 @@
 import { Type } from "./type.ts";
 import { circuitStates } from "../../core/circuit-breaker.ts";
 import { circuitActionFields, pauseFields, rotateFields, testFields } from "../../core/fields/actions.ts";
-import { closed, id, instant, nullable, oneOf } from "./building-blocks.ts";
+import { closed, idSchema, instant, nullableSchema, oneOf } from "./building-blocks.ts";
 import { schemaOf } from "./field-schema.ts";
 import { webhookHealthSchema } from "./webhook.ts";
 import { webhookStatuses } from "../../core/webhook.ts";
 
 const circuitProperties = {
-  webhook_id: id("the webhook"),
+  webhook_id: idSchema("the webhook"),
   state: oneOf(circuitStates),
   failure_count_in_window: Type.Integer(),
   success_count_in_window: Type.Integer(),
@@ -16,24 +16,24 @@ const circuitProperties = {
   error_percentage: Type.Number(),
   window_start: instant("Start of the window."),
   state_transition_at: instant("When the state was entered."),
-  next_half_open_at: nullable(instant("When the first probe may be sent.")),
+  next_half_open_at: nullableSchema(instant("When the first probe may be sent.")),
   half_open_attempts: Type.Integer(),
   half_open_successes: Type.Integer(),
-  forced_open_until: nullable(instant("End of a manual opening.")),
-  forced_closed_until: nullable(instant("End of a manual closing.")),
+  forced_open_until: nullableSchema(instant("End of a manual opening.")),
+  forced_closed_until: nullableSchema(instant("End of a manual closing.")),
 };
 
 export const circuitSchema = closed(circuitProperties, { title: "Circuit" });
 
 export const healthSchema = closed(
   {
-    webhook_id: id("the webhook"),
+    webhook_id: idSchema("the webhook"),
     health: webhookHealthSchema,
     status: oneOf(webhookStatuses),
-    status_reason: nullable(Type.String()),
+    status_reason: nullableSchema(Type.String()),
     circuit_breaker: circuitSchema,
-    paused_until: nullable(instant("Nothing is sent until this time.")),
-    pause_reason: nullable(Type.String()),
+    paused_until: nullableSchema(instant("Nothing is sent until this time.")),
+    pause_reason: nullableSchema(Type.String()),
     in_flight: Type.Integer({ description: "Requests in flight." }),
     stats: closed(
       {
@@ -42,9 +42,9 @@ export const healthSchema = closed(
         accepted: Type.Integer(),
         transient: Type.Integer(),
         terminal: Type.Integer(),
-        duration_ms_p50: nullable(Type.Number()),
-        duration_ms_p95: nullable(Type.Number()),
-        last_attempt_at: nullable(instant("Time of the latest attempt.")),
+        duration_ms_p50: nullableSchema(Type.Number()),
+        duration_ms_p95: nullableSchema(Type.Number()),
+        last_attempt_at: nullableSchema(instant("Time of the latest attempt.")),
       },
       { title: "AttemptStats" },
     ),
@@ -53,8 +53,8 @@ export const healthSchema = closed(
       additionalProperties: { type: "integer" },
       description: "Failed attempts by category.",
     }),
-    last_success_at: nullable(instant("Time of the last accepted delivery.")),
-    disables_at: nullable(
+    last_success_at: nullableSchema(instant("Time of the last accepted delivery.")),
+    disables_at: nullableSchema(
       instant(
         "When the webhook will be disabled unless a delivery is accepted first; null if no such deadline applies.",
       ),
@@ -70,8 +70,8 @@ export const circuitActionSchema = schemaOf(circuitActionFields, {
 
 export const secretSchema = closed(
   {
-    secret: nullable(Type.String({ description: "Null for a webhook that signs only with Ed25519." })),
-    previous: nullable(
+    secret: nullableSchema(Type.String({ description: "Null for a webhook that signs only with Ed25519." })),
+    previous: nullableSchema(
       closed(
         { secret: Type.String(), expires_at: instant("Both secrets are valid until then.") },
         { title: "PreviousSecret" },
@@ -94,7 +94,7 @@ export const publicKeySchema = closed(
 export const testInputSchema = schemaOf(testFields, { title: "TestInput" });
 
 export const testResultSchema = closed(
-  { event_id: id("the test event"), delivery_id: id("its delivery") },
+  { event_id: idSchema("the test event"), delivery_id: idSchema("its delivery") },
   { title: "TestResult" },
 );
 
@@ -105,7 +105,7 @@ const waiting = (priority: string) =>
 
 export const backlogSchema = closed(
   {
-    webhook_id: id("the webhook"),
+    webhook_id: idSchema("the webhook"),
     waiting: closed(
       { high: waiting("high"), normal: waiting("normal"), low: waiting("low") },
       { title: "WaitingByPriority", description: "Includes requests in flight." },
@@ -114,13 +114,13 @@ export const backlogSchema = closed(
     more: Type.Boolean({
       description: "More than 10,000 are waiting; the oldest is that of the counted ones.",
     }),
-    oldest_created_at: nullable(
+    oldest_created_at: nullableSchema(
       instant("When the oldest waiting delivery was created; null if none is waiting."),
     ),
     accepted_per_second: Type.Number({
       description: "Over the last five minutes and the current one.",
     }),
-    drain_seconds: nullable(
+    drain_seconds: nullableSchema(
       Type.Number({
         description:
           "Time to drain at the current rate if nothing more is published. Null if unknown: nothing was accepted lately, or more is waiting than was counted.",

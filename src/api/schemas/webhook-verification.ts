@@ -2,21 +2,21 @@
 import { Type } from "./type.ts";
 import { verificationMethods } from "../../core/webhook.ts";
 import { incidentFields } from "../../core/fields/actions.ts";
-import { closed, id, instant, nullable, oneOf } from "./building-blocks.ts";
+import { closed, idSchema, instant, nullableSchema, oneOf } from "./building-blocks.ts";
 import { schemaOf } from "./field-schema.ts";
 
 export const verificationSchema = closed(
   {
     method: oneOf(verificationMethods),
     state: oneOf(["none", "pending", "granted", "refused"]),
-    detail: nullable(Type.String({ description: "The request and the response." })),
-    granted_at: nullable(instant("When the receiver permitted deliveries.")),
-    requested_rate_per_minute: nullable(Type.Integer()),
-    allowed_rate_per_minute: nullable(
+    detail: nullableSchema(Type.String({ description: "The request and the response." })),
+    granted_at: nullableSchema(instant("When the receiver permitted deliveries.")),
+    requested_rate_per_minute: nullableSchema(Type.Integer()),
+    allowed_rate_per_minute: nullableSchema(
       Type.Integer({ description: "The rate that the receiver permits; null if unlimited." }),
     ),
     when_unsupported: oneOf(["refuse", "slow"]),
-    dns_record: nullable(
+    dns_record: nullableSchema(
       closed(
         { name: Type.String(), value: Type.String() },
         { title: "DnsRecord", description: "The TXT record to publish, with the method `dns`." },
@@ -32,9 +32,9 @@ export const callbackQuerySchema = closed({
 
 export const callbackResultSchema = closed(
   {
-    webhook_id: id("the webhook"),
+    webhook_id: idSchema("the webhook"),
     state: oneOf(["granted"]),
-    allowed_rate_per_minute: nullable(Type.Integer()),
+    allowed_rate_per_minute: nullableSchema(Type.Integer()),
   },
   { title: "VerificationGranted" },
 );
@@ -45,6 +45,6 @@ export const incidentInputSchema = schemaOf(incidentFields, {
 });
 
 export const incidentResultSchema = closed(
-  { event_id: id("the operational event that announces it") },
+  { event_id: idSchema("the operational event that announces it") },
   { title: "IncidentReported" },
 );

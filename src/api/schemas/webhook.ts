@@ -9,10 +9,10 @@ import {
   listingQuery,
   closed,
   freeObject,
-  id,
+  idSchema,
   instant,
   listOf,
-  nullable,
+  nullableSchema,
   oneOf,
   tenantId,
 } from "./building-blocks.ts";
@@ -35,12 +35,12 @@ export const webhookUpdateSchema = schemaOf(webhookFields, {
 const retryConfigSchema = closed(
   {
     max_attempts: Type.Integer(),
-    base_delay_ms: nullable(Type.Number({ description: "Null if `schedule_ms` is set." })),
-    max_delay_ms: nullable(Type.Number()),
-    backoff_multiplier: nullable(Type.Number()),
+    base_delay_ms: nullableSchema(Type.Number({ description: "Null if `schedule_ms` is set." })),
+    max_delay_ms: nullableSchema(Type.Number()),
+    backoff_multiplier: nullableSchema(Type.Number()),
     timeout_ms: Type.Integer(),
     timeout_growth_factor: Type.Number(),
-    schedule_ms: nullable(Type.Array(Type.Number(), { description: "Null for exponential delays." })),
+    schedule_ms: nullableSchema(Type.Array(Type.Number(), { description: "Null for exponential delays." })),
     max_age_ms: Type.Integer(),
   },
   {
@@ -57,22 +57,22 @@ export const webhookHealthSchema = oneOf(webhookHealthStates, {
 });
 
 const webhookProperties = {
-  id: id("the webhook"),
+  id: idSchema("the webhook"),
   tenant_id: tenantId,
-  owner_id: nullable(Type.String()),
+  owner_id: nullableSchema(Type.String()),
   url: Type.String(),
   events: Type.Array(Type.String()),
   description: Type.String(),
   active: Type.Boolean(),
   status: oneOf(webhookStatuses),
-  status_reason: nullable(Type.String({ description: "Why it is not active." })),
+  status_reason: nullableSchema(Type.String({ description: "Why it is not active." })),
   health: webhookHealthSchema,
-  pause: nullable(
+  pause: nullableSchema(
     closed(
       {
         since: instant("When it was paused."),
-        until: nullable(instant("When it ends automatically.")),
-        reason: nullable(Type.String()),
+        until: nullableSchema(instant("When it ends automatically.")),
+        reason: nullableSchema(Type.String()),
       },
       { title: "WebhookPause", description: "The manual pause; null if not paused." },
     ),
@@ -84,7 +84,7 @@ const webhookProperties = {
   retry_config: retryConfigSchema,
   timeout_ms: Type.Integer(),
   circuit_breaker_config: shownSchemaOf(circuitBreakerShown, { title: "CircuitBreakerConfig" }),
-  rate_limit: nullable(shownSchemaOf(rateLimitFields, { title: "RateLimit" })),
+  rate_limit: nullableSchema(shownSchemaOf(rateLimitFields, { title: "RateLimit" })),
   ordering_guarantee: oneOf(orderingGuarantees),
   headers: Type.Unsafe<Record<string, string>>({ type: "object", additionalProperties: { type: "string" } }),
   ...credentialProperties,
@@ -92,7 +92,7 @@ const webhookProperties = {
   migration_headers: Type.Boolean(),
   trace_context: oneOf(tracePolicies),
   agreements: shownSchemaOf(agreementFields, { title: "Agreements" }),
-  secret: nullable(Type.String({ description: "Masked, except in the response that created it." })),
+  secret: nullableSchema(Type.String({ description: "Masked, except in the response that created it." })),
   metadata: freeObject(),
   created_at: instant("When it was created."),
   updated_at: instant("When it was last changed."),
@@ -100,8 +100,8 @@ const webhookProperties = {
     minimum: 1,
     description: "Incremented by each change of its configuration and keys.",
   }),
-  last_success_at: nullable(instant("Time of the last accepted delivery.")),
-  last_failure_at: nullable(instant("Time of the last attempt that was not accepted.")),
+  last_success_at: nullableSchema(instant("Time of the last accepted delivery.")),
+  last_failure_at: nullableSchema(instant("Time of the last attempt that was not accepted.")),
 };
 
 export const webhookSchema = closed(webhookProperties, { title: "Webhook" });
@@ -115,9 +115,9 @@ const webhookStatisticsSchema = closed(
     accepted: Type.Number(),
     transient: Type.Number(),
     terminal: Type.Number(),
-    failure_rate: nullable(Type.Number({ description: "Share of attempts that were not accepted, 0 to 1." })),
-    duration_ms_p50: nullable(Type.Number()),
-    duration_ms_p95: nullable(Type.Number()),
+    failure_rate: nullableSchema(Type.Number({ description: "Share of attempts that were not accepted, 0 to 1." })),
+    duration_ms_p50: nullableSchema(Type.Number()),
+    duration_ms_p95: nullableSchema(Type.Number()),
   },
   { title: "WebhookStatistics" },
 );
@@ -127,7 +127,7 @@ const webhookWaitingSchema = closed(
   {
     total: Type.Integer({ minimum: 0, description: "All priorities, counted up to 10,000." }),
     more: Type.Boolean({ description: "Whether more than 10,000 are waiting." }),
-    oldest_created_at: nullable(
+    oldest_created_at: nullableSchema(
       instant("When the oldest waiting delivery was created; null if none is waiting."),
     ),
   },
@@ -137,8 +137,8 @@ const webhookWaitingSchema = closed(
 const listedWebhookSchema = closed(
   {
     ...webhookProperties,
-    stats: Type.Optional(nullable(webhookStatisticsSchema)),
-    backlog: Type.Optional(nullable(webhookWaitingSchema)),
+    stats: Type.Optional(nullableSchema(webhookStatisticsSchema)),
+    backlog: Type.Optional(nullableSchema(webhookWaitingSchema)),
   },
   { title: "ListedWebhook" },
 );
@@ -146,7 +146,7 @@ const listedWebhookSchema = closed(
 export const webhookListSchema = closed(
   {
     ...listOf(listedWebhookSchema, "WebhookList").properties,
-    searched_to: nullable(
+    searched_to: nullableSchema(
       instant(
         "When sorted by failure rate: webhooks whose last failure is older were not examined. Otherwise null.",
       ),
@@ -163,7 +163,7 @@ export const webhookListSchema = closed(
         { title: "WebhookHealthCounts", description: "With `include=health_counts`." },
       ),
     ),
-    ranked_at: nullable(
+    ranked_at: nullableSchema(
       instant(
         "When the order was computed. The order of more than 500 webhooks is cached for up to a minute and refreshed in the background. Null if current.",
       ),

@@ -5,7 +5,7 @@ import type { Invocation } from "../invocation.ts";
 import { printTable } from "../table.ts";
 import type { Column } from "../table.ts";
 
-const columns: readonly Column<Json>[] = [
+const searchColumns: readonly Column<Json>[] = [
   { title: "TYPE", value: (row) => row["type"] },
   { title: "ID", value: (row) => row["id"] },
   { title: "TENANT", value: (row) => row["tenant_id"] },
@@ -24,7 +24,7 @@ export function addSearchCommand(program: Command, invocation: Invocation): void
     const { data } = await client.get("/v1/search", { query: { q } });
     const rows = data as readonly Json[];
     if (terminal.json) for (const row of rows) terminal.object(row);
-    else if (rows.length > 0) printTable(terminal, columns, rows);
+    else if (rows.length > 0) printTable(terminal, searchColumns, rows);
     else terminal.note("no results");
   });
 }

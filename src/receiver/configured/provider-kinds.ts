@@ -30,7 +30,7 @@ function kindOf(preset: PresetDescription): ProviderKind {
   return {
     title: preset.title,
     preset,
-    fields: fieldsOf(preset, scheme),
+    fields: providerFieldsOf(preset, scheme),
     build(crypto, given) {
       const publicUrl = textIn(given, "public_url");
       const verifiers: Verifiers = bindProviders(crypto) as unknown as Verifiers;
@@ -53,7 +53,7 @@ const refusal = {
   detail: "there is no verifier for this type",
 } as const;
 
-function fieldsOf({ name, secret }: PresetDescription, scheme: ProviderScheme | null): Fields {
+function providerFieldsOf({ name, secret }: PresetDescription, scheme: ProviderScheme | null): Fields {
   const isPublic = scheme?.keys.option === "publicKeys";
   const what = secret.replace(/^\w+: /, "").replace("; publicUrl", "");
   const keys = `${what.charAt(0).toUpperCase()}${what.slice(1)}; two during a rotation.`;

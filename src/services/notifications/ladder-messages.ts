@@ -105,7 +105,7 @@ export class LadderMessages {
   async #facts(live: LiveWebhook): Promise<(language: NotificationLanguage) => readonly NotificationFact[]> {
     const { history, wording } = this.#options;
     const { id } = live.webhook;
-    const { waiting, isMore } = await history.backlog(id, waitingMax);
+    const { waiting, isMore } = await history.backlog(id, waitingCountMax);
     const count = waiting.high + waiting.normal + waiting.low;
     const answer = await this.#lastAnswer(id);
     return (language) => [
@@ -132,5 +132,5 @@ export class LadderMessages {
   }
 }
 
-const waitingMax = 10_000;
+const waitingCountMax = 10_000;
 const answerLengthMax = 200;

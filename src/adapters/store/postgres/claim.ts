@@ -3,7 +3,7 @@ import type { ClaimRequest, ClaimResult, Lease } from "../../../ports/store/deli
 import { toClaimedDelivery } from "../claimed-delivery.ts";
 import { decode, priorityCodes } from "../codes.ts";
 import {
-  claimColumns as column,
+  claimColumns,
   type ClaimRow,
   claimManySql,
   claimSql,
@@ -144,11 +144,11 @@ export class Claimer {
     asked: readonly Wanted[],
     results: ClaimResult[],
   ): Promise<readonly Wanted[]> {
-    const taken = rows.filter((row) => row[column.ref] !== null);
+    const taken = rows.filter((row) => row[claimColumns.ref] !== null);
     const leases = taken.map(leaseOf);
     try {
       await this.#state.strings.load(
-        taken.flatMap((row) => [row[column.eventType], row[column.contentType]]),
+        taken.flatMap((row) => [row[claimColumns.eventType], row[claimColumns.contentType]]),
       );
     } catch (error) {
       // The caller will not learn of these leases. If releasing them fails too, the next claim frees them.
@@ -158,13 +158,13 @@ export class Claimer {
     await this.#release(leases.filter((_, index) => isOutdated(taken[index])));
     const stale: Wanted[] = [];
     const blocked: Wanted[] = [];
-    for (const [at, lanes] of Map.groupBy(rows, (row) => row[column.place])) {
+    for (const [at, lanes] of Map.groupBy(rows, (row) => row[claimColumns.place])) {
       const wanted = asked[at - 1];
-      const first = lanes.find((row) => row[column.ref] === null);
+      const first = lanes.find((row) => row[claimColumns.ref] === null);
       if (wanted === undefined || first === undefined) continue;
-      if (first[column.stale]) stale.push(wanted);
+      if (first[claimColumns.stale]) stale.push(wanted);
       else results[wanted.place] = this.#result(first, lanes, wanted);
-      if ((first[column.blockedUntil] ?? first[column.othersLeaseEnd]) !== null) blocked.push(wanted);
+      if ((first[claimColumns.blockedUntil] ?? first[claimColumns.othersLeaseEnd]) !== null) blocked.push(wanted);
     }
     await this.#freeForeignLeases(blocked, results);
     return stale;
@@ -192,29 +192,29 @@ export class Claimer {
     const { lane, request } = wanted;
     const { strings } = this.#state;
     const deliveries = lanes
-      .filter((row) => row[column.ref] !== null && !isOutdated(row))
+      .filter((row) => row[claimColumns.ref] !== null && !isOutdated(row))
       .toSorted(
         (left, right) =>
-          left[column.queuePosition] - right[column.queuePosition] ||
-          (left[column.ref] ?? 0) - (right[column.ref] ?? 0),
+          left[claimColumns.queuePosition] - right[claimColumns.queuePosition] ||
+          (left[claimColumns.ref] ?? 0) - (right[claimColumns.ref] ?? 0),
       )
-      .map((row) => toClaimedDelivery(row, column.id, leaseOf(row), strings));
+      .map((row) => toClaimedDelivery(row, claimColumns.id, leaseOf(row), strings));
     if (lane.ordered) return { deliveries, ...orderedRest(summary, request.now) };
     const [high, normal, low] = [
-      summary[column.moreHigh],
-      summary[column.moreNormal],
-      summary[column.moreLow],
+      summary[claimColumns.moreHigh],
+      summary[claimColumns.moreNormal],
+      summary[claimColumns.moreLow],
     ];
     return {
       deliveries,
       more: { high, normal, low },
-      nextDueAt: earlier(summary[column.later], summary[column.othersLeaseEnd]),
+      nextDueAt: earlier(summary[claimColumns.later], summary[claimColumns.othersLeaseEnd]),
     };
   }
 }
 
 function leaseOf(row: ClaimRow): Lease {
-  return { ref: row[column.ref] ?? 0, deliveryId: row[column.id], leaseToken: row[column.leaseToken] };
+  return { ref: row[claimColumns.ref] ?? 0, deliveryId: row[claimColumns.id], leaseToken: row[claimColumns.leaseToken] };
 }
 
 /** A lane that is requested twice is claimed twice, one after the other. */
@@ -242,7 +242,7 @@ function roundsOf(
  * current and counts more attempts than the delivery row, which is read from the snapshot.
  */
 function isOutdated(row: ClaimRow | undefined): boolean {
-  return row !== undefined && row[column.attempts] !== row[column.attemptCount];
+  return row !== undefined && row[claimColumns.attempts] !== row[claimColumns.attemptCount];
 }
 
 function orderedRest(summary: ClaimRow, now: number): Pick<ClaimResult, "more" | "nextDueAt"> {

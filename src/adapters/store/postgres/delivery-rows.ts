@@ -52,7 +52,7 @@ export function insertDeliveriesSteps(seq: string, event: string, from: string):
     FROM given WHERE rank IS NOT NULL)`;
 }
 
-const insertSql = `WITH ${insertDeliveriesSteps("g.seq", "g.event", "")} SELECT`;
+const insertDeliveriesSql = `WITH ${insertDeliveriesSteps("g.seq", "g.event", "")} SELECT`;
 
 /** New deliveries of one commit, column by column, written with one statement. */
 export class DeliveryRows {
@@ -131,7 +131,7 @@ export class DeliveryRows {
   }
 
   async insert(transaction: Transaction): Promise<void> {
-    await transaction.rows(insertSql, this.columns());
+    await transaction.rows(insertDeliveriesSql, this.columns());
   }
 
   /** Rows were added with positions counting from 0; they are written starting at this position. */

@@ -4,7 +4,7 @@ import type { ReceivedRequest } from "../../../ports/store/gateway.ts";
 import type { Connection } from "./connection.ts";
 import { StatementCache } from "./statement-cache.ts";
 
-const statements = {
+const bySourceStatements = {
   note: "INSERT INTO gateway_requests_unfiled VALUES (?, ?)",
   waits: "SELECT 1 FROM gateway_requests_unfiled LIMIT 1",
   file: `INSERT OR IGNORE INTO gateway_requests_by_source
@@ -60,7 +60,7 @@ export class RequestsBySource {
     }
   }
 
-  #sql(name: keyof typeof statements): StatementSync {
-    return this.#statements.get(statements[name]);
+  #sql(name: keyof typeof bySourceStatements): StatementSync {
+    return this.#statements.get(bySourceStatements[name]);
   }
 }

@@ -11,7 +11,7 @@ import type { Connection } from "./connection.ts";
 import type { RequestsBySource } from "./gateway-requests-by-source.ts";
 import { StatementCache } from "./statement-cache.ts";
 
-const statements = {
+const requestStatements = {
   add: "INSERT OR IGNORE INTO gateway_requests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
   put: `INSERT INTO gateway_requests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
     status = excluded.status, outcome = excluded.outcome, cause = excluded.cause, document = excluded.document`,
@@ -92,8 +92,8 @@ export class GatewayRequestRows {
       this.#sql("hold").run(connectionId, requestId, eventId);
   }
 
-  #sql(name: keyof typeof statements): StatementSync {
-    return this.#statements.get(statements[name]);
+  #sql(name: keyof typeof requestStatements): StatementSync {
+    return this.#statements.get(requestStatements[name]);
   }
 }
 
