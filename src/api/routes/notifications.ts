@@ -19,7 +19,7 @@ import { secretJson } from "../mapping/webhook-state.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
 import type { Answer, Call, Route } from "../route.ts";
-import { closed, idSchema as idSchema, tenantId } from "../schemas/building-blocks.ts";
+import { closed, idSchema as idSchema, tenantIdSchema } from "../schemas/building-blocks.ts";
 import {
   channelListSchema,
   channelSetInputSchema,
@@ -34,7 +34,7 @@ const channelId = idSchema("the channel");
 const uncached = { "cache-control": "no-store" };
 /** Required of portal sessions that configure notifications. */
 const capability = "notifications:write";
-const tenantParams = closed({ id: tenantId });
+const tenantParams = closed({ id: tenantIdSchema });
 const about =
   "Email, Slack, Teams, Discord, PagerDuty, or a custom URL. A channel defines which notifications it receives, when, and in which language.";
 
@@ -164,7 +164,7 @@ function tenantRoutes(options: ApiOptions): readonly Route[] {
       summary: "Test a channel of a tenant",
       description:
         "Sent at once. An address that the mail server refused is tried again; one that unsubscribed or is not confirmed is not. Limited to 10 tests per hour for a channel and 50 for a tenant.",
-      params: closed({ id: tenantId, channel_id: channelId }),
+      params: closed({ id: tenantIdSchema, channel_id: channelId }),
       errors: ["not_found", "conflict", "rate_limited"],
       answers: { 202: { description: "The test is queued.", schema: channelTestSchema } },
       audit: { action: "notification_channel.test", target: "notification_channel", idFrom: "channel_id" },
@@ -186,7 +186,7 @@ function rotateRoute(options: ApiOptions): Route {
     summary: "Rotate the signing secret of a channel",
     description:
       "For channels of the kind `webhook`. The secret of a new channel is shown only in the response that created it.",
-    params: closed({ id: tenantId, channel_id: channelId }),
+    params: closed({ id: tenantIdSchema, channel_id: channelId }),
     body: rotateInputSchema,
     bodyOptional: true,
     answers: {

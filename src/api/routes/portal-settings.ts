@@ -8,7 +8,7 @@ import { inputOf, shownJson } from "../mapping/fields.ts";
 import { formatInstant } from "../mapping/instant.ts";
 import { defineRawForm, defineRoute } from "../route.ts";
 import type { Call, Route } from "../route.ts";
-import { closed, tenantId } from "../schemas/building-blocks.ts";
+import { closed, tenantIdSchema } from "../schemas/building-blocks.ts";
 import {
   logoQuery,
   logoQueryOptional,
@@ -30,7 +30,7 @@ const levels = [
     of: "TenantPortal",
     whose: "a tenant",
     access: { read: "read", write: "manage" },
-    params: closed({ id: tenantId }),
+    params: closed({ id: tenantIdSchema }),
   },
 ] as const;
 type LevelOfRoutes = (typeof levels)[number];

@@ -5,10 +5,10 @@ import { inputOf, shownJson } from "../mapping/fields.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
 import type { Call, Route } from "../route.ts";
-import { closed, pageProperties, tenantId } from "../schemas/building-blocks.ts";
+import { closed, pageProperties, tenantIdSchema } from "../schemas/building-blocks.ts";
 import { tenantInputSchema, tenantListSchema, tenantSchema } from "../schemas/registry.ts";
 
-const params = closed({ id: tenantId });
+const params = closed({ id: tenantIdSchema });
 
 const tenantJson = (tenant: Tenant) => shownJson(tenantShown, tenant);
 

@@ -14,7 +14,7 @@ import { jsonInTurns } from "../json-in-turns.ts";
 import type { JsonObject } from "../openapi.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
-import { closed, freeObject, oneOf, tenantId } from "../schemas/building-blocks.ts";
+import { closed, freeObject, oneOf, tenantIdSchema } from "../schemas/building-blocks.ts";
 import { createAsyncApiWebhooks } from "../webhook-docs/asyncapi-webhooks.ts";
 import { createMessageCatalogue } from "../webhook-docs/message-catalogue.ts";
 import type { MessageCatalogue } from "../webhook-docs/message-catalogue.ts";
@@ -55,7 +55,7 @@ function documentRoute({ services, profiles, clock }: ApiOptions, document: Docu
         description: "Also describe Posthorn's own operational events.",
       }),
     ),
-    tenant_id: Type.Optional(tenantId),
+    tenant_id: Type.Optional(tenantIdSchema),
     profile: Type.Optional(
       oneOf(
         profiles.map(({ name }) => name),

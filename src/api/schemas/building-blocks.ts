@@ -62,7 +62,7 @@ export const line = (lengthMax: number, options: object = {}) =>
     ...options,
   });
 
-export const tenantId = Type.Unsafe<string>(schemaOfField(tenantIdField));
+export const tenantIdSchema = Type.Unsafe<string>(schemaOfField(tenantIdField));
 
 export const eventTypeName = Type.Unsafe<string>(schemaOfField(eventTypeField));
 

@@ -24,7 +24,7 @@ import {
   pageProperties,
   queryOf,
   searchOf,
-  tenantId,
+  tenantIdSchema,
 } from "./building-blocks.ts";
 import { schemaOf } from "./field-schema.ts";
 import { differenceReasons, renderedParts } from "../../core/request-differences.ts";
@@ -56,7 +56,7 @@ const deliveryProperties = {
   webhook_id: idSchema("the webhook"),
   event_id: idSchema("the event"),
   event_type: Type.String(),
-  tenant_id: tenantId,
+  tenant_id: tenantIdSchema,
   status: oneOf(deliveryStatuses, {
     description:
       "`pending` before the first attempt or the first after a manual retry, `failed` while a retry is due, `exhausted` as a dead letter, `circuit_blocked` while an open circuit holds it, `skipped` if the webhook was not active.",

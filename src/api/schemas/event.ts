@@ -19,7 +19,7 @@ import {
   nullableSchema,
   oneOf,
   searchOf,
-  tenantId,
+  tenantIdSchema,
 } from "./building-blocks.ts";
 import { schemaOf, schemaOfField } from "./field-schema.ts";
 import { problemSchema } from "./problem.ts";
@@ -48,7 +48,7 @@ export const eventInputSchema = closed(
         "Webhooks of profile `ts-16a` do not accept an empty object: for them the event becomes a dead letter, `empty_data`.",
       examples: [{ order_id: "4711", total: 19.9 }],
     }),
-    tenant_id: Type.Optional(tenantId),
+    tenant_id: Type.Optional(tenantIdSchema),
     source: Type.Optional(sourceSchema),
     timestamp: Type.Optional(instant("When it happened; defaults to now.")),
     idempotency_key: Type.Optional(idempotencyKeySchema),
@@ -70,7 +70,7 @@ export type EventInput = Static<typeof eventInputSchema>;
 /** Fields of an event whose body is raw content. */
 export const rawEventQuerySchema = closed({
   event_type: eventTypeName,
-  tenant_id: Type.Optional(tenantId),
+  tenant_id: Type.Optional(tenantIdSchema),
   source: Type.Optional(sourceSchema),
   timestamp: Type.Optional(instant("When it happened; defaults to now.")),
   idempotency_key: Type.Optional(idempotencyKeySchema),
@@ -96,7 +96,7 @@ export const eventBatchSchema = closed(
 const receiptProperties = {
   id: idSchema("the event; also its `Webhook-ID`"),
   event_type: eventTypeName,
-  tenant_id: tenantId,
+  tenant_id: tenantIdSchema,
   timestamp: instant("When it happened."),
   idempotency_key: Type.String({ description: "The given key, or the id." }),
   sequence_number: Type.Integer({ description: "Position among the events of the tenant." }),
@@ -132,7 +132,7 @@ export const batchResultSchema = closed(
 const eventProperties = {
   id: idSchema("the event"),
   event_type: eventTypeName,
-  tenant_id: tenantId,
+  tenant_id: tenantIdSchema,
   timestamp: instant("When it happened."),
   source: nullableSchema(Type.String()),
   idempotency_key: Type.String({ description: "The given key, or the id." }),

@@ -7,7 +7,7 @@ import {
   portalThemeFields,
 } from "../../core/fields/portal.ts";
 import { portalCapabilities } from "../../core/portal/capabilities.ts";
-import { closed, instant, listOf, nullableSchema, oneOf, pageProperties, tenantId } from "./building-blocks.ts";
+import { closed, instant, listOf, nullableSchema, oneOf, pageProperties, tenantIdSchema } from "./building-blocks.ts";
 import { schemaOf, shownSchemaOf } from "./field-schema.ts";
 import { Type } from "./type.ts";
 
@@ -20,7 +20,7 @@ export const portalSessionInputSchema = schemaOf(portalSessionFields, {
 
 const portalSessionSchema = shownSchemaOf(portalSessionShown, { title: "PortalSession" });
 export const portalSessionListSchema = listOf(portalSessionSchema, "PortalSessionList");
-export const portalSessionQuery = closed({ ...pageProperties, tenant_id: Type.Optional(tenantId) });
+export const portalSessionQuery = closed({ ...pageProperties, tenant_id: Type.Optional(tenantIdSchema) });
 
 export const portalSessionCreatedSchema = closed(
   {

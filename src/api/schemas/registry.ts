@@ -4,7 +4,7 @@ import { apiKeyFields, apiKeyShown } from "../../core/fields/api-key.ts";
 import { eventTypeFields, eventTypeShown } from "../../core/fields/event-type.ts";
 import { line } from "../../core/fields/field.ts";
 import { tenantFields, tenantShown } from "../../core/fields/tenant.ts";
-import { listingQuery, closed, listOf, oneOf, tenantId } from "./building-blocks.ts";
+import { listingQuery, closed, listOf, oneOf, tenantIdSchema } from "./building-blocks.ts";
 import { schemaOf, shownSchemaOf } from "./field-schema.ts";
 
 export const eventTypeInputSchema = schemaOf(eventTypeFields, {
@@ -15,7 +15,7 @@ export const eventTypeInputSchema = schemaOf(eventTypeFields, {
 export const eventTypeSchema = shownSchemaOf(eventTypeShown, { title: "EventType" });
 export const eventTypeListSchema = listOf(eventTypeSchema, "EventTypeList");
 
-export const eventTypeQuery = closed({ tenant_id: Type.Optional(tenantId) });
+export const eventTypeQuery = closed({ tenant_id: Type.Optional(tenantIdSchema) });
 export const eventTypeListQuery = listingQuery(eventTypeFilters);
 
 export const tenantInputSchema = schemaOf(tenantFields, {

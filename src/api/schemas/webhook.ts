@@ -14,7 +14,7 @@ import {
   listOf,
   nullableSchema,
   oneOf,
-  tenantId,
+  tenantIdSchema,
 } from "./building-blocks.ts";
 import { schemaOf, shownSchemaOf } from "./field-schema.ts";
 import { credentialProperties } from "./webhook-credentials.ts";
@@ -58,7 +58,7 @@ export const webhookHealthSchema = oneOf(webhookHealthStates, {
 
 const webhookProperties = {
   id: idSchema("the webhook"),
-  tenant_id: tenantId,
+  tenant_id: tenantIdSchema,
   owner_id: nullableSchema(Type.String()),
   url: Type.String(),
   events: Type.Array(Type.String()),
