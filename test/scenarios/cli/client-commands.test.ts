@@ -96,7 +96,7 @@ suite("client commands against a running server", () => {
     const { status, stdout, stderr } = await run(["webhooks", "verify", String(made["id"])]);
     assert.equal(status, 0, stderr);
     assert.match(stdout, /status +unverified/);
-    assert.match(stderr, /verification pending: OPTIONS got no answer/);
+    assert.match(stderr, /verification pending: OPTIONS got no response/);
     await object(["webhooks", "delete", String(made["id"]), "--yes"]);
     const refused = await run(["webhooks", "verify", String(made["id"])]);
     assert.equal(refused.status, 1);

@@ -19,15 +19,15 @@ export type Rows = readonly (readonly unknown[])[];
 interface Wire {
   readonly stream: { cork(): void; uncork(): void };
   readonly parsedStatements: Readonly<Record<string, string | undefined>>;
-  parse(text: string, name: string): void;
-  bind(
-    portal: string,
-    statement: string,
-    values: readonly Value[],
-    valueMapper: (value: Value) => Buffer | string | null,
-  ): void;
-  describe(type: "P", name: string): void;
-  execute(portal: string): void;
+  parse(message: { readonly text: string; readonly name: string }): void;
+  bind(message: {
+    readonly portal: string;
+    readonly statement: string;
+    readonly values: readonly Value[];
+    readonly valueMapper: (value: Value) => Buffer | string | null;
+  }): void;
+  describe(message: { readonly type: "P"; readonly name: string }): void;
+  execute(message: { readonly portal: string }): void;
   sync(): void;
 }
 
@@ -62,14 +62,14 @@ export class StatementBatch {
     wire.stream.cork();
     try {
       if (this.#begin) {
-        wire.parse("BEGIN", "");
-        wire.bind("", "", [], onTheWire);
-        wire.execute("");
+        wire.parse({ text: "BEGIN", name: "" });
+        wire.bind({ portal: "", statement: "", values: [], valueMapper: onTheWire });
+        wire.execute({ portal: "" });
       }
       for (const { name, values } of this.#statements) {
-        wire.bind("", name, values, onTheWire);
-        wire.describe("P", "");
-        wire.execute("");
+        wire.bind({ portal: "", statement: name, values, valueMapper: onTheWire });
+        wire.describe({ type: "P", name: "" });
+        wire.execute({ portal: "" });
       }
       wire.sync();
     } finally {
@@ -77,11 +77,11 @@ export class StatementBatch {
     }
   }
 
-  handleRowDescription(fields: readonly { readonly dataTypeID: number }[]): void {
+  handleRowDescription({ fields }: { readonly fields: readonly { readonly dataTypeID: number }[] }): void {
     this.#parsers = fields.map(({ dataTypeID }) => columnTypes.getTypeParser(dataTypeID));
   }
 
-  handleDataRow(fields: readonly (string | null)[]): void {
+  handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
     try {
       this.#rows.push(fields.map((text, at) => (text === null ? null : (this.#parsers[at]?.(text) ?? text))));
     } catch (error) {
