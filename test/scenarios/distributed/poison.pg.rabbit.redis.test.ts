@@ -52,7 +52,7 @@ test("garbage in a queue is parked, logged and counted, and deliveries go on", a
       lines.includes(`posthorn_queue_parked ${parked}`) &&
       lines.includes('posthorn_queue_notices{pool="default",priority="normal"} 0'),
   });
-  assert.equal(worker.output.match(/"level":"warn"[^\n]*cannot be read and is parked/g)?.length, parked);
+  assert.equal(worker.output.match(/"level":"warn"[^\n]*parked an unreadable message/g)?.length, parked);
 
   // One webhook that its owner is told of, and one that somebody has to take.
   await cluster.publish(api, "a.paid", [{ n: 2 }]);
