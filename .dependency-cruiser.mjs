@@ -5,28 +5,61 @@ import engineRoomsByFloor from "./scripts/engine-rooms.json" with { type: "json"
 
 const TESTS = "[.](test|fixture)[.]ts$";
 /** Pure, and needed where a colour is chosen as well as where it is used. */
-const COLOURS = "^src/core/portal/contrast[.]ts$";
+const COLOURS = "^src/features/portal/contrast[.]ts$";
 
-/** What a part may import of ours, beside itself. A part that is missing here may be imported by nobody but app. */
+/** Files of features that only compute: ports, stores and the engine share their types and rules. */
+const RULES =
+  "^src/features/(alerts/(alert|default-rules|due-messages)|problems/problem|gateway/(source|relayed)" +
+  "|notifications/(chat|due|mail|messages|notification|operational-event|operational-event-catalogue)" +
+  "|portal/(contrast|look)|verification/verification)[.]ts$";
+/** Routes and what they show. Nothing else of a feature knows HTTP. */
+const ROUTES = "^src/features/[^/]+/(routes|action-routes|connection-routes|profile-routes|request-routes|settings-routes|source-routes|views|event-streams)[.]ts$";
+const WEBHOOK_DOCS = "^src/features/webhook-docs/";
+
+/** What a part may import of ours, apart from itself and the rules of features. Only `app` may import a part that is missing here. */
 const MAY_IMPORT = {
-  core: [],
-  ports: ["core"],
-  // The path of an event. It never knows who drives it.
-  engine: ["ports", "core"],
-  // What API, CLI and library call, by resource.
-  services: ["engine", "ports", "core"],
-  adapters: ["ports", "core"],
-  receiver: ["core"],
-  // What applications install: no more of ours than what computes.
-  client: ["core"],
-  api: ["services", "ports", "core"],
-  gateway: ["receiver", "services", "engine", "ports", "core"],
-  check: ["receiver", "engine", "ports", "core"],
-  pages: ["check", "config", "receiver", "core"],
-  config: ["core"],
-  // The composition root: the only place that names a concrete adapter.
-  app: ["adapters", "api", "check", "gateway", "receiver", "services", "engine", "config", "ports", "core"],
-  cli: ["app", "check", "client", "config", "pages", "receiver", "core"],
+  domain: [],
+  // Fields and schemas of what the API, the CLI and the library show.
+  resources: ["ports", "domain"],
+  // Contracts may use the bounds of fields.
+  ports: ["resources", "domain"],
+  // The path of an event. It does not depend on its callers.
+  engine: ["resources", "ports", "domain"],
+  // One folder for each feature: rules, service, routes.
+  features: ["engine", "receiver", "resources", "ports", "domain", "http"],
+  // Implementations of ports.
+  store: ["ports", "domain"],
+  queue: ["ports", "domain"],
+  "shared-state": ["ports", "domain"],
+  schema: ["ports", "domain"],
+  system: ["ports", "domain"],
+  transport: ["ports", "domain"],
+  receiver: ["domain"],
+  // The client package is installed by applications, so it imports little.
+  client: ["domain"],
+  http: ["features", "resources", "ports", "domain"],
+  check: ["receiver", "engine", "ports", "domain"],
+  pages: ["check", "config", "receiver", "domain"],
+  config: ["domain"],
+  // The composition root: the only place that names a concrete implementation of a port.
+  app: [
+    "store",
+    "queue",
+    "shared-state",
+    "schema",
+    "system",
+    "transport",
+    "http",
+    "resources",
+    "check",
+    "features",
+    "receiver",
+    "engine",
+    "config",
+    "ports",
+    "domain",
+  ],
+  cli: ["app", "check", "client", "config", "pages", "receiver", "resources", "domain"],
 };
 
 const direction = Object.entries(MAY_IMPORT).map(([part, others]) => ({
@@ -36,7 +69,7 @@ const direction = Object.entries(MAY_IMPORT).map(([part, others]) => ({
   from: { path: `^src/${part}/`, pathNot: TESTS },
   to: {
     path: "^src/",
-    pathNot: [part, ...others, ...(part === "cli" ? ["ports"] : [])].map((name) => `^src/${name}/`),
+    pathNot: [RULES, ...[part, ...others, ...(part === "cli" ? ["ports"] : [])].map((name) => `^src/${name}/`)],
   },
 }));
 
@@ -114,7 +147,7 @@ export default {
         "the pages know of the server what its schemas say; of its code only the arithmetic of colours runs in a browser",
       severity: "error",
       from: { path: "^dashboard/", pathNot: TESTS },
-      to: { path: "^(src|test|bench|scripts)/", pathNot: ["^src/api/schemas/", COLOURS] },
+      to: { path: "^(src|test|bench|scripts)/", pathNot: ["^src/resources/", COLOURS] },
     },
     {
       name: "dashboard-takes-only-types",
@@ -136,32 +169,46 @@ export default {
       to: { path: "^src/ports/", dependencyTypesNot: ["type-only", "type-import"] },
     },
     {
-      name: "adapters-apart",
-      comment: "an adapter never imports an adapter of another port",
+      name: "rules-only-compute",
+      comment: "the rules of features import the domain and each other",
       severity: "error",
-      from: { path: "^src/adapters/([^/]+)/", pathNot: TESTS },
-      to: { path: "^src/adapters/", pathNot: "^src/adapters/$1/" },
+      from: { path: RULES },
+      to: { path: "^src/", pathNot: [RULES, "^src/(domain|ports|resources)/"] },
+    },
+    {
+      name: "only-routes-know-http",
+      comment: "services of features do not depend on HTTP",
+      severity: "error",
+      from: { path: "^src/features/", pathNot: [TESTS, ROUTES, WEBHOOK_DOCS] },
+      to: { path: ["^src/http/", ROUTES] },
+    },
+    {
+      name: "only-the-gateway-receives",
+      comment: "of the features only the gateway uses the receiver kit",
+      severity: "error",
+      from: { path: "^src/features/", pathNot: [TESTS, "^src/features/gateway/"] },
+      to: { path: "^src/receiver/" },
     },
     {
       name: "implementations-apart",
       comment: "store/sqlite and store/postgres share files of store/, never each other's",
       severity: "error",
-      from: { path: "^src/adapters/(store|queue|shared-state)/([^/]+)/", pathNot: TESTS },
-      to: { path: "^src/adapters/$1/[^/]+/", pathNot: "^src/adapters/$1/$2/" },
+      from: { path: "^src/(store|queue|shared-state)/([^/]+)/", pathNot: TESTS },
+      to: { path: "^src/$1/[^/]+/", pathNot: "^src/$1/$2/" },
     },
     {
       name: "shared-files-know-no-implementation",
       comment: "what two implementations share imports neither",
       severity: "error",
-      from: { path: "^src/adapters/(store|queue|shared-state)/[^/]+$", pathNot: TESTS },
-      to: { path: "^src/adapters/$1/[^/]+/" },
+      from: { path: "^src/(store|queue|shared-state)/[^/]+$", pathNot: TESTS },
+      to: { path: "^src/$1/[^/]+/" },
     },
-    ...["core", "ports", "engine", "services", "receiver", "client"].map(withoutPackages),
+    ...["domain", "ports", "engine", "features", "receiver", "client"].map(withoutPackages),
     {
-      name: "core-does-no-io",
-      comment: "core may use the built-in modules that only compute",
+      name: "domain-does-no-io",
+      comment: "the domain may use the built-in modules that only compute",
       severity: "error",
-      from: { path: "^src/core/", pathNot: TESTS },
+      from: { path: "^src/domain/", pathNot: TESTS },
       // net is here for isIP and BlockList, which compute.
       to: {
         dependencyTypes: ["core"],
@@ -175,13 +222,13 @@ export default {
       from: { path: "^src/(receiver|client)/", pathNot: TESTS },
       to: { dependencyTypes: ["core"], dependencyTypesNot: ["type-only", "type-import"] },
     },
-    onlyIn("sqlite", "adapters/store/sqlite", "^(node:)?sqlite$"),
-    onlyIn("pg", "adapters/store/postgres", npm("pg|pg-[^/]+")),
-    onlyIn("amqplib", "adapters/queue/rabbitmq", npm("amqplib")),
-    onlyIn("nodemailer", "adapters/mail", npm("nodemailer")),
-    onlyIn("redis", "adapters/shared-state/redis", npm("redis|@redis/[^/]+")),
-    onlyIn("undici", "adapters/transport", npm("undici")),
-    onlyIn("fastify", "api", npm("fastify|@fastify/[^/]+|fastify-plugin")),
+    onlyIn("sqlite", "store/sqlite", "^(node:)?sqlite$"),
+    onlyIn("pg", "store/postgres", npm("pg|pg-[^/]+")),
+    onlyIn("amqplib", "queue/rabbitmq", npm("amqplib")),
+    onlyIn("nodemailer", "system/mail", npm("nodemailer")),
+    onlyIn("redis", "shared-state/redis", npm("redis|@redis/[^/]+")),
+    onlyIn("undici", "transport", npm("undici")),
+    onlyIn("fastify", "http|features/live", npm("fastify|@fastify/[^/]+|fastify-plugin")),
     onlyIn("commander", "cli|pages", npm("commander")),
     {
       name: "no-development-packages",

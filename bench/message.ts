@@ -1,9 +1,8 @@
 import { Buffer } from "node:buffer";
-import { renderStandardPayload } from "../src/core/payload-formats/standard.ts";
-import { parseSecret } from "../src/core/signing/signing-key.ts";
-import { prepareSigner } from "../src/core/signing/standard-webhooks.ts";
-import type { Signer } from "../src/core/signing/standard-webhooks.ts";
-import type { SignatureSchemeName } from "../src/core/profile.ts";
+import { renderStandardPayload } from "../src/domain/payload-formats.ts";
+import type { SignatureSchemeName } from "../src/domain/profile.ts";
+import { parseSecret } from "../src/domain/signing/signing-key.ts";
+import { prepareSigner, type Signer } from "../src/domain/signing/standard-webhooks.ts";
 
 /** What every contestant sends: the same bytes, the same headers, the same signature. */
 

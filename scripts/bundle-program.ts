@@ -29,8 +29,8 @@ const entryPoints = {
   main: source("cli/main.ts"),
   "sender-entry": source("app/sender-entry.ts"),
   "examiner-entry": source("app/examiner-entry.ts"),
-  "compile-worker": source("adapters/schema/ajv/compile-worker.ts"),
-  "checkpoint-worker": source("adapters/store/sqlite/checkpoint-worker.ts"),
+  "compile-worker": source("schema/ajv/compile-worker.ts"),
+  "checkpoint-worker": source("store/sqlite/driver/checkpoint-worker.ts"),
 };
 
 /** Returns the path of its main file. The same source gives the same folder, so that compiled code is found again. */

@@ -2,7 +2,7 @@
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { providerPages } from "../src/pages/providers/page.ts";
+import { providerPages } from "../src/pages/providers-page.ts";
 import { projectRoot } from "./source-files.ts";
 
 for (const [path, text] of providerPages()) {

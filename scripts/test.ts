@@ -11,7 +11,7 @@
 
 import { join } from "node:path";
 import { inspect, parseArgs, styleText } from "node:util";
-import { messageOf } from "../src/core/thrown.ts";
+import { messageOf } from "../src/domain/thrown.ts";
 import { bundleProgram } from "./bundle-program.ts";
 import type { Check, CheckResult } from "./check.ts";
 import { checks } from "./checks.ts";

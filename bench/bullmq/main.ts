@@ -2,11 +2,10 @@
 
 import { randomBytes } from "node:crypto";
 import { Pool } from "undici";
-import { createUuidV7Source } from "../../src/core/uuid.ts";
+import { createUuidV7Source } from "../../src/domain/uuid.ts";
 import { messageBody, messageHeaders, messageSigner } from "../message.ts";
 import { machineMs, serveCalls } from "../process/serve-calls.ts";
-import { loadBullmq } from "./packages.ts";
-import type { BullmqJobData, BullmqQueue, BullmqWorker } from "./packages.ts";
+import { type BullmqJobData, type BullmqQueue, type BullmqWorker, loadBullmq } from "./packages.ts";
 
 const concurrency = 100;
 const bulk = 1_000;

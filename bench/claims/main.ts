@@ -1,11 +1,10 @@
 // Two stores in a process of its own, without an engine: `node bench/claims/main.ts`, driven by rows/claims.ts.
 
-import { openPostgresStore } from "../../src/adapters/store/postgres/open.ts";
-import { openSqliteStore } from "../../src/adapters/store/sqlite/open.ts";
 import type { Store } from "../../src/ports/store.ts";
+import { openPostgresStore } from "../../src/store/postgres/open.ts";
+import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { serveCalls } from "../process/serve-calls.ts";
-import { compareClaims } from "../store/compare-claims.ts";
-import type { ClaimRates, ClaimStores } from "../store/compare-claims.ts";
+import { type ClaimRates, type ClaimStores, compareClaims } from "../store/compare-claims.ts";
 import { StoreWork, storeWorkStartAt } from "../store/store-work.ts";
 
 /** Where one of the stores is: a database, or a data folder. */

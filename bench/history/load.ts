@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { createHealth } from "../../src/core/endpoint-health.ts";
-import { bucketAt } from "../../src/core/statistics/buckets.ts";
-import { type Fact, publishFacts, settlementFact } from "../../src/core/statistics/facts.ts";
-import { OpenBuckets } from "../../src/core/statistics/open-buckets.ts";
+import { createHealth } from "../../src/domain/endpoint-health.ts";
+import { bucketAt } from "../../src/domain/statistics/keys.ts";
+import { type Fact, publishFacts, settlementFact } from "../../src/domain/statistics/facts.ts";
+import { OpenBuckets } from "../../src/domain/statistics/open-buckets.ts";
 import type {
   Lease,
   PublishCommand,

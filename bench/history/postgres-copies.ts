@@ -1,5 +1,5 @@
 import pg from "pg";
-import { blockSize } from "../../src/adapters/store/postgres/positions.ts";
+import { blockSize } from "../../src/store/postgres/events/positions.ts";
 import {
   copiedTables,
   copySql,

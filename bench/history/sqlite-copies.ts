@@ -1,5 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
-import { chunkBits, chunkKinds } from "../../src/adapters/store/sqlite/chunks.ts";
+import { chunkBits, chunkKinds } from "../../src/store/sqlite/driver/chunks.ts";
 import {
   copiedTables,
   copySql,

@@ -7,12 +7,11 @@
  */
 import { fork } from "node:child_process";
 import { createServer } from "node:http";
-import { connect } from "node:net";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { parseArgs } from "node:util";
-import { createApi, type ApiOptions } from "../../src/api/server.ts";
-import { profiles } from "../../src/core/profiles/index.ts";
-import type { PublishReceipt, Services } from "../../src/services/services.ts";
+import { profiles } from "../../src/domain/profiles/index.ts";
+import type { PublishReceipt, Services } from "../../src/features/services.ts";
+import { type ApiOptions, createApi } from "../../src/http/server.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 
 const { values } = parseArgs({

@@ -1,4 +1,4 @@
-import { openPostgresStore } from "../../src/adapters/store/postgres/open.ts";
+import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { createTestDatabase } from "../../test/conformance/store/postgres-database.fixture.ts";
 import { Meter } from "../store/meter.ts";
 import { StoreWork, storeWorkBodyBytes, storeWorkStartAt } from "../store/store-work.ts";

@@ -3,14 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { parseArgs } from "node:util";
-import { openPostgresStore } from "../../src/adapters/store/postgres/open.ts";
-import { openSqliteStore } from "../../src/adapters/store/sqlite/open.ts";
-import { systemClock } from "../../src/adapters/system/clock.ts";
-import type { NewEvent, PublishCommand, Settlement } from "../../src/ports/store/deliveries.ts";
-import { everyDelivery } from "../../src/ports/store/search.ts";
-import type { DeliveryFilter, DeliverySearch } from "../../src/ports/store/search.ts";
 import type { Store } from "../../src/ports/store.ts";
+import type { NewEvent, PublishCommand, Settlement } from "../../src/ports/store/deliveries.ts";
+import { type DeliveryFilter, type DeliverySearch, everyDelivery } from "../../src/ports/store/search.ts";
 import { SearchBudget } from "../../src/ports/timing/search-budget.ts";
+import { openPostgresStore } from "../../src/store/postgres/open.ts";
+import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { systemClock } from "../../src/system/clock.ts";
 import { createTestDatabase } from "../../test/conformance/store/postgres-database.fixture.ts";
 
 // What the first page of each search costs in a long history, and how long it holds the event loop.

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openSqliteStore } from "../../src/adapters/store/sqlite/open.ts";
+import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { Meter } from "../store/meter.ts";
 import { laneOf, StoreWork, storeWorkStartAt } from "../store/store-work.ts";
 

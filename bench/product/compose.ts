@@ -1,20 +1,17 @@
-import { systemClock } from "../../src/adapters/system/clock.ts";
-import { createSystemRandom } from "../../src/adapters/system/random.ts";
-import { createPrometheusMetrics } from "../../src/adapters/telemetry/prometheus/prometheus-metrics.ts";
 import { prepareDataFolder } from "../../src/app/data-folder.ts";
 import { loadKeys, readMasterKeys } from "../../src/app/keys.ts";
-import { createLog } from "../../src/app/logging.ts";
-import { openCompanions } from "../../src/app/open-companions.ts";
-import type { Companions } from "../../src/app/open-companions.ts";
+import { type Companions, openCompanions } from "../../src/app/open-companions.ts";
 import { openStore } from "../../src/app/open-store.ts";
-import { openTracing } from "../../src/app/open-tracing.ts";
-import type { OtlpTracer } from "../../src/adapters/telemetry/otlp/otlp-tracer.ts";
-import { assembleEngine } from "../../src/app/running-engine.ts";
-import type { AssembledEngine } from "../../src/app/running-engine.ts";
+import { createLog, openTracing } from "../../src/app/open-tracing.ts";
+import { type AssembledEngine, assembleEngine } from "../../src/app/running-engine.ts";
 import type { Settings } from "../../src/config/options.ts";
 import { resolveValues } from "../../src/config/resolve.ts";
 import type { Store } from "../../src/ports/store.ts";
 import type { AttemptFact, Logger, Metrics } from "../../src/ports/telemetry.ts";
+import { systemClock } from "../../src/system/clock.ts";
+import { createSystemRandom } from "../../src/system/random.ts";
+import type { OtlpTracer } from "../../src/system/telemetry/otlp-tracer.ts";
+import { createPrometheusMetrics } from "../../src/system/telemetry/prometheus-metrics.ts";
 import type { Home } from "./home.ts";
 
 export interface ProductOptions {

@@ -1,5 +1,4 @@
-import { circuitToJson } from "../../src/core/circuit-json.ts";
-import { createCircuit } from "../../src/core/circuit-breaker.ts";
+import { circuitToJson, createCircuit } from "../../src/domain/circuit-breaker.ts";
 import type { PublishCommand, WebhookRuntimeState } from "../../src/ports/store/deliveries.ts";
 import { eventTypeOf, messageBody } from "../message.ts";
 import type { Product } from "./compose.ts";

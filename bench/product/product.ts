@@ -1,14 +1,13 @@
+import type { Settings } from "../../src/config/options.ts";
+import type { SignatureSchemeName } from "../../src/domain/profile.ts";
 import { Child } from "../process/child.ts";
 import type { Usage } from "../process/serve-calls.ts";
-import type { SignatureSchemeName } from "../../src/core/profile.ts";
+import type { Home } from "./home.ts";
 import type { LoopStop } from "./loop-watch.ts";
 import type { OldEventsInput } from "./old-events.ts";
 import type { ParkInput } from "./park.ts";
-import type { Settings } from "../../src/config/options.ts";
-import type { Home } from "./home.ts";
 import { committed } from "./waiting.ts";
-import { openWitness } from "./witness.ts";
-import type { Witness } from "./witness.ts";
+import { openWitness, type Witness } from "./witness.ts";
 
 export interface WebhookSeed {
   readonly url: string;

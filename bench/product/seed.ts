@@ -1,10 +1,9 @@
+import type { SignatureSchemeName } from "../../src/domain/profile.ts";
 import { eventTypeOf } from "../message.ts";
 import type { Context } from "../row.ts";
 import type { Sink } from "../sink/sink.ts";
-import type { SignatureSchemeName } from "../../src/core/profile.ts";
 import type { Home } from "./home.ts";
-import { ProductProcess } from "./product.ts";
-import type { WebhookSeed } from "./product.ts";
+import { ProductProcess, type WebhookSeed } from "./product.ts";
 
 /** Webhooks at paths of the sink: one for each event type, or all for the one given. */
 export function webhooksFor(

@@ -130,7 +130,7 @@ function packageOf(frame: CallFrame): string {
   const file = fileOf(frame);
   if (frame.url.startsWith("node:")) return "node";
   if (frame.url.includes("/node_modules/")) return file.split("/", file.startsWith("@") ? 2 : 1).join("/");
-  if (file.startsWith("src/adapters/")) return file.split("/", 4).join("/");
+  if (/^src\/(store|system|transport)\//.test(file)) return file.split("/", 3).join("/");
   return file.includes("/") ? file.split("/", 2).join("/") : file;
 }
 

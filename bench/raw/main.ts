@@ -3,8 +3,8 @@
 import { randomBytes } from "node:crypto";
 import type { LookupFunction } from "node:net";
 import { Agent, Pool } from "undici";
-import { createUuidV7Source } from "../../src/core/uuid.ts";
-import type { Signer } from "../../src/core/signing/standard-webhooks.ts";
+import { createUuidV7Source } from "../../src/domain/uuid.ts";
+import type { Signer } from "../../src/domain/signing/standard-webhooks.ts";
 import { messageBody, messageHeaders, messageSigner } from "../message.ts";
 import { machineMs, serveCalls } from "../process/serve-calls.ts";
 import { DrainHandler } from "./drain-handler.ts";

@@ -1,4 +1,4 @@
-import type { SignatureSchemeName } from "../../src/core/profile.ts";
+import type { SignatureSchemeName } from "../../src/domain/profile.ts";
 import type { ProfileTarget } from "../row.ts";
 import { Child } from "../process/child.ts";
 

@@ -1,19 +1,17 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { SignatureSchemeName } from "../../src/core/profile.ts";
-import { besideRaw } from "../beside-raw.ts";
-import type { Figure } from "../beside-raw.ts";
+import type { SignatureSchemeName } from "../../src/domain/profile.ts";
+import { besideRaw, type Figure } from "../beside-raw.ts";
 import { eventTypeOf } from "../message.ts";
 import { measurePair, type Pair } from "../pair.ts";
 import type { Home } from "../product/home.ts";
 import { ProductProcess } from "../product/product.ts";
 import { seedDue, seedWebhooks, webhooksFor } from "../product/seed.ts";
 import { measureStretch } from "../product/stretch.ts";
-import { median } from "../statistics.ts";
 import { verifySettled } from "../product/waiting.ts";
-import { judged } from "../row.ts";
-import type { Context, Line, Row } from "../row.ts";
+import { type Context, judged, type Line, type Row } from "../row.ts";
+import { median } from "../statistics.ts";
 
 const webhookCount = 100;
 

@@ -1,12 +1,10 @@
 import type { Buffer } from "node:buffer";
 import { Webhook } from "standardwebhooks";
 import { defaultCrypto } from "../../src/receiver/crypto/default-crypto.ts";
-import type { ReceivedMessage } from "../../src/receiver/message/message.ts";
-import { receivedHeaders } from "../../src/receiver/message/received-headers.ts";
+import { receivedHeaders, type ReceivedMessage } from "../../src/receiver/message/message.ts";
 import { prepareStandardWebhooksVerifier } from "../../src/receiver/schemes/standard-webhooks.ts";
 import { messageBody, messageHeaders, messageSigner, secretTexts } from "../message.ts";
-import { judged } from "../row.ts";
-import type { Row } from "../row.ts";
+import { judged, type Row } from "../row.ts";
 import { median } from "../statistics.ts";
 
 /** Verifications between two looks at the clock. */

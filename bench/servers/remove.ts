@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import amqplib from "amqplib";
 import pg from "pg";
 import { createClient } from "redis";
-import { priorities } from "../../src/core/delivery.ts";
+import { priorities } from "../../src/domain/delivery.ts";
 import type { ServerSettings } from "../product/home.ts";
 
 /** All that was made under these settings. What is not there is no error. */

@@ -1,6 +1,6 @@
 /** The session of a customer. Its token is kept only in memory. */
 import { computed, signal } from "@preact/signals";
-import type { PortalCapability } from "../../src/api/schemas/portal.ts";
+import type { PortalCapability } from "../../src/resources/portal.ts";
 import { bearer, callApi, isSessionOver } from "../shared/api.ts";
 import { now } from "../shared/clock.ts";
 import { refreshAll } from "../shared/queries.ts";

@@ -1,32 +1,35 @@
 /** Response types of the API, derived from its schemas. */
+import type { alertPreviewSchema, alertRuleSchema, alertSchema } from "../../src/resources/alert.ts";
+import type { auditListSchema } from "../../src/resources/audit.ts";
+import type { deliveryProblemSchema } from "../../src/resources/delivery-problem.ts";
 import type {
   deliverySearchSchema,
   deliveryWithAttemptsSchema,
   renderedRequestSchema,
-} from "../../src/api/schemas/delivery.ts";
-import type { eventMatchesSchema, eventSearchSchema } from "../../src/api/schemas/event.ts";
-import type { bulkStartedSchema, operationSchema } from "../../src/api/schemas/operation.ts";
-import type { alertPreviewSchema, alertRuleSchema, alertSchema } from "../../src/api/schemas/alert.ts";
+} from "../../src/resources/delivery.ts";
+import type { eventMatchesSchema, eventSearchSchema } from "../../src/resources/event.ts";
 import type {
   filterEvaluationSchema,
   requestListSchema,
   requestSchema,
   serviceDescriptionSchema,
   sourceAddressSchema,
-} from "../../src/api/schemas/gateway.ts";
-import type { problemSchema } from "../../src/api/schemas/problem.ts";
-import type { auditListSchema } from "../../src/api/schemas/audit.ts";
-import type { deliveryProblemSchema } from "../../src/api/schemas/delivery-problem.ts";
-import type { readinessSchema } from "../../src/api/schemas/registry.ts";
-import type { searchHitsSchema } from "../../src/api/schemas/search.ts";
-import type { sourceTypeSchema } from "../../src/api/schemas/source-type.ts";
-import type { systemSchema } from "../../src/api/schemas/system.ts";
-import type { Static } from "../../src/api/schemas/type.ts";
-import type { revisionListSchema, timelineSchema } from "../../src/api/schemas/webhook-history.ts";
-import type { webhookListSchema, webhookSchema } from "../../src/api/schemas/webhook.ts";
-import type { backlogSchema, healthSchema } from "../../src/api/schemas/webhook-state.ts";
+  sourceTypeSchema,
+} from "../../src/resources/gateway-views.ts";
+import type { bulkStartedSchema, operationSchema } from "../../src/resources/operation.ts";
+import type { readinessSchema } from "../../src/resources/registry.ts";
+import type { problemSchema, Static } from "../../src/resources/schema.ts";
+import type { searchHitsSchema } from "../../src/resources/search.ts";
+import type { systemSchema } from "../../src/resources/system.ts";
+import type {
+  backlogSchema,
+  healthSchema,
+  revisionListSchema,
+  timelineSchema,
+} from "../../src/resources/webhook-state.ts";
+import type { webhookListSchema, webhookSchema } from "../../src/resources/webhook.ts";
 
-export type { SessionView } from "../../src/api/schemas/session.ts";
+export type { SessionView } from "../../src/resources/system.ts";
 export type Alert = Static<typeof alertSchema>;
 export type AlertRule = Static<typeof alertRuleSchema>;
 export type AlertPreview = Static<typeof alertPreviewSchema>;

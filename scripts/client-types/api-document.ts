@@ -1,9 +1,9 @@
 /** The OpenAPI document without a server: routes are data, and nothing of it is asked while they are described. */
-import type { ApiOptions } from "../../src/api/context.ts";
-import { createOpenApi } from "../../src/api/openapi.ts";
-import { createRoutes } from "../../src/api/route-table.ts";
-import type { OpenStreams } from "../../src/api/stream/open-streams.ts";
-import { profiles } from "../../src/core/profiles/index.ts";
+import type { ApiOptions } from "../../src/http/context.ts";
+import { createOpenApi } from "../../src/http/openapi.ts";
+import { createRoutes } from "../../src/http/route-table.ts";
+import type { OpenStreams } from "../../src/features/live/event-streams.ts";
+import { profiles } from "../../src/domain/profiles/index.ts";
 import type { ApiDocument } from "./api-types.ts";
 
 /** Stands for all that routes only pass on. */

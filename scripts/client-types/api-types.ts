@@ -1,7 +1,12 @@
 /** The types of `@posthorn/client` from the OpenAPI document: every schema by its name, and what each call takes and answers. */
-import { commentLines } from "../../src/core/type-text/comment-lines.ts";
-import { declarationOf, isSchemaObject, typeOfSchema } from "../../src/core/type-text/schema-type.ts";
-import type { SchemaObject, TypeContext } from "../../src/core/type-text/schema-type.ts";
+import {
+  commentLines,
+  declarationOf,
+  isSchemaObject,
+  type SchemaObject,
+  type TypeContext,
+  typeOfSchema,
+} from "../../src/domain/type-text.ts";
 
 interface Parameter {
   readonly name: string;

@@ -11,7 +11,7 @@ export const cewMutations: readonly Mutation[] = [
   {
     ids: "CEW-2.1-6 CEW-4.1.2-2",
     change: "deliveries do not say which system sends",
-    file: "src/core/profiles/cloudevents.ts",
+    file: "src/domain/profiles/cloudevents.ts",
     find: '{ name: "WebHook-Request-Origin", value: "request_origin" },',
     replace: "",
     test: messages,
@@ -20,7 +20,7 @@ export const cewMutations: readonly Mutation[] = [
   {
     ids: "CEW-2.1-4",
     change: "events without a body are taken",
-    file: "src/core/event-input.ts",
+    file: "src/resources/event-input.ts",
     find: ' || raw["body"].byteLength === 0',
     replace: "",
     test: "test/scenarios/api/embedded.test.ts",
@@ -38,10 +38,10 @@ export const cewMutations: readonly Mutation[] = [
   {
     ids: "CEW-2.2-8",
     change: "a 410 suspends nothing",
-    file: "src/core/profiles/standard.ts",
+    file: "src/domain/profiles/standard.ts",
     find: "suspendStatuses: [410],",
     replace: "suspendStatuses: [],",
-    test: "src/core/profiles/cloudevents.test.ts",
+    test: "src/domain/profiles/cloudevents.test.ts",
     name: "after a 410 nothing more is sent",
   },
   {
@@ -65,7 +65,7 @@ export const cewMutations: readonly Mutation[] = [
   {
     ids: "CEW-3.2-5",
     change: "a token in the query is always taken",
-    file: "src/receiver/schemes/bearer.ts",
+    file: "src/receiver/schemes/plain-credentials.ts",
     find: "if (options.allowQueryParameter !== true) {",
     replace: "if (options.allowQueryParameter === null) {",
     test: "src/receiver/schemes/bearer.test.ts",
@@ -74,7 +74,7 @@ export const cewMutations: readonly Mutation[] = [
   {
     ids: "CEW-4-4 CEW-4.2-3",
     change: "an answer without consent permits",
-    file: "src/core/verification/handshake.ts",
+    file: "src/features/verification/verification.ts",
     find: "if (allowedOrigin === undefined) {",
     replace: "if (allowedOrigin === undefined && status >= 400) {",
     test: verification,
@@ -83,7 +83,7 @@ export const cewMutations: readonly Mutation[] = [
   {
     ids: "CEW-4.1.3-5",
     change: "a callback permits any number of times",
-    file: "src/services/webhooks/verification/callback-key.ts",
+    file: "src/features/verification/webhook-verifications.ts",
     find: "return isEqual && tokenDigest !== null && isInTime;",
     replace: "return isInTime || tokenDigest === null;",
     test: management,
@@ -92,7 +92,7 @@ export const cewMutations: readonly Mutation[] = [
   {
     ids: "CEW-4.1.3-5",
     change: "a callback opens with any key",
-    file: "src/services/webhooks/verification/callback-key.ts",
+    file: "src/features/verification/webhook-verifications.ts",
     find: "return isEqual && tokenDigest !== null && isInTime;",
     replace: "return tokenDigest !== null && isInTime;",
     test: management,
@@ -101,16 +101,16 @@ export const cewMutations: readonly Mutation[] = [
   {
     ids: "CEW-4.2.1-1",
     change: "consent for another origin counts",
-    file: "src/core/verification/handshake.ts",
+    file: "src/features/verification/verification.ts",
     find: 'if (origin !== "*" && origin !== requestOrigin) {',
     replace: 'if (origin === "") {',
-    test: "src/core/verification/handshake.test.ts",
+    test: "src/features/verification/handshake.test.ts",
     name: "permission is the origin that asked",
   },
   {
     ids: "CEW-4.2.2-2",
     change: "a callback without a rate permits any rate",
-    file: "src/core/verification/handshake.ts",
+    file: "src/features/verification/verification.ts",
     find: 'if (allowedRate === undefined) return { kind: "granted", allowedRatePerMinute: requestedRatePerMinute };',
     replace: 'if (allowedRate === undefined) return { kind: "granted", allowedRatePerMinute: null };',
     test: management,
@@ -119,7 +119,7 @@ export const cewMutations: readonly Mutation[] = [
   {
     ids: "CEW-4.2.2-4",
     change: "the granted rate is not kept",
-    file: "src/core/delivery-policy.ts",
+    file: "src/domain/delivery-policy.ts",
     find: "if (allowedRatePerMinute === null) return own;",
     replace: "return own;",
     test: verification,
@@ -128,7 +128,7 @@ export const cewMutations: readonly Mutation[] = [
   {
     ids: "CEW-4.1-1",
     change: "a changed URL needs no new permission",
-    file: "src/services/webhooks/webhook-verification-input.ts",
+    file: "src/features/webhooks/webhook-verification-input.ts",
     find: "isSameQuestion(verification, choice) && isSameTarget(choice.method, [base.url, merged.url])",
     replace: "isSameQuestion(verification, choice)",
     test: verification,
@@ -164,16 +164,16 @@ export const cewMutations: readonly Mutation[] = [
   {
     ids: "CEW-2.2-3 TS16-97",
     change: "a 302 is an acceptance",
-    file: "src/core/profiles/standard.ts",
+    file: "src/domain/profiles/standard.ts",
     find: '3: { outcome: "transient", category: "redirect", attention: "notify" },',
     replace: '3: { outcome: "accepted" },',
-    test: "src/core/profiles/cloudevents.test.ts",
+    test: "src/domain/profiles/cloudevents.test.ts",
     name: "a redirect is a failure",
   },
   {
     ids: "CEW-2.1-3",
     change: "no delivery says what its body is",
-    file: "src/engine/message/header-writers.ts",
+    file: "src/engine/message/compose.ts",
     find: "content_type: ({ content }: MessageDraft) => content.contentType,",
     replace:
       'content_type: ({ content }: MessageDraft) => content.contentType.replace(/^.*$/, "text/plain"),',
@@ -183,7 +183,7 @@ export const cewMutations: readonly Mutation[] = [
   {
     ids: "CEW-4-1",
     change: "the handshake is skipped",
-    file: "src/services/webhooks/verification/cloudevents-handshake.ts",
+    file: "src/features/verification/webhook-verifications.ts",
     find: 'requestTo(target, { method: "OPTIONS", headers, body: noBody })',
     replace: 'requestTo(target, { method: "POST", headers, body: noBody })',
     test: "test/scenarios/verification.test.ts",

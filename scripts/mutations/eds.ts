@@ -1,6 +1,6 @@
 import type { Mutation } from "./mutation.ts";
 
-const deliveryState = "src/core/delivery-state.test.ts";
+const deliveryState = "src/domain/delivery-state.test.ts";
 const onTheWire = "test/scenarios/outcome-wire.test.ts";
 const transport = "test/conformance/transport/http.test.ts";
 const deduplication = "test/receiver/deduplication.test.ts";
@@ -10,7 +10,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-9.5-2 EDS-6.3-4 EDS-9.6-6",
     change: "a retry does not wait for Retry-After",
-    file: "src/core/retry-schedule.ts",
+    file: "src/domain/retry-schedule.ts",
     find: "return Math.max(delayMs, floorMs, query.retryAfterMs ?? 0);",
     replace: "return Math.max(delayMs, floorMs);",
     test: "test/scenarios/semantics-of-attempts.test.ts",
@@ -19,7 +19,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-9.6-3 EDS-11.8-1",
     change: "the number of attempts has no end",
-    file: "src/core/delivery-state.ts",
+    file: "src/domain/delivery-state.ts",
     find: "attemptCount >= policy.attemptsMax",
     replace: "progress.attemptCount >= Infinity",
     test: deliveryState,
@@ -28,7 +28,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-9.6-3 EDS-11.8-1",
     change: "retries go on beyond the maximum age",
-    file: "src/core/delivery-state.ts",
+    file: "src/domain/delivery-state.ts",
     find: 'if (dueAt > horizon) return deadLetter(progress, "expired");',
     replace: "",
     test: deliveryState,
@@ -37,7 +37,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-6.2-3",
     change: "a terminal outcome is retried",
-    file: "src/core/delivery-state.ts",
+    file: "src/domain/delivery-state.ts",
     find: 'if (verdict.outcome === "terminal") return deadLetter(progress, permanentReason(verdict));',
     replace: "",
     test: deliveryState,
@@ -46,7 +46,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-6.2-4",
     change: "a terminal answer with Retry-After is retried",
-    file: "src/core/delivery-state.ts",
+    file: "src/domain/delivery-state.ts",
     find: 'if (verdict.outcome === "terminal") return deadLetter(progress, permanentReason(verdict));',
     replace:
       'if (verdict.outcome === "terminal" && event.retryAfterMs === null) return deadLetter(progress, permanentReason(verdict));',
@@ -56,7 +56,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-11.7-3 TS16-124",
     change: "the address of a connected socket is not judged",
-    file: "src/adapters/transport/http/dialer.ts",
+    file: "src/transport/http/dialer.ts",
     find: "if (refused === null) return done(null, socket);",
     replace: "return done(null, socket);",
     test: transport,
@@ -65,7 +65,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-11.2-2 EDS-11.2-3",
     change: "certificates are not verified",
-    file: "src/adapters/transport/http/tls-identities.ts",
+    file: "src/transport/http/tls-identities.ts",
     find: "rejectUnauthorized: true",
     replace: "rejectUnauthorized: false",
     test: transport,
@@ -74,7 +74,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-9.2.2-2",
     change: "after a 421 the same connection is used again",
-    file: "src/adapters/transport/http/http-transport.ts",
+    file: "src/transport/http/http-transport.ts",
     find: "const misdirectedStatus = 421;",
     replace: "const misdirectedStatus = 999;",
     test: transport,
@@ -83,7 +83,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-9.2.1-3",
     change: "207 is accepted without an agreement",
-    file: "src/core/profiles/event-delivery.ts",
+    file: "src/domain/profiles/event-delivery.ts",
     find: '207: { outcome: "transient", category: "protocol", attention: "notify" },',
     replace: "",
     test: onTheWire,
@@ -92,7 +92,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-9.3-2",
     change: "an answer that was cut short counts by its status",
-    file: "src/core/classify.ts",
+    file: "src/domain/classify.ts",
     find: '!observation.complete && table.incompleteResponse === "transient"',
     replace: "false",
     test: onTheWire,
@@ -101,7 +101,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-9.4-3 EDS-7.1-1",
     change: "each attempt has a key of its own",
-    file: "src/engine/message/header-writers.ts",
+    file: "src/engine/message/compose.ts",
     find: 'function idempotencyKey({ eventId, relayed }: ComposedDelivery): string {\n  return relayed?.key ?? `"${eventId}"`;',
     replace:
       'function idempotencyKey({ eventId, progress }: ClaimedDelivery): string {\n  return `"${eventId}-${progress.attemptCount}"`;',
@@ -111,7 +111,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-9.2.3-14",
     change: "a 451 is escalated to nobody",
-    file: "src/core/profiles/event-delivery.ts",
+    file: "src/domain/profiles/event-delivery.ts",
     find: '451: { outcome: "terminal", category: "client_error", attention: "escalate" },',
     replace: '451: { outcome: "terminal", category: "client_error" },',
     test: "test/scenarios/sunset-and-attention.test.ts",
@@ -129,16 +129,16 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-9.6-4",
     change: "half of each delay is certain",
-    file: "src/core/profiles/event-delivery.ts",
+    file: "src/domain/profiles/event-delivery.ts",
     find: "jitter: { from: 0, to: 1 }",
     replace: "jitter: { from: 0.5, to: 1 }",
-    test: "src/core/profiles/event-delivery.test.ts",
+    test: "src/domain/profiles/event-delivery.test.ts",
     name: "full jitter",
   },
   {
     ids: "EDS-11.8-3",
     change: "an endpoint is suspended one refusal too late",
-    file: "src/core/endpoint-health.ts",
+    file: "src/domain/endpoint-health.ts",
     find: "health.consecutiveTerminal >= consecutiveTerminalMax",
     replace: "health.consecutiveTerminal > consecutiveTerminalMax",
     test: "test/scenarios/suspension-and-recovery.test.ts",
@@ -156,7 +156,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-11.5-4",
     change: "without deduplication a message needs no signed time",
-    file: "src/receiver/authenticate.ts",
+    file: "src/receiver/receiver.ts",
     find: "if (isReplayStoppedOtherwise) return verification;",
     replace: "return verification;",
     test: deduplication,
@@ -165,7 +165,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-2-6",
     change: "the key names the webhook, not the event",
-    file: "src/engine/message/header-writers.ts",
+    file: "src/engine/message/compose.ts",
     find: 'return relayed?.key ?? `"${eventId}"`;',
     replace: 'return relayed?.key ?? `"${eventId.slice(0, 8)}"`;',
     test: "test/scenarios/messages-of-each-profile.test.ts",
@@ -174,7 +174,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-6.1-1",
     change: "an attempt whose answer never came ends the delivery",
-    file: "src/core/profiles/event-delivery.ts",
+    file: "src/domain/profiles/event-delivery.ts",
     find: 'network: { outcome: "transient", category: "network" },',
     replace: 'network: { outcome: "terminal", category: "network" },',
     test: "test/scenarios/semantics-of-attempts.test.ts",
@@ -183,10 +183,10 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-6.3-5",
     change: "every retry waits for the first delay",
-    file: "src/core/retry-schedule.ts",
+    file: "src/domain/retry-schedule.ts",
     find: "const retryIndex = Math.max(0, attemptCount - 1);",
     replace: "const retryIndex = 0 * attemptCount;",
-    test: "src/core/profiles/event-delivery.test.ts",
+    test: "src/domain/profiles/event-delivery.test.ts",
     name: "the expected delay never falls",
   },
   {
@@ -202,7 +202,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-9.2.3-8",
     change: "a 410 leaves the webhook active",
-    file: "src/core/profiles/event-delivery.ts",
+    file: "src/domain/profiles/event-delivery.ts",
     find: "suspendStatuses: [410],",
     replace: "suspendStatuses: [],",
     test: "test/scenarios/outcome-wire.test.ts",
@@ -211,7 +211,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-9.2.3-12",
     change: "a 422 is retried",
-    file: "src/core/profiles/event-delivery.ts",
+    file: "src/domain/profiles/event-delivery.ts",
     find: '421: { outcome: "transient", category: "client_error" },',
     replace:
       '421: { outcome: "transient", category: "client_error" },\n      422: { outcome: "transient", category: "client_error" },',
@@ -221,25 +221,25 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-9.4-2",
     change: "a key is read without its escapes",
-    file: "src/core/http/idempotency-key.ts",
+    file: "src/domain/http/idempotency-key.ts",
     find: "if (text.startsWith('\"')) return parseStringItem(text);",
     replace: 'if (text.startsWith(\'"\') && !text.includes("\\\\")) return parseStringItem(text);',
-    test: "src/core/http/idempotency-key.test.ts",
+    test: "src/domain/http/idempotency-key.test.ts",
     name: "is read, in both modes",
   },
   {
     ids: "EDS-9.4-4 IDK-5",
     change: "ids have no random part",
-    file: "src/core/uuid.ts",
+    file: "src/domain/uuid.ts",
     find: "const bytes = randomBytes(poolBytes);",
     replace: "const bytes = randomBytes(poolBytes).fill(7);",
-    test: "src/core/uuid.test.ts",
+    test: "src/domain/uuid.test.ts",
     name: "hold 62 random bits",
   },
   {
     ids: "EDS-9.7-7",
     change: "a broken answer of a destination counts as accepted",
-    file: "src/gateway/pass-through.ts",
+    file: "src/features/gateway/pass-through.ts",
     find: 'const isAccepted = verdict.outcome === "accepted" && isWhole;',
     replace: 'const isAccepted = verdict.outcome !== "terminal";',
     test: "test/scenarios/gateway/hops.test.ts",
@@ -248,7 +248,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-11.3-2",
     change: "any bearer token is good",
-    file: "src/receiver/schemes/known-token.ts",
+    file: "src/receiver/schemes/plain-credentials.ts",
     find: "if (crypto.equal(given, value)) producer ??= name;",
     replace: "producer ??= crypto.equal(given, value) ? name : name;",
     test: "src/receiver/schemes/bearer.test.ts",
@@ -257,17 +257,17 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-9.2-1",
     change: "without an agreement an answer that was cut short counts by its status",
-    file: "src/core/delivery-policy.ts",
+    file: "src/domain/delivery-policy.ts",
     find: "if (!acceptMultiStatus && !idempotencyEnforced) return table;",
     replace:
       'if (!acceptMultiStatus && !idempotencyEnforced) return { ...table, incompleteResponse: "by_status" };',
-    test: "src/core/delivery-policy.test.ts",
+    test: "src/domain/delivery-policy.test.ts",
     name: "without overrides the policy is the profile",
   },
   {
     ids: "EDS-9.7-6",
     change: "an acknowledgement of an older service description counts",
-    file: "src/gateway/create-gateway.ts",
+    file: "src/features/gateway/create-gateway.ts",
     find: "acknowledgement?.version === description.version ? mode",
     replace: "acknowledgement !== null ? mode",
     test: "test/scenarios/gateway.test.ts",
@@ -276,7 +276,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-11.6-2",
     change: "the log line about a message that is not authentic has its body",
-    file: "src/gateway/inbound.ts",
+    file: "src/features/gateway/inbound.ts",
     find: 'cause, incident: "unauthenticated" };',
     replace: 'cause, incident: "unauthenticated", body: message.body };',
     test: "test/scenarios/gateway/logs.test.ts",
@@ -285,7 +285,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-11.6-2",
     change: "an error that quotes a payload is logged as it is",
-    file: "src/gateway/inbound.ts",
+    file: "src/features/gateway/inbound.ts",
     find: "return withoutPayload(error, request.body);",
     replace: "return String(error);",
     test: "test/scenarios/gateway/logs.test.ts",
@@ -294,7 +294,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-11.6-2",
     change: "a row that could not be written is logged with the message of the error",
-    file: "src/gateway/request-log.ts",
+    file: "src/features/gateway/request-log.ts",
     find: "err: loggedError(error)",
     replace: "err: String(error)",
     test: "test/scenarios/gateway/logs.test.ts",

@@ -26,7 +26,7 @@ export const idkMutations: readonly Mutation[] = [
   {
     ids: "IDK-8 IDK-16 IDK-22",
     change: "the kit does not look at the fingerprint",
-    file: "src/receiver/deduplication-store.ts",
+    file: "src/receiver/deduplication.ts",
     find: 'if (entry.fingerprint !== fingerprint) return { kind: "mismatch" };',
     replace: "",
     test: kit,
@@ -54,7 +54,7 @@ export const idkMutations: readonly Mutation[] = [
   {
     ids: "IDK-18 IDK-20 IDK-23",
     change: "the API runs a request whose key is in use",
-    file: "src/api/idempotency.ts",
+    file: "src/http/idempotency.ts",
     find: 'if (begun.kind === "running") throw keyOutstandingError();',
     replace: "",
     test: "test/api/failures.test.ts",
@@ -72,7 +72,7 @@ export const idkMutations: readonly Mutation[] = [
   {
     ids: "IDK-19",
     change: "the API keeps no answers",
-    file: "src/api/idempotency.ts",
+    file: "src/http/idempotency.ts",
     find: "return status < 500 && status !== 409 && status !== 429;",
     replace: "return false;",
     test: api,
@@ -99,7 +99,7 @@ export const idkMutations: readonly Mutation[] = [
   {
     ids: "IDK-22",
     change: "the API answers another body with the first answer",
-    file: "src/api/idempotency.ts",
+    file: "src/http/idempotency.ts",
     find: 'if (begun.kind === "mismatch") throw keyReusedError();',
     replace: "",
     test: api,
@@ -126,7 +126,7 @@ export const idkMutations: readonly Mutation[] = [
   {
     ids: "IDK-29",
     change: "a bare key may hold anything",
-    file: "src/core/http/idempotency-key.ts",
+    file: "src/domain/http/idempotency-key.ts",
     find: "/^[A-Za-z0-9._~:/+=-]+$/.test(text)",
     replace: "text.length > 0",
     test: api,
@@ -135,7 +135,7 @@ export const idkMutations: readonly Mutation[] = [
   {
     ids: "IDK-30",
     change: "a key of the API belongs to everybody",
-    file: "src/api/dispatch.ts",
+    file: "src/http/dispatch.ts",
     find: 'scope: `${call.principal?.keyId ?? ""}:${route.method} ${route.path}`,',
     replace: "scope: `${route.method} ${route.path}`,",
     test: api,
@@ -144,7 +144,7 @@ export const idkMutations: readonly Mutation[] = [
   {
     ids: "IDK-12",
     change: "all events of a webhook share one key on the wire",
-    file: "src/engine/message/header-writers.ts",
+    file: "src/engine/message/compose.ts",
     find: 'function idempotencyKey({ eventId, relayed }: ComposedDelivery): string {\n  return relayed?.key ?? `"${eventId}"`;',
     replace: 'function idempotencyKey({ webhookId }: ClaimedDelivery): string {\n  return `"${webhookId}"`;',
     test: "test/management/publish-deduplication.test.ts",
@@ -153,7 +153,7 @@ export const idkMutations: readonly Mutation[] = [
   {
     ids: "IDK-25",
     change: "the client repeats a call that has to be corrected",
-    file: "src/client/retry.ts",
+    file: "src/client/caller.ts",
     find: "const passingStatuses = new Set([408, 429,",
     replace: "const passingStatuses = new Set([408, 422, 429,",
     test: "src/client/caller.test.ts",
@@ -162,10 +162,10 @@ export const idkMutations: readonly Mutation[] = [
   {
     ids: "IDK-13",
     change: "answers are kept for an hour, or the published expiry is another one",
-    file: "src/api/idempotency-claims.ts",
+    file: "src/http/idempotency.ts",
     find: "export const answerKeptMs = 24 * 3_600_000;",
     replace: "export const answerKeptMs = 3_600_000;",
-    test: "src/api/idempotency-claims.test.ts",
+    test: "src/http/idempotency-claims.test.ts",
     name: "IDK-13 the expiry that is published",
   },
 ];

@@ -1,6 +1,6 @@
 import type { Mutation } from "./mutation.ts";
 
-const profile = "src/core/profiles/ts-16a.test.ts";
+const profile = "src/domain/profiles/ts-16a.test.ts";
 const answers = "test/receiver/answers.test.ts";
 const messages = "test/scenarios/messages-of-each-profile.test.ts";
 const secrets = "test/management/webhook-secrets.test.ts";
@@ -10,7 +10,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-34 TS16-35",
     change: "the time of a message is that of its first sending",
-    file: "src/engine/message/header-writers.ts",
+    file: "src/engine/message/compose.ts",
     find: "timestamp_unix: ({ now }: MessageDraft) => String(Math.floor(now / 1000)),",
     replace:
       "timestamp_unix: ({ now, delivery }: MessageDraft) => String(Math.floor((delivery.progress.createdAt ?? now) / 1000)),",
@@ -20,7 +20,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-36 TS16-59 TS16-62",
     change: "the id is left out of what is signed",
-    file: "src/core/signing/standard-webhooks.ts",
+    file: "src/domain/signing/standard-webhooks.ts",
     find: "placeContent(`${messageId}.${timestampSeconds}.`, body)",
     replace: "placeContent(`${timestampSeconds}.`, body)",
     test: messages,
@@ -29,7 +29,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-58",
     change: "signs with the shared secret as well, unasked",
-    file: "src/core/profiles/ts-16a.ts",
+    file: "src/domain/profiles/ts-16a.ts",
     find: 'signatureSchemes: ["v1a"],',
     replace: 'signatureSchemes: ["v1a", "v1"],',
     test: messages,
@@ -38,7 +38,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-69",
     change: "a revoked key goes on signing for the overlap",
-    file: "src/services/webhooks/webhook-secrets.ts",
+    file: "src/features/webhooks/webhook-secrets.ts",
     find: 'if (command.mode === "revoke" || current === undefined) return [fresh, ...others];',
     replace: "if (current === undefined) return [fresh, ...others];",
     test: "test/scenarios/signatures-during-rotation.test.ts",
@@ -47,7 +47,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-74",
     change: "a secret may be used twice",
-    file: "src/services/webhooks/webhook-secrets.ts",
+    file: "src/features/webhooks/webhook-secrets.ts",
     find: "if (user === null) return;",
     replace: "if (user !== undefined) return;",
     test: secrets,
@@ -56,7 +56,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-75",
     change: "secrets of 16 bytes are taken",
-    file: "src/core/signing/signing-key.ts",
+    file: "src/domain/signing/signing-key.ts",
     find: "const symmetricKeyBytesMin = 24;",
     replace: "const symmetricKeyBytesMin = 16;",
     test: "test/scenarios/api/embedded.test.ts",
@@ -93,7 +93,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-91",
     change: "a 502 throttles nothing",
-    file: "src/core/profiles/ts-16a.ts",
+    file: "src/domain/profiles/ts-16a.ts",
     find: "throttleStatusesMs: { 502: 5 * secondMs, 504: 5 * secondMs },",
     replace: "throttleStatusesMs: {},",
     test: "test/scenarios/semantics-of-attempts.test.ts",
@@ -102,16 +102,16 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-92",
     change: "another status in between does not end the day of a 410",
-    file: "src/core/endpoint-health.ts",
+    file: "src/domain/endpoint-health.ts",
     find: "if (!rules.persistentStatuses.includes(statusCode)) {\n    health.persistentFailureSince = null;",
     replace: "if (!rules.persistentStatuses.includes(statusCode)) {",
-    test: "src/core/endpoint-health.test.ts",
+    test: "src/domain/endpoint-health.test.ts",
     name: "an accepted attempt or another status ends the time of 404",
   },
   {
     ids: "TS16-94",
     change: "a 429 delays its own delivery alone",
-    file: "src/core/profiles/ts-16a.ts",
+    file: "src/domain/profiles/ts-16a.ts",
     find: "retryAfterStatuses: [429],\n    categoriesMs: { rate_limit: minuteMs, timeout: minuteMs },",
     replace: "retryAfterStatuses: [],\n    categoriesMs: { timeout: minuteMs },",
     test: "test/scenarios/semantics-of-attempts.test.ts",
@@ -120,7 +120,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-101",
     change: "a connection that ends without an answer pauses nothing",
-    file: "src/core/profiles/ts-16a.ts",
+    file: "src/domain/profiles/ts-16a.ts",
     find: "unansweredMs: minuteMs,",
     replace: "unansweredMs: 0,",
     test: profile,
@@ -129,7 +129,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-106 TS16-104 TS16-105",
     change: "a step of the schedule is missing",
-    file: "src/core/profiles/standard.ts",
+    file: "src/domain/profiles/standard.ts",
     find: "      14 * hourMs,\n",
     replace: "",
     test: profile,
@@ -138,7 +138,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-111",
     change: "all retry at the same moment",
-    file: "src/core/profiles/standard.ts",
+    file: "src/domain/profiles/standard.ts",
     find: "jitter: { from: 1, to: 1.2 },",
     replace: "jitter: { from: 1, to: 1 },",
     test: profile,
@@ -147,7 +147,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-112",
     change: "after the last attempt the webhook stays active",
-    file: "src/core/profiles/ts-16a.ts",
+    file: "src/domain/profiles/ts-16a.ts",
     find: 'onExhausted: "always",',
     replace: 'onExhausted: "never",',
     test: "test/scenarios/sunset-and-attention.test.ts",
@@ -165,7 +165,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-29 TS16-28",
     change: "header names are written in lower case",
-    file: "src/core/profiles/header-sets.ts",
+    file: "src/domain/profiles/standard.ts",
     find: '{ name: "Webhook-ID", value: "event_id" },',
     replace: '{ name: "webhook-id", value: "event_id" },',
     test: messages,
@@ -192,7 +192,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-24",
     change: "signatures lack a character",
-    file: "src/core/signing/standard-webhooks.ts",
+    file: "src/domain/signing/standard-webhooks.ts",
     find: "return (content) => `v1,${mac(content)}`;",
     replace: "return (content) => `v1,${mac(content).slice(1)}`;",
     test: "test/scenarios/messages-of-each-profile.test.ts",
@@ -201,7 +201,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-27",
     change: "the time is in no header",
-    file: "src/core/profiles/header-sets.ts",
+    file: "src/domain/profiles/standard.ts",
     find: '  { name: "Webhook-Timestamp", value: "timestamp_unix" },\n',
     replace: "",
     test: "test/scenarios/messages-of-each-profile.test.ts",
@@ -210,7 +210,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-31",
     change: "each attempt has an id of its own",
-    file: "src/engine/message/header-writers.ts",
+    file: "src/engine/message/compose.ts",
     find: "return relayed?.webhookId ?? eventId;",
     replace: "return relayed?.webhookId ?? `${eventId.slice(0, -1)}${String(Date.now() % 10)}`;",
     test: "test/scenarios/messages-of-each-profile.test.ts",
@@ -219,16 +219,16 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-65",
     change: "v1 may not be chosen",
-    file: "src/core/profiles/ts-16a.ts",
+    file: "src/domain/profiles/ts-16a.ts",
     find: 'signatureSchemesAllowed: ["v1a", "v1"],',
     replace: 'signatureSchemesAllowed: ["v1a"],',
-    test: "src/core/profiles/ts-16a.test.ts",
+    test: "src/domain/profiles/ts-16a.test.ts",
     name: "v1a alone unless the webhook chooses",
   },
   {
     ids: "TS16-68",
     change: "a rotation signs with the new key alone",
-    file: "src/services/webhooks/webhook-secrets.ts",
+    file: "src/features/webhooks/webhook-secrets.ts",
     find: "return [fresh, { ...current, expiresAt: now + overlapSeconds * 1_000 }, ...others];",
     replace: "return [fresh, { ...current, expiresAt: now - overlapSeconds * 1_000 }, ...others];",
     test: "test/management/webhook-secrets.test.ts",
@@ -237,7 +237,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-89",
     change: "a 2xx is no success",
-    file: "src/core/profiles/ts-16a.ts",
+    file: "src/domain/profiles/ts-16a.ts",
     find: '2: { outcome: "accepted" },',
     replace: '2: { outcome: "transient", category: "protocol" },',
     test: "test/scenarios/outcome-wire.test.ts",
@@ -246,7 +246,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-90",
     change: "a 5xx ends the delivery",
-    file: "src/core/profiles/ts-16a.ts",
+    file: "src/domain/profiles/ts-16a.ts",
     find: '5: { outcome: "transient", category: "server_error" },',
     replace: '5: { outcome: "terminal", category: "server_error" },',
     test: "test/scenarios/outcome-wire.test.ts",
@@ -255,10 +255,10 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-126",
     change: "deliveries go around the proxy",
-    file: "src/adapters/transport/http/dialer.ts",
+    file: "src/transport/http/dialer.ts",
     find: "if (this.#parts.proxy !== null) return this.#dialThrough(this.#parts.proxy, route, done);",
     replace: "",
-    test: "src/adapters/transport/http/proxy-tunnel.test.ts",
+    test: "src/transport/http/proxy-tunnel.test.ts",
     name: "tunnels TLS and plain HTTP",
   },
   {

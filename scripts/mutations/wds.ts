@@ -1,8 +1,8 @@
 import type { Mutation } from "./mutation.ts";
 
 const modes = "test/scenarios/modes/embedded.test.ts";
-const circuit = "src/core/circuit-breaker.test.ts";
-const schedule = "src/core/retry-schedule.test.ts";
+const circuit = "src/domain/circuit-breaker.test.ts";
+const schedule = "src/domain/retry-schedule.test.ts";
 const metrics = "test/scenarios/metrics.test.ts";
 
 /** Webhook Delivery System with Retries. */
@@ -46,7 +46,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-179",
     change: "a process that cannot listen does not read what another process changed",
-    file: "src/adapters/store/postgres/config-polling.ts",
+    file: "src/store/postgres/config-polling.ts",
     find: 'if (change !== null) this.#notify({ kind: "config", change });',
     replace: "void change;",
     test: "test/scenarios/postgres/changes-arrive.pg.test.ts",
@@ -55,16 +55,16 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-179",
     change: "an announcement that is not visible yet is passed by",
-    file: "src/adapters/store/postgres/config-polling.ts",
+    file: "src/store/postgres/config-polling.ts",
     find: "if (last - since > rows.length)",
     replace: "if (last - since > rows.length + 1)",
-    test: "src/adapters/store/postgres/config-polling.pg.test.ts",
+    test: "src/store/postgres/config-polling.pg.test.ts",
     name: "where an announcement is missing",
   },
   {
     ids: "WDS-117",
     change: "the first retry waits for twice the base delay",
-    file: "src/core/retry-schedule.ts",
+    file: "src/domain/retry-schedule.ts",
     find: "schedule.multiplier ** retryIndex",
     replace: "schedule.multiplier ** (retryIndex + 1)",
     test: schedule,
@@ -73,7 +73,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-118 WDS-121",
     change: "jitter undercuts the minimum of a category",
-    file: "src/core/retry-schedule.ts",
+    file: "src/domain/retry-schedule.ts",
     find: "return Math.max(delayMs, floorMs, query.retryAfterMs ?? 0);",
     replace: "return Math.max(delayMs, query.retryAfterMs ?? 0);",
     test: schedule,
@@ -82,7 +82,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-51 WDS-123 WDS-188",
     change: "timeouts do not grow",
-    file: "src/core/delivery-policy.ts",
+    file: "src/domain/delivery-policy.ts",
     find: "const growth = Math.min(policy.timeoutGrowthFactor ** (attemptNumber - 1), timeoutGrowthMax);",
     replace: "const growth = 1;",
     test: "test/scenarios/semantics-of-attempts.test.ts",
@@ -91,7 +91,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-128",
     change: "a bad certificate is tried five times",
-    file: "src/core/profiles/x-webhook.ts",
+    file: "src/domain/profiles/x-webhook.ts",
     find: "attemptsMaxByCategory: { ssl: 3 },",
     replace: "attemptsMaxByCategory: { ssl: 5 },",
     test: "test/scenarios/outcome-wire.test.ts",
@@ -100,7 +100,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-138 WDS-54",
     change: "a circuit opens before its minimum of calls",
-    file: "src/core/circuit-breaker.ts",
+    file: "src/domain/circuit-breaker.ts",
     find: "if (failures === 0 || total < config.minimumThroughput) return false;",
     replace: "if (failures === 0) return false;",
     test: circuit,
@@ -109,7 +109,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-140 WDS-141",
     change: "one good probe of three closes a circuit",
-    file: "src/core/circuit-breaker.ts",
+    file: "src/domain/circuit-breaker.ts",
     find: "state.probeSuccesses * 2 >= state.probeResults",
     replace: "state.probeSuccesses > 0",
     test: circuit,
@@ -118,7 +118,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-148",
     change: "old failures outlast the closing of a circuit",
-    file: "src/core/circuit-breaker.ts",
+    file: "src/domain/circuit-breaker.ts",
     find: "  clearWindow(state.window);\n",
     replace: "",
     test: circuit,
@@ -127,7 +127,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-145 WDS-57",
     change: "a half-open circuit lets everything through",
-    file: "src/core/circuit-breaker.ts",
+    file: "src/domain/circuit-breaker.ts",
     find: "state.probes.length + state.probeResults >= Math.max(1, config.halfOpenMaxCalls) &&",
     replace: "state.probes.length > 1_000 &&",
     test: modes,
@@ -136,7 +136,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-58 WDS-142 WDS-107",
     change: "forced open lets requests through",
-    file: "src/core/circuit-breaker.ts",
+    file: "src/domain/circuit-breaker.ts",
     find: 'const transition = moveTo(state, "open", command.now);\n  state.halfOpenAt = until;',
     replace: 'const transition = moveTo(state, "closed", command.now);\n  state.halfOpenAt = until;',
     test: modes,
@@ -145,7 +145,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-152",
     change: "a turn behind an open circuit uses up an attempt",
-    file: "src/core/delivery-state.ts",
+    file: "src/domain/delivery-state.ts",
     find: "    attemptCount: progress.attemptCount + 1,",
     replace: "    attemptCount: progress.attemptCount + 2,",
     test: modes,
@@ -199,7 +199,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-115 WDS-174",
     change: "a publisher's key is forgotten after an hour",
-    file: "src/engine/publish/publish-answers.ts",
+    file: "src/engine/publish/draft.ts",
     find: "export const dedupMs = 86_400_000;",
     replace: "export const dedupMs = 3_600_000;",
     test: "test/management/publish-deduplication.test.ts",
@@ -226,43 +226,43 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-154",
     change: "the time is not part of what X-Webhook-Signature signs",
-    file: "src/core/signing/x-webhook.ts",
+    file: "src/domain/signing/x-webhook.ts",
     find: "placeContent(`${timestampSeconds}.`, body)",
     replace: 'placeContent("", body)',
-    test: "src/core/signing/x-webhook.test.ts",
+    test: "src/domain/signing/x-webhook.test.ts",
     name: "the time is part of what is signed",
   },
   {
     ids: "WDS-43",
     change: "a webhook gets every type below the one that it names",
-    file: "src/core/event-type.ts",
+    file: "src/domain/event-type.ts",
     find: 'if (!pattern.endsWith(".*")) return pattern === type;',
     replace: 'if (!pattern.endsWith(".*")) return type.startsWith(pattern);',
-    test: "src/core/event-type.test.ts",
+    test: "src/domain/event-type.test.ts",
     name: "a webhook gets the types it names",
   },
   {
     ids: "WDS-46",
     change: "six requests",
-    file: "src/core/profiles/x-webhook.ts",
+    file: "src/domain/profiles/x-webhook.ts",
     find: "attemptsMax: 5,",
     replace: "attemptsMax: 6,",
-    test: "src/core/profiles/x-webhook.test.ts",
+    test: "src/domain/profiles/x-webhook.test.ts",
     name: "five requests: 1 s, doubled",
   },
   {
     ids: "WDS-48",
     change: "delays grow to an hour",
-    file: "src/core/profiles/x-webhook.ts",
+    file: "src/domain/profiles/x-webhook.ts",
     find: "delayMsMax: 5 * minuteMs,",
     replace: "delayMsMax: 60 * minuteMs,",
-    test: "src/core/profiles/x-webhook.test.ts",
+    test: "src/domain/profiles/x-webhook.test.ts",
     name: "five requests: 1 s, doubled",
   },
   {
     ids: "WDS-64",
     change: "a change leaves updated_at",
-    file: "src/core/webhook.ts",
+    file: "src/domain/webhook.ts",
     find: "return Math.max(now, updatedAt);",
     replace: "return Math.min(now, updatedAt);",
     test: "test/scenarios/modes/embedded.test.ts",
@@ -271,7 +271,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-72",
     change: "a 413 is any client error",
-    file: "src/core/profiles/x-webhook.ts",
+    file: "src/domain/profiles/x-webhook.ts",
     find: '413: { outcome: "terminal", category: "payload_too_large" },',
     replace: '413: { outcome: "terminal", category: "client_error" },',
     test: "test/scenarios/outcome-wire.test.ts",
@@ -289,25 +289,25 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-91",
     change: "successes count as failures",
-    file: "src/core/circuit-breaker.ts",
+    file: "src/domain/circuit-breaker.ts",
     find: "failureCountInWindow: failures,",
     replace: "failureCountInWindow: failures + successes,",
-    test: "src/core/circuit-breaker.test.ts",
+    test: "src/domain/circuit-breaker.test.ts",
     name: "the snapshot has every field of the document",
   },
   {
     ids: "WDS-97",
     change: "the next probe is announced for now",
-    file: "src/core/circuit-breaker.ts",
+    file: "src/domain/circuit-breaker.ts",
     find: 'nextHalfOpenAt: phase === "open" ? state.halfOpenAt : null,',
     replace: 'nextHalfOpenAt: phase === "open" ? now : null,',
-    test: "src/core/circuit-breaker.test.ts",
+    test: "src/domain/circuit-breaker.test.ts",
     name: "the snapshot has every field of the document",
   },
   {
     ids: "WDS-100",
     change: "tokens go into the query by default",
-    file: "src/core/webhook.ts",
+    file: "src/domain/webhook.ts",
     find: '  bearerTokenIn: "header",',
     replace: '  bearerTokenIn: "query",',
     test: "test/scenarios/api/embedded.test.ts",
@@ -316,25 +316,25 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-122",
     change: "jitter only lengthens",
-    file: "src/core/profiles/x-webhook.ts",
+    file: "src/domain/profiles/x-webhook.ts",
     find: "jitter: { from: 0.75, to: 1.25 },",
     replace: "jitter: { from: 1, to: 1.25 },",
-    test: "src/core/profiles/x-webhook.test.ts",
+    test: "src/domain/profiles/x-webhook.test.ts",
     name: "jitter spreads a delay by a quarter",
   },
   {
     ids: "WDS-124",
     change: "delays are fractions of a millisecond",
-    file: "src/core/retry-schedule.ts",
+    file: "src/domain/retry-schedule.ts",
     find: "return Math.min(Math.ceil(baseMs * factor), schedule.delayMsMax);",
     replace: "return Math.min(baseMs * factor, schedule.delayMsMax);",
-    test: "src/core/retry-schedule.test.ts",
+    test: "src/domain/retry-schedule.test.ts",
     name: "floors hold, and without them",
   },
   {
     ids: "WDS-193",
     change: "a terminal outcome is retried",
-    file: "src/core/profiles/x-webhook.ts",
+    file: "src/domain/profiles/x-webhook.ts",
     find: '400: { outcome: "terminal", category: "client_error" },',
     replace: '400: { outcome: "transient", category: "client_error" },',
     test: "test/scenarios/modes/embedded.test.ts",
@@ -352,16 +352,16 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-214",
     change: "names are kept for an hour",
-    file: "src/adapters/transport/http/checked-names.ts",
+    file: "src/transport/http/checked-names.ts",
     find: "const cachedMsMax = 5 * 60_000;",
     replace: "const cachedMsMax = 60 * 60_000;",
-    test: "src/adapters/transport/http/checked-names.test.ts",
+    test: "src/transport/http/checked-names.test.ts",
     name: "keeps an answer for its time to live",
   },
   {
     ids: "WDS-220",
     change: "a worker acquires webhooks of every pool",
-    file: "src/adapters/store/postgres/ownership-sql.ts",
+    file: "src/store/postgres/cluster/ownership-sql.ts",
     find: "ELSE 'default' END = (SELECT pool FROM me)),",
     replace: "ELSE 'default' END IS NOT NULL),",
     test: "test/conformance/store/postgres.pg.test.ts",
@@ -379,7 +379,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-71",
     change: "the last attempt of a dead letter is like any other",
-    file: "src/api/mapping/delivery.ts",
+    file: "src/features/deliveries/views.ts",
     find: 'const failedStatus = attempt === last && delivery.progress.state === "exhausted" ? "exhausted" : "failed";',
     replace:
       'const failedStatus = attempt === last && delivery.progress.state === "success" ? "exhausted" : "failed";',
@@ -398,7 +398,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-88",
     change: "every event has the number 1",
-    file: "src/core/payload-formats/x-webhook.ts",
+    file: "src/domain/payload-formats.ts",
     find: "sequence_number: sequenceNumber,",
     replace: "sequence_number: Math.min(1, sequenceNumber),",
     test: "test/scenarios/messages-of-each-profile.test.ts",
@@ -407,7 +407,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-103",
     change: "the filter by tenant filters nothing",
-    file: "src/services/webhooks/webhook-listing.ts",
+    file: "src/features/webhooks/webhook-listing.ts",
     find: "    (tenantId === null || webhook.tenantId === tenantId) &&",
     replace: '    (tenantId === null || webhook.tenantId !== "") &&',
     test: "test/scenarios/api/embedded.test.ts",
@@ -425,7 +425,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-228",
     change: "p95 and p99 are the median",
-    file: "src/adapters/telemetry/prometheus/fact-counts.ts",
+    file: "src/system/telemetry/fact-counts.ts",
     find: "value: this.#durations.quantile(share) / 1_000,",
     replace: "value: this.#durations.quantile(0.5) / 1_000,",
     test: metrics,
@@ -434,7 +434,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-230",
     change: "the depths of priorities are exchanged",
-    file: "src/adapters/telemetry/prometheus/gauges.ts",
+    file: "src/system/telemetry/gauges.ts",
     find: "value: waiting[priority] }));",
     replace: 'value: waiting[priority === "high" ? "low" : priority === "low" ? "high" : priority] }));',
     test: metrics,
@@ -443,7 +443,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-227",
     change: "attempts are counted for the default tenant",
-    file: "src/adapters/telemetry/prometheus/delivery-counts.ts",
+    file: "src/system/telemetry/delivery-counts.ts",
     find: "const tenantId = this.#tenants.admit(fact.tenantId);",
     replace: "const tenantId = this.#tenants.admit(`default${fact.tenantId.slice(0, 0)}`);",
     test: metrics,
@@ -452,7 +452,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-229",
     change: "each attempt counts as the first",
-    file: "src/adapters/telemetry/prometheus/fact-counts.ts",
+    file: "src/system/telemetry/fact-counts.ts",
     find: ".observe(fact.attemptNumber);",
     replace: ".observe(1);",
     test: metrics,
@@ -461,7 +461,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-231",
     change: "closed circuits have samples",
-    file: "src/adapters/telemetry/prometheus/gauges.ts",
+    file: "src/system/telemetry/gauges.ts",
     find: '    if (state === "closed") continue;\n',
     replace: "",
     test: metrics,
@@ -479,7 +479,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-239",
     change: "half of the attempts may fail",
-    file: "src/core/alerts/default-rules.ts",
+    file: "src/features/alerts/default-rules.ts",
     find: "threshold: 0.9,\n    attemptsMin: 50,",
     replace: "threshold: 0.5,\n    attemptsMin: 50,",
     test: "test/management/alerts.test.ts",
@@ -497,7 +497,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-147",
     change: "half-opening keeps the time at which the circuit opened",
-    file: "src/core/circuit-breaker.ts",
+    file: "src/domain/circuit-breaker.ts",
     find: "  state.phase = to;\n  state.transitionAt = now;\n",
     replace: "  state.phase = to;\n",
     test: circuit,
@@ -506,7 +506,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-147",
     change: "probes of an earlier half-opening count on",
-    file: "src/core/circuit-breaker.ts",
+    file: "src/domain/circuit-breaker.ts",
     find: "  state.probeResults = 0;\n",
     replace: "",
     test: circuit,
@@ -524,7 +524,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-22",
     change: "a webhook that was only switched on again is announced as recovered",
-    file: "src/services/notifications/failure-ladder.ts",
+    file: "src/features/notifications/failure-ladder.ts",
     find: "if (health === null || health.failingSince !== null || at === null || at < since) return;",
     replace: "if (health === null || health.failingSince !== null || at === null) return;",
     test: "test/management/notifications.test.ts",
@@ -542,7 +542,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-225",
     change: "requests stay active for five seconds",
-    file: "src/core/request-slots.ts",
+    file: "src/domain/request-slots.ts",
     find: "export const waitingAfterMs = 1_000;",
     replace: "export const waitingAfterMs = 5_000;",
     test: "src/engine/dispatch/request-age.test.ts",
@@ -578,7 +578,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-225",
     change: "hanging requests use all waiting slots",
-    file: "src/core/request-slots.ts",
+    file: "src/domain/request-slots.ts",
     find: "const hangingPart = 3 / 4;",
     replace: "const hangingPart = 1;",
     test: "src/engine/dispatch/request-age.test.ts",
@@ -587,7 +587,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-225",
     change: "large bodies count as one request",
-    file: "src/core/request-slots.ts",
+    file: "src/domain/request-slots.ts",
     find: "1 + Math.floor(bytes / bytesPerSlot)",
     replace: "1",
     test: "src/engine/dispatch/request-age.test.ts",
@@ -596,35 +596,35 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-225",
     change: "a tenant may use as many slots as are free",
-    file: "src/core/request-slots.ts",
+    file: "src/domain/request-slots.ts",
     find: "if (free <= 0 || !this.#severalTenants()) return free;",
     replace: "return free;",
-    test: "src/core/sender-places.test.ts",
+    test: "src/domain/sender-places.test.ts",
     name: "25 sources of one tenant whose destinations hang",
   },
   {
     ids: "WDS-126",
     change: "age and Retry-After are judged before the number of attempts",
-    file: "src/core/delivery-state.ts",
+    file: "src/domain/delivery-state.ts",
     find: 'if (attemptCount >= policy.attemptsMax) return deadLetter(progress, "max_attempts_exceeded");',
     replace:
       'if (attemptCount >= policy.attemptsMax && now + (event.retryAfterMs ?? 0) <= agesFrom(progress) + policy.ageMsMax) return deadLetter(progress, "max_attempts_exceeded");',
-    test: "src/core/delivery-state.test.ts",
+    test: "src/domain/delivery-state.test.ts",
     name: "the last request allowed exhausts a delivery",
   },
   {
     ids: "WDS-126",
     change: "one request more than allowed",
-    file: "src/core/delivery-state.ts",
+    file: "src/domain/delivery-state.ts",
     find: "if (attemptCount >= policy.attemptsMax) return",
     replace: "if (attemptCount > policy.attemptsMax) return",
-    test: "src/core/delivery-state.test.ts",
+    test: "src/domain/delivery-state.test.ts",
     name: "the last request allowed exhausts a delivery",
   },
   {
     ids: "WDS-112",
     change: "a batch retry ignores its webhooks",
-    file: "src/services/deliveries/dead-letter-service.ts",
+    file: "src/features/deliveries/dead-letter-service.ts",
     find: "      webhookIds,\n      eventTypes,",
     replace: "      webhookIds: null,\n      eventTypes,",
     test: modes,
@@ -633,7 +633,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-112",
     change: "a batch retry ignores its event types",
-    file: "src/services/deliveries/dead-letter-service.ts",
+    file: "src/features/deliveries/dead-letter-service.ts",
     find: "      eventTypes,\n      categories,",
     replace: "      eventTypes: null,\n      categories,",
     test: modes,
@@ -642,7 +642,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-112",
     change: "a batch retry ignores its failure categories",
-    file: "src/services/deliveries/dead-letter-service.ts",
+    file: "src/features/deliveries/dead-letter-service.ts",
     find: "      categories,\n      from,",
     replace: "      categories: null,\n      from,",
     test: modes,
@@ -651,7 +651,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-112",
     change: "a batch retry ignores its priority",
-    file: "src/services/deliveries/dead-letter-service.ts",
+    file: "src/features/deliveries/dead-letter-service.ts",
     find: "      priority,\n      requestsPerSecond,",
     replace: '      priority: "normal",\n      requestsPerSecond,',
     test: modes,
@@ -660,7 +660,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-112",
     change: "a batch retry ignores its rate",
-    file: "src/services/deliveries/dead-letter-service.ts",
+    file: "src/features/deliveries/dead-letter-service.ts",
     find: "      requestsPerSecond,\n      startsAt",
     replace: "      requestsPerSecond: 1_000,\n      startsAt",
     test: modes,
@@ -669,11 +669,11 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-217 WDS-199",
     change: "a foreign lease is freed without a new lease token",
-    file: "src/adapters/store/postgres/claim-sql.ts",
+    file: "src/store/postgres/events/claim.ts",
     find: "SET owner = NULL, lease_until = NULL, fence = fence + 1\n  WHERE delivery IN (\n    SELECT q.delivery FROM posthorn.lanes l",
     replace:
       "SET owner = NULL, lease_until = NULL\n  WHERE delivery IN (\n    SELECT q.delivery FROM posthorn.lanes l",
-    test: "src/adapters/store/postgres/foreign-leases.pg.test.ts",
+    test: "src/store/postgres/foreign-leases.pg.test.ts",
     name: "a foreign lease is freed with a new token",
   },
   {
@@ -688,10 +688,10 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-172",
     change: "events without a publisher's key share one",
-    file: "src/core/payload-formats/x-webhook.ts",
+    file: "src/domain/payload-formats.ts",
     find: "idempotency_key: content.idempotencyKey ?? eventId,",
     replace: "idempotency_key: content.idempotencyKey ?? eventType,",
-    test: "src/core/payload-formats/payload-formats.test.ts",
+    test: "src/domain/payload-formats.test.ts",
     name: "without a publisher's key the event's id stands in",
   },
 ];

@@ -6,7 +6,7 @@ import type { CheckResult } from "../check.ts";
 import { locate, type SourceFile, sourceFiles, walk } from "../source-files.ts";
 
 /** Parts that must behave the same for the same inputs, so that simulation and tests can drive time and chance. */
-const deterministicParts = /^src\/(core|ports|engine|services|api|gateway)\//;
+const deterministicParts = /^src\/(domain|ports|engine|features|resources|http)\//;
 
 const bannedMembers: Readonly<Record<string, string>> = {
   "Date.now": "take the time from the clock port",

@@ -6,8 +6,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
-import type { DashboardFile } from "../api/server.ts";
-import { messageOf } from "../core/thrown.ts";
+import type { DashboardFile } from "../http/server.ts";
+import { messageOf } from "../domain/thrown.ts";
 
 const builtFolder = (pages: Pages): string => join(import.meta.dirname, "..", pages);
 const bundler = join(import.meta.dirname, "..", "..", "scripts", "bundle-dashboard.ts");

@@ -1,6 +1,17 @@
-import { accessSync, chmodSync, constants, mkdirSync, readdirSync, statSync } from "node:fs";
+import { accessSync, chmodSync, constants, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { codeOf, messageOf } from "../core/thrown.ts";
+import { codeOf, messageOf } from "../domain/thrown.ts";
+
+/** The limit of open files and sockets for this process; null if the system does not report it. */
+export function openFilesMax(): number | null {
+  try {
+    const limits = readFileSync("/proc/self/limits", "utf8");
+    const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
+    return soft === undefined ? null : Number(soft);
+  } catch {
+    return null;
+  }
+}
 
 /** The files that Posthorn keeps next to the database. */
 export interface DataFolder {

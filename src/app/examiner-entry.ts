@@ -2,12 +2,12 @@
 
 import { parentPort, workerData } from "node:worker_threads";
 import { isIP, type LookupFunction } from "node:net";
-import { createHostNames } from "../adapters/system/host-names.ts";
+import { createHostNames } from "../system/host-names.ts";
 import { checkReceiver } from "../check/receiver/check-receiver.ts";
 import { NothingToExamine } from "../check/finding.ts";
-import { type AddressPolicy, createAddressPolicy } from "../core/egress/address-policy.ts";
-import { errorOf } from "../core/thrown.ts";
-import { findProfile } from "../core/profiles/index.ts";
+import { type AddressPolicy, createAddressPolicy } from "../domain/egress/address-policy.ts";
+import { errorOf } from "../domain/thrown.ts";
+import { findProfile } from "../domain/profiles/index.ts";
 import type { Examination, ExaminationResult, ExaminerSettings } from "./examine-receiver.ts";
 
 const answerMs = 5_000;

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import type { StatisticsStep } from "../core/statistics/buckets.ts";
-import { gaugeNames, type GaugeReading, type GaugeSpan } from "../core/statistics/gauges.ts";
+import type { StatisticsStep } from "../domain/statistics/keys.ts";
+import { gaugeNames, type GaugeReading, type GaugeSpan } from "../domain/statistics/gauges.ts";
 import { ManualClock } from "../engine/manual-clock.fixture.ts";
 import type { GaugeRow } from "../ports/store/statistics.ts";
-import { GaugeSampler } from "./gauge-sampler.ts";
+import { GaugeSampler } from "./gauges.ts";
 
 const nothing = (): void => undefined;
 

@@ -1,12 +1,16 @@
 import { createHmac } from "node:crypto";
-import { type DigestKeyHolder, loadDigestKey } from "../adapters/keys/digest-key.ts";
-import { readOrCreateKeyFile } from "../adapters/keys/key-file.ts";
-import { loadMasterKeyFile, parseMasterKey } from "../adapters/keys/master-key.ts";
-import { createKeyRing, createSecretBox } from "../adapters/keys/secret-box.ts";
 import type { Settings } from "../config/options.ts";
 import type { Random } from "../ports/random.ts";
 import type { SecretBox } from "../ports/secret-box.ts";
 import type { Store } from "../ports/store.ts";
+import {
+  type DigestKeyHolder,
+  loadDigestKey,
+  loadMasterKeyFile,
+  parseMasterKey,
+  readOrCreateKeyFile,
+} from "../system/keys/key-file.ts";
+import { createKeyRing, createSecretBox } from "../system/keys/secret-box.ts";
 import type { DataFolder } from "./data-folder.ts";
 
 /** All keys of the process. They are never logged. */

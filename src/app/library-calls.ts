@@ -2,31 +2,7 @@
  * The services as library calls: null values may be omitted, all lists have the same shape, and errors use the field
  * names of the library.
  */
-import { PosthornError } from "../core/errors.ts";
-import { apiKeyFields } from "../core/fields/api-key.ts";
-import { apiPath } from "../core/fields/field.ts";
-import type { Fields } from "../core/fields/field.ts";
-import {
-  circuitActionFields,
-  deliveryRetryFields,
-  incidentFields,
-  recoverFields,
-  replayFields,
-  retryBatchFields,
-  rotateFields,
-  testFields,
-} from "../core/fields/actions.ts";
-import {
-  cancelDeliveriesFields,
-  discardFields,
-  operationChangeFields,
-  retryDeliveriesFields,
-} from "../core/fields/bulk.ts";
-import { deliveryFilterFields, deliveryListFields } from "../core/fields/delivery-list.ts";
-import { problemChangeFields, problemFilters } from "../core/fields/delivery-problem.ts";
-import { eventListFields } from "../core/fields/event-list.ts";
-import { webhookFilters } from "../core/fields/filters.ts";
-import { webhookFields } from "../core/fields/webhook.ts";
+import { PosthornError } from "../domain/errors.ts";
 import type {
   ApiKeyInput,
   ApiKeyService,
@@ -34,13 +10,13 @@ import type {
   ChangeOperationCommand,
   ChangeProblem,
   CircuitCommand,
-  DiscardCommand,
   DeadLetterService,
   DeliveryFiltersWithin,
   DeliveryListQuery,
   DeliveryProblemView,
   DeliveryService,
   DeliveryView,
+  DiscardCommand,
   EventListQuery,
   EventMatch,
   EventService,
@@ -63,22 +39,49 @@ import type {
   WebhookListQuery,
   WebhookService,
   WebhookView,
-} from "../services/services.ts";
+} from "../features/services.ts";
 import type { DeadLetterQuery, EventSummary } from "../ports/store/history.ts";
-import type { StoredHistoryEntry } from "../ports/store/webhooks.ts";
 import type { EventType, EventTypeKey } from "../ports/store/registry.ts";
+import type { StoredHistoryEntry } from "../ports/store/webhooks.ts";
+import {
+  circuitActionFields,
+  deliveryRetryFields,
+  incidentFields,
+  recoverFields,
+  replayFields,
+  retryBatchFields,
+  rotateFields,
+  testFields,
+} from "../resources/actions.ts";
+import { problemChangeFields, problemFilters } from "../resources/delivery-problem.ts";
+import { deliveryFilterFields, deliveryListFields } from "../resources/delivery.ts";
+import { eventListFields } from "../resources/event.ts";
+import { apiPath, type Fields } from "../resources/field.ts";
+import { webhookFilters } from "../resources/filters.ts";
+import {
+  cancelDeliveriesFields,
+  discardFields,
+  operationChangeFields,
+  retryDeliveriesFields,
+} from "../resources/operation.ts";
+import { apiKeyFields } from "../resources/registry.ts";
+import { webhookFields } from "../resources/webhook.ts";
 import {
   allNull,
   answerOf,
   filled,
+  type Filters,
+  type FoundList,
   foundOf,
+  type Lenient,
+  type List,
   listOf,
+  type ListQuery,
   needed,
   notACursor,
   searchOf,
   withKnownNames,
 } from "./library-queries.ts";
-import type { Filters, FoundList, Lenient, List, ListQuery } from "./library-queries.ts";
 
 export type { Filters, Lenient, List, ListQuery };
 

@@ -1,12 +1,11 @@
 /** Parameters of library lists and commands: null values may be omitted, and unknown names are rejected by name. */
-import { closestName } from "../core/closest-name.ts";
-import { type FieldError, InvalidRequestError, PosthornError } from "../core/errors.ts";
-import { defaultOf } from "../core/fields/field.ts";
-import { judgeField } from "../core/fields/judge.ts";
-import { pageLimitField } from "../core/fields/page.ts";
-import { placeWords } from "../services/searched-place.ts";
-import type { SearchedPage } from "../services/searched-place.ts";
+import { closestName } from "../domain/closest-name.ts";
+import { type FieldError, InvalidRequestError, PosthornError } from "../domain/errors.ts";
+import { placeWords, type SearchedPage } from "../features/searched-pages.ts";
 import type { Page } from "../ports/store.ts";
+import { defaultOf } from "../resources/field.ts";
+import { judgeField } from "../resources/judge.ts";
+import { pageLimitField } from "../resources/names.ts";
 
 /** Paging parameters of every list, in addition to its filters. */
 export interface ListQuery {

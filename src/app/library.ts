@@ -9,37 +9,35 @@
  * await posthorn.close();
  * ```
  */
-import { DuplicateEventError, PosthornError } from "../core/errors.ts";
-import { resolveValues } from "../config/resolve.ts";
 import type { Settings } from "../config/options.ts";
+import { resolveValues } from "../config/resolve.ts";
+import { DuplicateEventError, PosthornError } from "../domain/errors.ts";
 import type {
   PublishEntry,
   PublishInput,
   PublishReceipt,
   Scope,
   TenantService,
-} from "../services/services.ts";
+} from "../features/services.ts";
 import type { Logger } from "../ports/telemetry.ts";
 import {
   inLibraryWords,
   libraryApiKeys,
+  type LibraryApiKeys,
   libraryDeadLetters,
+  type LibraryDeadLetters,
   libraryDeliveries,
+  type LibraryDeliveries,
   libraryEvents,
-  libraryProblems,
+  type LibraryEvents,
   libraryEventTypes,
+  type LibraryEventTypes,
+  libraryProblems,
+  type LibraryProblems,
   libraryWebhooks,
+  type LibraryWebhooks,
+  type Scoped,
   withCalls,
-} from "./library-calls.ts";
-import type {
-  LibraryApiKeys,
-  LibraryDeadLetters,
-  LibraryProblems,
-  LibraryDeliveries,
-  LibraryEvents,
-  LibraryEventTypes,
-  LibraryWebhooks,
-  Scoped,
 } from "./library-calls.ts";
 import { startPosthorn } from "./posthorn.ts";
 
@@ -51,11 +49,11 @@ export {
   PosthornError,
   SchemaViolationError,
   UnavailableError,
-} from "../core/errors.ts";
-export type { ErrorCode, FieldError } from "../core/errors.ts";
+} from "../domain/errors.ts";
+export type { ErrorCode, FieldError } from "../domain/errors.ts";
 export type { Settings } from "../config/options.ts";
 export type { Logger } from "../ports/telemetry.ts";
-export type * from "../services/services.ts";
+export type * from "../features/services.ts";
 export type { Filters, Lenient, List, ListQuery, Scoped } from "./library-calls.ts";
 
 /** Settings by their names in code, validated like those of the server. Environment variables are not read. */

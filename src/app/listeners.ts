@@ -1,28 +1,76 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
-import { sourceTypes } from "./source-types.ts";
-import { systemClock } from "../adapters/system/clock.ts";
-import type { PrometheusMetrics } from "../adapters/telemetry/prometheus/prometheus-metrics.ts";
-import { Sessions } from "../api/dashboard/sessions.ts";
-import { loginPath } from "../api/routes/dashboard.ts";
-import { createApi, createInbound, createProbes } from "../api/server.ts";
-import type { Api, ApiOptions, Readiness } from "../api/server.ts";
 import type { Settings } from "../config/options.ts";
-import { profiles } from "../core/profiles/index.ts";
-import { codeOf } from "../core/thrown.ts";
-import type { Gateway } from "../gateway/create-gateway.ts";
-import type { Services } from "../services/services.ts";
+import { profiles } from "../domain/profiles/index.ts";
+import { codeOf } from "../domain/thrown.ts";
+import type { Gateway } from "../features/gateway/create-gateway.ts";
+import type { SourceType } from "../features/gateway/source.ts";
+import type { Services } from "../features/services.ts";
+import { loginPath } from "../http/dashboard-routes.ts";
+import {
+  type Api,
+  type ApiOptions,
+  createApi,
+  createInbound,
+  createProbes,
+  type Readiness,
+} from "../http/server.ts";
+import { Sessions } from "../http/sessions.ts";
 import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
 import type { Logger } from "../ports/telemetry.ts";
-import { receiverExaminer } from "./examine-receiver.ts";
+import { type PresetDescription, presetTable, verificationTypes } from "../receiver/index.ts";
+import { systemClock } from "../system/clock.ts";
+import type { PrometheusMetrics } from "../system/telemetry/prometheus-metrics.ts";
 import { filesOfPages } from "./dashboard-files.ts";
+import { receiverExaminer } from "./examine-receiver.ts";
 import type { Keys } from "./keys.ts";
 import { isLoopback, type LocalAddress } from "./notification-means.ts";
 import { version } from "./version.ts";
 
+/** The verification types of the receiver kit in the form of the API: providers first, then schemes, both by name. */
+export const sourceTypes: readonly SourceType[] = verificationTypes
+  .map(({ type, title, fields }) => ({
+    type,
+    title,
+    fields: Object.entries(fields).map(
+      ([name, { kind, isRequired, isSecret, choices = [], description }]) => {
+        return { name, kind, isRequired, isSecret, choices, description };
+      },
+    ),
+    provider: providerOf(presetTable.find(({ name }) => name === type)),
+  }))
+  .toSorted((left, right) => rank(left).localeCompare(rank(right)));
+
+function rank({ provider, type }: SourceType): string {
+  return `${provider === null ? 1 : 0} ${type}`;
+}
+
+function providerOf(preset: PresetDescription | undefined): SourceType["provider"] {
+  if (preset === undefined) return null;
+  const { documentation, steps, remarks = [], algorithm, headers, signed, replayProtection } = preset;
+  return {
+    documentation,
+    steps,
+    remarks,
+    signature: [algorithm, headers.join(", ")].filter((part) => part !== "").join("; "),
+    signed,
+    replayProtection,
+    forwardHeaders: preset.forwardHeaders,
+    addressCheck: addressCheckOf(preset),
+  };
+}
+
+function addressCheckOf({ challenge, probes = [] }: PresetDescription): "get" | "head" | "post" | null {
+  if (probes.includes("get")) return "get";
+  if (probes.includes("head")) return "head";
+  if (probes.includes("validation_token")) return "post";
+  if (challenge === null) return null;
+  return challenge === "meta" || challenge === "x" ? "get" : "post";
+}
+
 /** What the HTTP server of a process needs. */
-export interface ListenerParts {
+interface ListenerParts {
   readonly settings: Settings;
   readonly services: Services;
   readonly gateway: Gateway;
@@ -36,13 +84,13 @@ export interface ListenerParts {
   readonly metrics: PrometheusMetrics;
 }
 
-export interface Listener {
+interface Listener {
   readonly url: string;
   /** Waits up to `graceMs` for running requests. */
   close(graceMs: number): Promise<void>;
 }
 
-export interface ApiListener extends Listener {
+interface ApiListener extends Listener {
   /**
    * A link that logs in to the dashboard as administrator, once and within five minutes; null without a dashboard.
    */

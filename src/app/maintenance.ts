@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
-import { backupSqliteStore } from "../adapters/store/sqlite/backup.ts";
-import { createSystemRandom } from "../adapters/system/random.ts";
+import { backupSqliteStore } from "../store/sqlite/driver/backup.ts";
+import { createSystemRandom } from "../system/random.ts";
 import type { Settings } from "../config/options.ts";
 import { dataFolderAt, prepareDataFolder } from "./data-folder.ts";
 import { readMasterKeys, replaceLostDigestKey } from "./keys.ts";
@@ -29,10 +29,10 @@ export async function planMigrations(
 
 async function planOf({ databaseUrl: url, dataDir }: Pick<Settings, "dataDir" | "databaseUrl">) {
   if (url === null) {
-    const { planStoreMigrations } = await import("../adapters/store/sqlite/open.ts");
+    const { planStoreMigrations } = await import("../store/sqlite/open.ts");
     return planStoreMigrations({ dataDir: dataFolderAt(dataDir).path });
   }
-  const { planPostgresMigrations } = await import("../adapters/store/postgres/open.ts");
+  const { planPostgresMigrations } = await import("../store/postgres/open.ts");
   return planPostgresMigrations({ url });
 }
 

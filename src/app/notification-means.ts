@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
-import { infrastructureLookup } from "../adapters/system/host-names.ts";
-import { tryParseJson } from "../core/json/try-parse.ts";
-import { type MessageOverrides, readOverrides } from "../core/notifications/messages.ts";
-import { messageOf } from "../core/thrown.ts";
+import { infrastructureLookup } from "../system/host-names.ts";
+import { tryParseJson } from "../domain/json/try-parse.ts";
+import { type MessageOverrides, readOverrides } from "../features/notifications/messages.ts";
+import { messageOf } from "../domain/thrown.ts";
 import type { Settings } from "../config/options.ts";
 import type { Mailer } from "../ports/mailer.ts";
-import type { NotificationMeans } from "../services/notifications/create-notifications.ts";
+import type { NotificationMeans } from "../features/notifications/create-notifications.ts";
 
 /** The custom notification texts cannot be read; the message names the setting. */
 class NotificationTextsError extends Error {
@@ -49,7 +49,7 @@ async function mailerOf({
   mailBounces,
 }: Pick<Settings, "smtpUrl" | "smtpPlain" | "mailFrom" | "mailBounces">): Promise<Mailer | null> {
   if (smtpUrl === null || mailFrom === null) return null;
-  const { createSmtpMailer } = await import("../adapters/mail/smtp/smtp-mailer.ts");
+  const { createSmtpMailer } = await import("../system/mail/smtp-mailer.ts");
   return createSmtpMailer({
     url: smtpUrl,
     from: mailFrom,

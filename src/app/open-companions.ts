@@ -1,16 +1,16 @@
-import type { RabbitMqQueueOptions } from "../adapters/queue/rabbitmq/open.ts";
-import type { RabbitMqQueue } from "../adapters/queue/rabbitmq/queue.ts";
-import type { RedisSharedStateOptions } from "../adapters/shared-state/redis/open.ts";
-import type { RedisSharedState } from "../adapters/shared-state/redis/shared-state.ts";
-import { infrastructureLookup } from "../adapters/system/host-names.ts";
-import { systemClock } from "../adapters/system/clock.ts";
+import type { RabbitMqQueueOptions } from "../queue/rabbitmq/open.ts";
+import type { RabbitMqQueue } from "../queue/rabbitmq/queue.ts";
+import type { RedisSharedStateOptions } from "../shared-state/redis/open.ts";
+import type { RedisSharedState } from "../shared-state/redis/shared-state.ts";
+import { infrastructureLookup } from "../system/host-names.ts";
+import { systemClock } from "../system/clock.ts";
 import type { Settings } from "../config/options.ts";
-import { routeWork } from "../engine/cluster/work-routing.ts";
+import { routeWork } from "../engine/cluster/queued-work.ts";
 import type { Random } from "../ports/random.ts";
-import type { ConfigChange } from "../ports/store/config-changes.ts";
+import type { ConfigChange } from "../ports/store/changes.ts";
 import type { PendingLane } from "../ports/store/ownership.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
-import type { MetricSources } from "../adapters/telemetry/prometheus/gauges.ts";
+import type { MetricSources } from "../system/telemetry/gauges.ts";
 
 /**
  * Services that processes share in addition to the store, if configured. They must be reachable at startup, but may
@@ -85,12 +85,12 @@ type CompanionSources = Pick<MetricSources, "queue" | "sharedState">;
 const nothing = Promise.resolve(null);
 
 async function openQueue(options: RabbitMqQueueOptions): Promise<RabbitMqQueue> {
-  const { openRabbitMqQueue } = await import("../adapters/queue/rabbitmq/open.ts");
+  const { openRabbitMqQueue } = await import("../queue/rabbitmq/open.ts");
   return openRabbitMqQueue(options);
 }
 
 async function openState(options: RedisSharedStateOptions): Promise<RedisSharedState> {
-  const { openRedisSharedState } = await import("../adapters/shared-state/redis/open.ts");
+  const { openRedisSharedState } = await import("../shared-state/redis/open.ts");
   return openRedisSharedState(options);
 }
 

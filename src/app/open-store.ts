@@ -1,8 +1,8 @@
-import type { PostgresStoreOptions } from "../adapters/store/postgres/open.ts";
-import { systemClock } from "../adapters/system/clock.ts";
-import { infrastructureLookup } from "../adapters/system/host-names.ts";
-import { createDigestKeyFile, type DigestKeyHolder } from "../adapters/keys/digest-key.ts";
-import { masterKeyId } from "../adapters/keys/secret-box.ts";
+import type { PostgresStoreOptions } from "../store/postgres/open.ts";
+import { systemClock } from "../system/clock.ts";
+import { infrastructureLookup } from "../system/host-names.ts";
+import { createDigestKeyFile, type DigestKeyHolder } from "../system/keys/key-file.ts";
+import { masterKeyId } from "../system/keys/secret-box.ts";
 import type { Settings } from "../config/options.ts";
 import type { Store } from "../ports/store.ts";
 import type { DataFolder } from "./data-folder.ts";
@@ -30,11 +30,11 @@ export async function openStore(
   const { databaseUrl } = settings;
   const now = systemClock.now();
   if (databaseUrl === null) {
-    const { openSqliteStore } = await import("../adapters/store/sqlite/open.ts");
+    const { openSqliteStore } = await import("../store/sqlite/open.ts");
     const store = await openSqliteStore({ dataDir: folder.path, now, pid: process.pid });
     return { store, digestKeyHolder: createDigestKeyFile(folder.digestKeyFile) };
   }
-  const { openPostgresStore } = await import("../adapters/store/postgres/open.ts");
+  const { openPostgresStore } = await import("../store/postgres/open.ts");
   const { current, previous } = masterKeys();
   const masterKeyIds = { current: masterKeyId(current), previous: previous.map(masterKeyId) };
   const direct = directUrlOf(settings);

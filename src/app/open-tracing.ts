@@ -1,9 +1,25 @@
-import { infrastructureLookup } from "../adapters/system/host-names.ts";
-import type { OtlpTracer } from "../adapters/telemetry/otlp/otlp-tracer.ts";
-import { samplingOf } from "../core/tracing/sampling.ts";
+import type { Settings } from "../config/options.ts";
+import { samplingOf } from "../domain/tracing/sampling.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/telemetry.ts";
+import { infrastructureLookup } from "../system/host-names.ts";
+import { createPinoLogger } from "../system/telemetry/logger.ts";
+import type { OtlpTracer } from "../system/telemetry/otlp-tracer.ts";
 import { version } from "./version.ts";
+
+/** The log of a process. It goes to standard error because standard output is for data. */
+export function createLog(settings: Pick<Settings, "logLevel" | "logFormat">): Logger {
+  const { stderr, env } = process;
+  const isTerminal = stderr.isTTY;
+  const isText = settings.logFormat === "text" || (settings.logFormat === "auto" && isTerminal);
+  const noColour = env["NO_COLOR"] !== undefined && env["NO_COLOR"] !== "";
+  return createPinoLogger({
+    level: settings.logLevel,
+    format: isText ? "text" : "json",
+    colour: isTerminal && !noColour && env["TERM"] !== "dumb",
+    write: (line) => void stderr.write(line),
+  });
+}
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -20,7 +36,7 @@ export async function openTracing(env: Environment, clock: Clock, log: Logger): 
     log.error(fields, "OTEL_TRACES_SAMPLER or OTEL_TRACES_SAMPLER_ARG is not valid; tracing is disabled");
     return null;
   }
-  const { OtlpTracer: Tracer } = await import("../adapters/telemetry/otlp/otlp-tracer.ts");
+  const { OtlpTracer: Tracer } = await import("../system/telemetry/otlp-tracer.ts");
   return new Tracer({ clock, log, sampling, serviceVersion: version, lookup: infrastructureLookup });
 }
 

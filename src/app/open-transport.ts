@@ -1,13 +1,13 @@
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
-import { createLookupSlots } from "../adapters/system/host-names.ts";
-import type { SenderData } from "../adapters/transport/threads/sender-messages.ts";
-import { createThreadsTransport } from "../adapters/transport/threads/threads-transport.ts";
+import { createLookupSlots } from "../system/host-names.ts";
+import type { SenderData } from "../transport/threads/sender-messages.ts";
+import { createThreadsTransport } from "../transport/threads/threads-transport.ts";
 import type { Settings } from "../config/options.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Transport } from "../ports/transport.ts";
-import { openFilesMax } from "./open-files.ts";
+import { openFilesMax } from "./data-folder.ts";
 import { openInThread } from "./sender-settings.ts";
 
 /** Sends on this thread or on separate threads, depending on `POSTHORN_SENDER_THREADS`. */

@@ -1,36 +1,62 @@
-import { systemClock } from "../adapters/system/clock.ts";
-import { createSystemRandom } from "../adapters/system/random.ts";
-import { createPrometheusMetrics } from "../adapters/telemetry/prometheus/prometheus-metrics.ts";
-import type { OtlpTracer } from "../adapters/telemetry/otlp/otlp-tracer.ts";
-import type { PrometheusMetrics } from "../adapters/telemetry/prometheus/prometheus-metrics.ts";
-import type { SystemReport } from "../api/context.ts";
-import type { Readiness } from "../api/server.ts";
 import type { OptionName, Settings } from "../config/options.ts";
 import type { Source } from "../config/sources.ts";
-import { pauseAt } from "../core/webhook.ts";
-import type { GatewayServices } from "../services/gateway/gateway-services.ts";
-import type { Services } from "../services/services.ts";
+import { pauseAt } from "../domain/webhook.ts";
+import type { GatewayServices } from "../features/gateway/gateway-services.ts";
+import type { Services } from "../features/services.ts";
+import type { SystemReport } from "../http/context.ts";
+import type { Readiness } from "../http/server.ts";
 import type { NameLookup } from "../ports/name-lookup.ts";
 import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
 import type { Logger, Telemetry } from "../ports/telemetry.ts";
 import type { Transport } from "../ports/transport.ts";
+import { systemClock } from "../system/clock.ts";
+import { createSystemRandom } from "../system/random.ts";
+import type { OtlpTracer } from "../system/telemetry/otlp-tracer.ts";
+import { createPrometheusMetrics, type PrometheusMetrics } from "../system/telemetry/prometheus-metrics.ts";
 import { dataFolderAt, prepareDataFolder } from "./data-folder.ts";
+import { GaugeSampler, ProcessGauges } from "./gauges.ts";
 import { loadKeys, needsFolder, readMasterKeys } from "./keys.ts";
 import { openApi, openGateway, openProbes } from "./listeners.ts";
-import { GaugeSampler } from "./gauge-sampler.ts";
-import { createLog } from "./logging.ts";
 import { type Companions, companionSources, openCompanions } from "./open-companions.ts";
-import { openTracing } from "./open-tracing.ts";
 import { openStore } from "./open-store.ts";
-import { ProcessGauges } from "./process-gauges.ts";
-import { Readings } from "./readings.ts";
+import { createLog, openTracing } from "./open-tracing.ts";
+import { Readings, type SystemParts, systemReport } from "./readings.ts";
+import { type AssembledEngine, assembleEngine } from "./running-engine.ts";
 import { StoreClock } from "./store-clock.ts";
-import { assembleEngine } from "./running-engine.ts";
-import { systemReport } from "./system-report.ts";
-import type { SystemParts } from "./system-report.ts";
-import type { AssembledEngine } from "./running-engine.ts";
-import { UndoSteps } from "./undo-steps.ts";
+
+/** Undoes the steps of a start in reverse order. Exposes the current step, to diagnose a hanging stop. */
+export class UndoSteps implements AsyncDisposable {
+  readonly #stack = new AsyncDisposableStack();
+  #current: string | null = null;
+  #isKept = false;
+
+  /** The step that is being undone; null before and after. */
+  get current(): string | null {
+    return this.#current;
+  }
+
+  defer(what: string, undo: () => void | Promise<void>): void {
+    this.#stack.defer(async () => {
+      this.#current = what;
+      await undo();
+      this.#current = null;
+    });
+  }
+
+  /** The start succeeded: nothing is undone before `run`. */
+  keep(): void {
+    this.#isKept = true;
+  }
+
+  run(): Promise<void> {
+    return this.#stack.disposeAsync();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#isKept) await this.run();
+  }
+}
 
 /** Replacements for tests and for the library. */
 export interface Overrides {

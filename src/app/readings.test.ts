@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../engine/manual-clock.fixture.ts";
-import { StoreUnavailableError, type StoreTrouble } from "../ports/store.ts";
+import { type StoreTrouble, StoreUnavailableError } from "../ports/store.ts";
 import type { Shortage } from "../ports/transport.ts";
-import { Readings } from "./readings.ts";
-import { StoreProbe } from "./store-probe.ts";
+import { Readings, StoreProbe } from "./readings.ts";
 
 test("a store that does not answer, or refuses, is away after a few seconds, and back with its first answer", async () => {
   for (const silence of [() => Promise.reject(new Error("gone")), () => new Promise<void>(() => undefined)]) {

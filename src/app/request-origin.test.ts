@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { requestOriginOf } from "./request-origin.ts";
+import { requestOriginOf } from "./examine-receiver.ts";
 
 test("CEW-4.1.2-1 the origin is the one given, else the public name, else a name of nobody", () => {
   const publicUrl = "https://hooks.example.com/base";

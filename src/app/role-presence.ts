@@ -1,4 +1,4 @@
-import { messageOf } from "../core/thrown.ts";
+import { messageOf } from "../domain/thrown.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { OwnershipStore } from "../ports/store/ownership.ts";
 import type { Telemetry } from "../ports/telemetry.ts";

@@ -1,7 +1,7 @@
-import { createHostNames, infrastructureLookup } from "../adapters/system/host-names.ts";
-import { createHttpTransport } from "../adapters/transport/http/http-transport.ts";
-import type { ConnectionLimits } from "../adapters/transport/http/connections.ts";
-import { createAddressPolicy } from "../core/egress/address-policy.ts";
+import { createHostNames, infrastructureLookup } from "../system/host-names.ts";
+import { createHttpTransport } from "../transport/http/http-transport.ts";
+import type { ConnectionLimits } from "../transport/http/connections.ts";
+import { createAddressPolicy } from "../domain/egress/address-policy.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Transport } from "../ports/transport.ts";
 

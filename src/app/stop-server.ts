@@ -1,10 +1,17 @@
-import { systemClock } from "../adapters/system/clock.ts";
-import { whenUnended } from "../adapters/system/unended.ts";
 import type { Clock } from "../ports/clock.ts";
-import { withDeadline } from "../ports/timing/deadline.ts";
+import { withDeadline } from "../ports/timing/alarm.ts";
+import { systemClock } from "../system/clock.ts";
 import type { RunningPosthorn } from "./posthorn.ts";
 
-export interface StopInTimeOptions {
+/**
+ * Calls back with the kinds of resources still open when the process has not ended within a time. The timer does not
+ * keep the process alive, so the callback indicates a leak.
+ */
+export function whenUnended(afterMs: number, tell: (open: readonly string[]) => void): void {
+  setTimeout(() => tell(process.getActiveResourcesInfo()), afterMs).unref();
+}
+
+interface StopInTimeOptions {
   readonly clock: Pick<Clock, "schedule">;
   readonly exit: (status: number) => never;
 }

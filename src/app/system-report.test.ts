@@ -3,8 +3,7 @@ import { test } from "node:test";
 import { optionEntries } from "../config/options.ts";
 import { resolveSettings } from "../config/resolve.ts";
 import { StoreUnavailableError } from "../ports/store.ts";
-import { systemReport } from "./system-report.ts";
-import type { SystemParts } from "./system-report.ts";
+import { type SystemParts, systemReport } from "./readings.ts";
 
 const canary = "Canary5ystem";
 const key = Buffer.from(canary.padEnd(32, "!")).toString("base64");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { UndoSteps } from "./undo-steps.ts";
+import { UndoSteps } from "./posthorn.ts";
 
 test("steps are undone in reverse order, and the one that runs has a name", async () => {
   const undo = new UndoSteps();

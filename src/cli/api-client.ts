@@ -1,7 +1,7 @@
 import { Caller } from "../client/caller.ts";
 import { ApiError, UnansweredError, UnexpectedAnswerError } from "../client/client-error.ts";
 import { readStream, type StreamedEvent, type StreamOptions } from "../client/stream.ts";
-import { codeOf, messageOf } from "../core/thrown.ts";
+import { codeOf, messageOf } from "../domain/thrown.ts";
 import { CommandFailure, RefusedError } from "./failures.ts";
 
 /** An unchecked API object. Commands print it and read a few fields. */

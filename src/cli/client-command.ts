@@ -1,18 +1,16 @@
-import { parseLossless } from "../core/json/lossless.ts";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
-import { defaultOf } from "../core/fields/field.ts";
-import { pageLimitField } from "../core/fields/page.ts";
-import { messageOf } from "../core/thrown.ts";
-import { ApiClient } from "./api-client.ts";
-import type { CallOptions, Json } from "./api-client.ts";
+import { parseLossless } from "../domain/json/lossless.ts";
+import { messageOf } from "../domain/thrown.ts";
+import { defaultOf } from "../resources/field.ts";
+import { pageLimitField } from "../resources/names.ts";
+import { ApiClient, type CallOptions, type Json } from "./api-client.ts";
 import { findServer, type GivenServer } from "./connection.ts";
 import { RefusedError, UsageError } from "./failures.ts";
 import type { Invocation } from "./invocation.ts";
-import { cellText, printFields, printTable } from "./table.ts";
-import type { Column } from "./table.ts";
-import type { Terminal } from "./terminal.ts";
+import { cellText, type Column, printFields, printTable } from "./table.ts";
+import { type Terminal, untilStopped } from "./terminal.ts";
 import { timeOf } from "./times.ts";
-import { watch } from "./watch.ts";
 
 /** Context of a client command. */
 export interface ClientCall {
@@ -276,4 +274,22 @@ export function collect(value: string, before: readonly string[] | undefined): r
 
 function dashed(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+const secondsDefault = 2;
+const secondsMin = 0.2;
+
+/** Repeats a command until stopped. */
+async function watch(call: ClientCall, run: (call: ClientCall) => Promise<void>): Promise<void> {
+  const { options, terminal, invocation } = call;
+  const seconds = options.flag("watch") ? secondsDefault : (options.number("watch") ?? secondsDefault);
+  if (seconds < secondsMin)
+    throw new UsageError(`--watch takes ${secondsMin} seconds or more, not ${seconds}`);
+  const stop = new AbortController();
+  void untilStopped(invocation).then(() => stop.abort());
+  while (!stop.signal.aborted) {
+    if (!terminal.json) terminal.clear();
+    await run(call);
+    await sleep(seconds * 1_000, undefined, { signal: stop.signal }).catch(() => undefined);
+  }
 }

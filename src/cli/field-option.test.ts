@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { test } from "node:test";
 import type { Command } from "commander";
 import { type Probe, probesOf } from "../../test/api/fields/probes.ts";
-import type { Field } from "../core/fields/field.ts";
+import type { Field } from "../resources/field.ts";
 import { UsageError } from "./failures.ts";
 import { FieldOption } from "./field-option.ts";
 import { createProgram } from "./program.ts";

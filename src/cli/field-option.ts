@@ -1,8 +1,9 @@
-import { Option } from "commander";
-import type { Field, Kind } from "../core/fields/field.ts";
-import { judgeField } from "../core/fields/judge.ts";
-import { tenantIdField } from "../core/fields/names.ts";
-import { collect } from "./client-command.ts";
+import { type Command, Option } from "commander";
+import type { Field, Kind } from "../resources/field.ts";
+import { judgeField } from "../resources/judge.ts";
+import { tenantIdField } from "../resources/names.ts";
+import { rateLimitFields } from "../resources/registry.ts";
+import { collect, type OptionValues } from "./client-command.ts";
 import { UsageError } from "./failures.ts";
 
 /** An option that sets a field. Its help shows the bounds, and its values are validated before sending. */
@@ -63,4 +64,33 @@ function boundsInHelp(kind: Kind): string {
     default:
       return "";
   }
+}
+
+/** `says` describes the rate. "none" removes the limit. */
+export function addRateLimitOptions(command: Command, says: string): Command {
+  return command
+    .addOption(
+      new FieldOption(
+        "--rate-limit <per-minute>",
+        rateLimitFields.requestsPerMinute,
+        `${says}, or none to remove the limit`,
+        "none",
+      ),
+    )
+    .addOption(
+      // No default, so that an omitted option keeps the current value.
+      new FieldOption("--burst <requests>", rateLimitFields.burst, "burst size, with --rate-limit").default(
+        undefined,
+      ),
+    );
+}
+
+/** Undefined if not given, null to remove the limit. */
+export function rateLimitOf(options: OptionValues): object | null | undefined {
+  const burst = options.number("burst");
+  const isLifted = options.text("rateLimit") === "none";
+  const perMinute = isLifted ? undefined : options.number("rateLimit");
+  if (burst !== undefined && perMinute === undefined) throw new UsageError("--burst requires --rate-limit");
+  if (perMinute === undefined) return isLifted ? null : undefined;
+  return { requests_per_minute: perMinute, ...(burst !== undefined && { burst }) };
 }

@@ -1,5 +1,11 @@
 import { Terminal } from "./terminal.ts";
 
+/** Command to run the program: an npm script in the source tree, npx elsewhere. */
+export const programCommand: string = import.meta.url.endsWith(".ts")
+  ? "npm run posthorn --"
+  : "npx posthorn";
+export const demoCommand: string = import.meta.url.endsWith(".ts") ? "npm run demo" : "npx posthorn demo";
+
 /** Environment, input and output of one run. Tests and the demo create their own. */
 export interface Invocation {
   readonly env: Readonly<Record<string, string | undefined>>;

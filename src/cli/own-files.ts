@@ -1,6 +1,12 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { tryParseJson } from "../core/json/try-parse.ts";
+import { tryParseJson } from "../domain/json/try-parse.ts";
+
+/**
+ * File mode mask of commands that write data, so that payloads and backups are readable only by their owner. The
+ * library does not change the mask, because it belongs to the host program.
+ */
+export const ownerOnly = 0o077;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

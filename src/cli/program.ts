@@ -1,10 +1,10 @@
 import { Command, CommanderError } from "commander";
 import { version } from "../app/version.ts";
+import { addAlertRulesCommand, addAlertsCommand } from "./commands/alerts.ts";
+import { addAuditCommand } from "./commands/audit.ts";
 import { addCheckCommand } from "./commands/check.ts";
 import { addCompletionCommand } from "./commands/completion.ts";
 import { addConfigCommand } from "./commands/config.ts";
-import { addAlertRulesCommand, addAlertsCommand } from "./commands/alerts.ts";
-import { addAuditCommand } from "./commands/audit.ts";
 import { addDeadLetterCommands } from "./commands/dead-letters.ts";
 import { addDeliveryCommands } from "./commands/deliveries.ts";
 import { addDemoCommand } from "./commands/demo.ts";
@@ -14,22 +14,23 @@ import { addListenCommand } from "./commands/listen.ts";
 import { addLoginCommands } from "./commands/login.ts";
 import { addMaintenanceCommands } from "./commands/maintenance.ts";
 import { addMoveCommand } from "./commands/move.ts";
-import { addOperationCommands } from "./commands/operations.ts";
-import { addPublishCommand } from "./commands/publish.ts";
-import { addPortalSessionCommands } from "./commands/portal-sessions.ts";
-import { addRegistryCommands } from "./commands/registry.ts";
-import { addSearchCommand } from "./commands/search.ts";
-import { addProblemCommands } from "./commands/problems.ts";
-import { addStatisticsCommands } from "./commands/statistics.ts";
 import { addNotificationCommands } from "./commands/notifications.ts";
-import { addSystemCommand } from "./commands/system.ts";
+import { addOperationCommands } from "./commands/operations.ts";
+import { addPortalSessionCommands } from "./commands/portal-sessions.ts";
+import { addProblemCommands } from "./commands/problems.ts";
+import { addPublishCommand } from "./commands/publish.ts";
+import { addRegistryCommands } from "./commands/registry.ts";
 import { addServeCommand } from "./commands/serve.ts";
+import { addStatisticsCommands } from "./commands/statistics.ts";
+import { addSearchCommand, addSystemCommand, addUiCommand } from "./commands/system.ts";
 import { addTailCommand } from "./commands/tail.ts";
 import { addTriggerCommand } from "./commands/trigger.ts";
 import { addTypesCommand } from "./commands/type-files.ts";
-import { addUiCommand } from "./commands/ui.ts";
-import { addWebhookHistoryCommands } from "./commands/webhook-history.ts";
-import { addRecoverCommand, addWebhookActions } from "./commands/webhook-actions.ts";
+import {
+  addRecoverCommand,
+  addWebhookActions,
+  addWebhookHistoryCommands,
+} from "./commands/webhook-actions.ts";
 import { addWebhookCommands } from "./commands/webhooks.ts";
 import { CommandFailure, exitStatus } from "./failures.ts";
 import type { Invocation } from "./invocation.ts";

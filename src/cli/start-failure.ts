@@ -1,4 +1,4 @@
-import { codeOf } from "../core/thrown.ts";
+import { codeOf } from "../domain/thrown.ts";
 import { CommandFailure } from "./failures.ts";
 
 /** Hints for start errors, by error name because the classes belong to adapters. */

@@ -1,5 +1,4 @@
-import { Caller, type ConnectionOptions } from "./caller.ts";
-import type { Time } from "./time.ts";
+import { Caller, type ConnectionOptions, type Time } from "./caller.ts";
 
 /** A request as the server received it. */
 export interface SeenRequest {

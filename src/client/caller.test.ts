@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { parseKeyHeader } from "../core/http/idempotency-key.ts";
+import { parseKeyHeader } from "../domain/http/idempotency-key.ts";
 import { Caller } from "./caller.ts";
 import { callerWith, json, problem } from "./caller.fixture.ts";
 import { ApiError, UnansweredError, UnexpectedAnswerError } from "./client-error.ts";

@@ -1,6 +1,7 @@
-import { serializeKey } from "../core/http/idempotency-key.ts";
-import { parseRetryAfter } from "../core/http/retry-after.ts";
-import { messageOf } from "../core/thrown.ts";
+import { backoffMs } from "../domain/backoff.ts";
+import { serializeKey } from "../domain/http/idempotency-key.ts";
+import { parseRetryAfter } from "../domain/http/retry-after.ts";
+import { messageOf } from "../domain/thrown.ts";
 import type { Problem } from "./api-types.ts";
 import {
   ApiError,
@@ -9,9 +10,96 @@ import {
   UnansweredError,
   UnexpectedAnswerError,
 } from "./client-error.ts";
-import { randomKey } from "./random-key.ts";
-import { retryDefaults, retryDelayMs, type RetryOptions, type RetryRules } from "./retry.ts";
-import { systemTime, type Time } from "./time.ts";
+
+/** A unique key (IDK-5). Browsers provide `randomUUID` only on pages that were loaded over TLS. */
+export function randomKey(): string {
+  if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+export interface RetryOptions {
+  /** Maximum requests for one call, including the first; default 4. */
+  readonly attemptsMax?: number;
+  /** Delay before the second request, doubled each time and reduced by a random part of up to half; default 250. */
+  readonly delayMsMin?: number;
+  /** Default 8,000. */
+  readonly delayMsMax?: number;
+  /** A longer `Retry-After` ends the call with its error; default 60,000. */
+  readonly retryAfterMsMax?: number;
+  /** Final decision in cases where a retry would make sense. */
+  readonly mayRetry?: (error: PosthornClientError) => boolean;
+}
+
+type RetryRules = Required<RetryOptions>;
+
+const retryDefaults: RetryRules = {
+  attemptsMax: 4,
+  delayMsMin: 250,
+  delayMsMax: 8_000,
+  retryAfterMsMax: 60_000,
+  mayRetry: () => true,
+};
+
+/** Another call with this key is running, perhaps our own whose response was lost; a retry gets its response. */
+const passingConflicts = new Set(["idempotency_key_in_progress", "event_in_progress"]);
+
+const passingStatuses = new Set([408, 429, 500, 502, 503, 504]);
+
+/**
+ * The delay before the same request is repeated with the same key; null if a repeat would not help. A faulty request
+ * must be corrected first (IDK-25).
+ */
+function retryDelayMs(
+  error: PosthornClientError,
+  rules: RetryRules,
+  attempts: number,
+  random: number,
+): number | null {
+  if (attempts >= rules.attemptsMax || !passes(error) || !rules.mayRetry(error)) return null;
+  const ownMs = backoffMs(rules, attempts - 1, random);
+  const askedMs = (retryAfterSeconds(error) ?? 0) * 1_000;
+  return askedMs > rules.retryAfterMsMax ? null : Math.max(ownMs, askedMs);
+}
+
+function passes(error: PosthornClientError): boolean {
+  if (error instanceof UnansweredError) return true;
+  if (error instanceof ApiError)
+    return passingStatuses.has(error.status) || (error.status === 409 && passingConflicts.has(error.code));
+  return error instanceof UnexpectedAnswerError && passingStatuses.has(error.status);
+}
+
+function retryAfterSeconds(error: PosthornClientError): number | null {
+  return error instanceof ApiError || error instanceof UnexpectedAnswerError ? error.retryAfterSeconds : null;
+}
+
+/** Clock and timers of the client; tests replace them. */
+export interface Time {
+  /** Unix milliseconds. */
+  now(): number;
+  /** Rejects with the signal's reason if it is aborted first. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** A signal that is aborted after that time. */
+  deadline(ms: number): AbortSignal;
+}
+
+export const systemTime: Time = {
+  now: () => Date.now(),
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      const stop = (): void => {
+        clearTimeout(timer);
+        reject(signal?.reason as Error);
+      };
+      const timer = setTimeout(() => {
+        signal?.removeEventListener("abort", stop);
+        resolve();
+      }, ms);
+      if (signal?.aborted === true) stop();
+      else signal?.addEventListener("abort", stop, { once: true });
+    }),
+  deadline: (ms) => AbortSignal.timeout(ms),
+};
 
 export interface ConnectionOptions {
   /**
@@ -54,7 +142,7 @@ export interface CallContent {
 }
 
 /** Replacements for platform functions, for tests and for Posthorn's command line. */
-export interface CallerParts {
+interface CallerParts {
   readonly time: Time;
   readonly random: () => number;
   readonly readJson: (text: string) => unknown;

@@ -1,8 +1,16 @@
 import type { ApiCalls } from "./api-types.ts";
-import { Caller, type CallContent, type CallOptions, type ConnectionOptions } from "./caller.ts";
-import { deadLettersOf, deliveriesOf, eventsOf, operationsOf } from "./delivery-calls.ts";
+import { type CallContent, Caller, type CallOptions, type ConnectionOptions } from "./caller.ts";
+import {
+  deadLettersOf,
+  deliveriesOf,
+  eventsOf,
+  eventTypesOf,
+  operationsOf,
+  portalSessionsOf,
+  tenantsOf,
+  webhooksOf,
+} from "./calls.ts";
 import { type AnyEvents, publishingOf } from "./publishing.ts";
-import { eventTypesOf, portalSessionsOf, tenantsOf, webhooksOf } from "./registry-calls.ts";
 import { readStream, type StreamOptions } from "./stream.ts";
 
 export type Client<Events extends object = AnyEvents> = ReturnType<typeof createClient<Events>>;

@@ -1,7 +1,16 @@
 /** Delivery settings: allowed targets, concurrency, and keys. */
 import { option } from "./option.ts";
-import { cidr, milliseconds, proxyUrl, secretList } from "./setting-kinds.ts";
-import { flag, integer, integerOrAuto, optionalInteger, optionalText } from "./value-kinds.ts";
+import {
+  cidr,
+  flag,
+  integer,
+  integerOrAuto,
+  milliseconds,
+  optionalInteger,
+  optionalText,
+  proxyUrl,
+  secretList,
+} from "./setting-kinds.ts";
 
 /** Keys and allowed targets. */
 export const security = {

@@ -1,13 +1,9 @@
 import { delivery, security } from "./delivery-options.ts";
-import { gateway } from "./gateway-options.ts";
-import { notification } from "./notification-options.ts";
-import { option } from "./option.ts";
-import type { Option, OptionGroup } from "./option.ts";
-import { portal } from "./portal-options.ts";
-import { callsPerMinute } from "./setting-kinds.ts";
+import { gateway, notification, portal } from "./feature-options.ts";
+import { option, type Option, type OptionGroup } from "./option.ts";
 import { server } from "./server-options.ts";
+import { callsPerMinute, oneOf } from "./setting-kinds.ts";
 import { retention, storage } from "./storage-options.ts";
-import { oneOf } from "./value-kinds.ts";
 
 const dayMs = 86_400_000;
 

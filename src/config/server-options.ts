@@ -1,15 +1,18 @@
 import { option } from "./option.ts";
 import {
   basePath,
+  flag,
+  integer,
   milliseconds,
+  optionalInteger,
   originName,
   publicUrl,
   type Role,
   roleList,
   roles,
   shortName,
+  text,
 } from "./setting-kinds.ts";
-import { flag, integer, optionalInteger, text } from "./value-kinds.ts";
 
 /** Addresses, roles and limits of the server. */
 export const server = {

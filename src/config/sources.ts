@@ -1,10 +1,8 @@
 import { parse, YAMLParseError } from "yaml";
-import { closestName } from "../core/closest-name.ts";
-import { codeOf, messageOf } from "../core/thrown.ts";
-import { envPrefix, fileKeyOf, flagOf } from "./option.ts";
-import type { Option } from "./option.ts";
-import { optionEntries } from "./options.ts";
-import type { OptionName } from "./options.ts";
+import { closestName } from "../domain/closest-name.ts";
+import { codeOf, messageOf } from "../domain/thrown.ts";
+import { envPrefix, fileKeyOf, flagOf, type Option } from "./option.ts";
+import { optionEntries, type OptionName } from "./options.ts";
 
 /**
  * Where a value came from. `name` is what a user would search for: `--port`, `POSTHORN_PORT`, `posthorn.yaml: port`.

@@ -1,7 +1,6 @@
 /** Storage and retention settings. */
 import { option } from "./option.ts";
-import { days, shortName } from "./setting-kinds.ts";
-import { flag, integer, oneOf, optionalText, text } from "./value-kinds.ts";
+import { days, flag, integer, oneOf, optionalText, shortName, text } from "./setting-kinds.ts";
 
 /** The data folder, or the servers that store the data. */
 export const storage = {

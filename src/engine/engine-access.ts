@@ -1,7 +1,7 @@
-import type { CircuitTransition } from "../core/circuit-breaker.ts";
-import type { RateLimitConfig } from "../core/profile.ts";
-import type { WaitingSlots } from "../core/request-slots.ts";
-import type { Webhook } from "../core/webhook.ts";
+import type { CircuitTransition } from "../domain/circuit-breaker.ts";
+import type { RateLimitConfig } from "../domain/profile.ts";
+import type { WaitingSlots } from "../domain/request-slots.ts";
+import type { Webhook } from "../domain/webhook.ts";
 import type {
   EndCommand,
   EndResult,

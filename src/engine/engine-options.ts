@@ -1,7 +1,7 @@
-import type { UrlRules } from "../core/egress/url-policy.ts";
-import type { StatisticsStep } from "../core/statistics/buckets.ts";
+import type { UrlRules } from "../domain/egress/url-policy.ts";
+import type { StatisticsStep } from "../domain/statistics/keys.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { EventSchemas } from "../ports/event-schemas.ts";
+import type { EventSchemas } from "../ports/schema-compiler.ts";
 import type { Random } from "../ports/random.ts";
 import type { SecretBox } from "../ports/secret-box.ts";
 import type { SharedState } from "../ports/shared-state.ts";

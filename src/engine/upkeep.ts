@@ -1,6 +1,9 @@
-import { receivedBodiesMs, receivedMs } from "../core/gateway/request.ts";
-import type { StatisticsStep } from "../core/statistics/buckets.ts";
+import type { StatisticsStep } from "../domain/statistics/keys.ts";
+import { receivedBodiesMs, receivedMs } from "../features/gateway/relayed.ts";
+import type { OperationalEvent } from "../features/notifications/operational-event.ts";
+import { opensWithinMs, resolvesAfterMs } from "../features/problems/problem.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { DeliveryProblemStore } from "../ports/store/delivery-problems.ts";
 import type { AnswerStore, GatewayStore } from "../ports/store/gateway.ts";
 import type { NotificationQueue } from "../ports/store/notifications.ts";
 import type { StatisticsStore } from "../ports/store/statistics.ts";
@@ -9,16 +12,54 @@ import type { WebhookStore } from "../ports/store/webhooks.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import { Alarm } from "../ports/timing/alarm.ts";
 import { Loop } from "../ports/timing/loop.ts";
-import type { OperationalEvent } from "../core/notifications/operational-event.ts";
 import { expiredEvent } from "./attempt/owner-alerts.ts";
-import type { Directory } from "./endpoint/directory.ts";
-import type { RetentionOptions } from "./engine-options.ts";
-import type { EndpointStates } from "./endpoint/endpoint-states.ts";
-import type { WebhookLifecycle } from "./endpoint/webhook-lifecycle.ts";
-import type { FanOuts } from "./publish/fan-outs.ts";
+import type { ProblemWatch } from "./commit/problem-watch.ts";
 import type { Dispatcher } from "./dispatch/dispatcher.ts";
+import type { Directory } from "./endpoint/directory.ts";
+import type { EndpointStates } from "./endpoint/endpoint-states.ts";
 import type { Ownership } from "./endpoint/ownership.ts";
-import type { ProblemUpkeep } from "./problem-upkeep.ts";
+import type { WebhookLifecycle } from "./endpoint/webhook-lifecycle.ts";
+import type { RetentionOptions } from "./engine-options.ts";
+import type { FanOuts } from "./publish/fan-outs.ts";
+
+/** Housekeeping of problems, in steps. */
+export class ProblemUpkeep {
+  readonly #store: DeliveryProblemStore;
+  readonly #watch: ProblemWatch | null;
+
+  constructor(store: DeliveryProblemStore, watch: ProblemWatch | null) {
+    this.#store = store;
+    this.#watch = watch;
+  }
+
+  /** Loads problems found by other processes that may have served a webhook before. */
+  async reload(): Promise<void> {
+    await this.#watch?.load();
+  }
+
+  /** Resolves problems that recovered and have been quiet since. */
+  async resolveQuiet({ now, limit }: ProblemStep): Promise<StepResult> {
+    const { moves, ...step } = await this.#store.resolveQuiet({
+      quietSince: now - resolvesAfterMs,
+      now,
+      limit,
+    });
+    this.#watch?.tell(moves);
+    return step;
+  }
+
+  forget({ now, limit }: ProblemStep): Promise<StepResult> {
+    const before = { noticedBefore: now - opensWithinMs, resolvedBefore: now - resolvedKeptMs };
+    return this.#store.forget({ ...before, limit });
+  }
+}
+
+interface ProblemStep {
+  readonly now: number;
+  readonly limit: number;
+}
+
+const resolvedKeptMs = 30 * 86_400_000;
 
 export interface UpkeepOptions {
   readonly store: UpkeepStore;

@@ -2,8 +2,11 @@ import {
   membersOf,
   operationalEventCatalogue,
   operationalEventExample,
-} from "../core/notifications/operational-event-catalogue.ts";
-import { operationalEventTypes, type OperationalEventType } from "../core/notifications/operational-event.ts";
+} from "../features/notifications/operational-event-catalogue.ts";
+import {
+  operationalEventTypes,
+  type OperationalEventType,
+} from "../features/notifications/operational-event.ts";
 
 /** The content of docs/operational-events.md, with every type from the event catalogue. */
 export function operationalEventsPage(): string {

@@ -1,3 +1,5 @@
+import type { EventTypeKey } from "./store/registry.ts";
+
 /**
  * Compiles the JSON Schema (2020-12) that a tenant registered for an event type.
  *
@@ -36,4 +38,18 @@ export interface SchemaRefusal {
 export interface FieldProblem {
   readonly field: string;
   readonly message: string;
+}
+
+/** The schemas that tenants registered for their event types. */
+export interface EventSchemas {
+  /** Null when `problems` can answer immediately. Otherwise resolves when it is worth calling again. */
+  prepare(eventType: EventTypeKey): Promise<void> | null;
+  /**
+   * Problems of data published as this type; empty without a schema. Without an allowance, the limit for one event
+   * applies.
+   */
+  problems(
+    event: EventTypeKey & { readonly data: unknown },
+    allowance?: ValidationAllowance,
+  ): readonly FieldProblem[];
 }

@@ -1,6 +1,5 @@
-import type { RateLimitConfig } from "../core/profile.ts";
-import type { StoreChanges } from "./store/changes.ts";
-import type { ConfigChange } from "./store/config-changes.ts";
+import type { RateLimitConfig } from "../domain/profile.ts";
+import type { ConfigChange, StoreChanges } from "./store/changes.ts";
 
 /**
  * State that workers share in addition to the store. It is useful but may be lost, and every caller works without it,

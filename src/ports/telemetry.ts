@@ -1,9 +1,9 @@
-import type { CircuitState } from "../core/circuit-breaker.ts";
-import type { GatewayOutcome } from "../core/gateway/request.ts";
-import type { DeliveryState } from "../core/delivery.ts";
-import type { FailureCategory, Outcome } from "../core/outcome.ts";
-import type { TraceSampling } from "../core/tracing/sampling.ts";
-import type { Span } from "../core/tracing/span.ts";
+import type { CircuitState } from "../domain/circuit-breaker.ts";
+import type { GatewayOutcome } from "../features/gateway/relayed.ts";
+import type { DeliveryState } from "../domain/delivery.ts";
+import type { FailureCategory, Outcome } from "../domain/outcome.ts";
+import type { TraceSampling } from "../domain/tracing/sampling.ts";
+import type { Span } from "../domain/tracing/trace-context.ts";
 
 /** Structured log. Fields never contain payloads, secrets or full URLs with queries (EDS-11.6-2, TS16-78). */
 export interface Logger {

@@ -1,5 +1,5 @@
-import type { AttemptTimings, HttpVersion } from "../core/attempt-trace.ts";
-import type { AttemptObservation } from "../core/outcome.ts";
+import type { AttemptTimings, HttpVersion } from "../domain/attempt-trace.ts";
+import type { AttemptObservation } from "../domain/outcome.ts";
 
 /**
  * Sends one HTTP request and reports the result.

@@ -1,5 +1,5 @@
-import type { Priority } from "../core/delivery.ts";
-import type { LaneKey } from "../core/webhook.ts";
+import type { Priority } from "../domain/delivery.ts";
+import type { LaneKey } from "../domain/webhook.ts";
 
 /**
  * Carries hints that a lane has work, from the process that stored the work to a worker. A hint names a lane, never a

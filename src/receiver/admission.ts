@@ -1,4 +1,4 @@
-import { createBucket, tryTake, type RateBucket } from "../core/rate-limit.ts";
+import { createBucket, tryTake, type RateBucket } from "../domain/rate-limit.ts";
 import type { ReceivedMessage } from "./message/message.ts";
 import { pathOf } from "./message/message-url.ts";
 import { ReceiverError } from "./receiver-error.ts";

@@ -1,6 +1,6 @@
+import type { VerifiedMessage } from "./message/message.ts";
 import { type AnswerStyle, type ReceiverAnswer, retryAfterValue, seal } from "./receiver-answer.ts";
 import { ReceiverError } from "./receiver-error.ts";
-import type { VerifiedMessage } from "./message/verified-message.ts";
 
 /** The response of a handler. Returning nothing means "processed" (204). */
 export interface HandlerAnswer {
@@ -40,7 +40,7 @@ const storedBodyCharactersMax = 65_536;
  * Validates a handler's result and completes it: 200 and a content type with a body, 204 without one. Throws
  * ReceiverError `handler_failed` for an invalid result.
  */
-export function readHandlerAnswer(returned: unknown, processedStatus: number | undefined): StoredAnswer {
+function readHandlerAnswer(returned: unknown, processedStatus: number | undefined): StoredAnswer {
   if (returned !== undefined && (typeof returned !== "object" || returned === null)) {
     throw misuse("a handler must return nothing or an object with status, body and contentType");
   }
@@ -161,4 +161,21 @@ function toBase64(bytes: Uint8Array): string {
 
 function fromBase64(text: string): Uint8Array {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+}
+
+/**
+ * Runs the handler and validates its result. Throws only ReceiverError: the handler's own, or `handler_failed` for any
+ * other error.
+ */
+export async function runHandler<Transaction>(
+  handler: MessageHandler<Transaction>,
+  received: VerifiedMessage<Transaction>,
+  processedStatus: number | undefined,
+): Promise<StoredAnswer> {
+  try {
+    return readHandlerAnswer(await handler(received), processedStatus);
+  } catch (error) {
+    if (error instanceof ReceiverError) throw error;
+    throw new ReceiverError("handler_failed", "The handler threw.", { cause: error });
+  }
 }

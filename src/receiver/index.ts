@@ -20,7 +20,7 @@ export type {
   DeduplicationCompletion,
   DeduplicationStore,
   InTransaction,
-} from "./deduplication-store.ts";
+} from "./deduplication.ts";
 export type { HandlerAnswer, HandlerStatus, MessageHandler } from "./handler-answer.ts";
 export { grantByCallback } from "./handshake.ts";
 export type { CallbackGrant, HandshakeDecision, HandshakeOptions, HandshakeRequest } from "./handshake.ts";
@@ -75,31 +75,31 @@ export type {
   ZendeskOptions,
   ZoomOptions,
 } from "./providers/index.ts";
-export { presetTable } from "./presets/preset-table.ts";
-export type { PresetDescription } from "./presets/preset-table.ts";
+export { presetTable } from "./presets/presets.ts";
+export type { PresetDescription } from "./presets/presets.ts";
 export { firstValue, valueReader } from "./presets/value-source.ts";
 export type { ValueSource } from "./presets/value-source.ts";
-export { receivedHeaders } from "./message/received-headers.ts";
+export { receivedHeaders } from "./message/message.ts";
 export type { ReceiverAnswer, StatusOverrides } from "./receiver-answer.ts";
 export { ReceiverError, receiverErrors } from "./receiver-error.ts";
 export type { ReceiverErrorCode } from "./receiver-error.ts";
 export type { DeduplicationOptions, ReceiverOptions } from "./receiver-options.ts";
 export { createReceiver } from "./receiver.ts";
 export type { Receiver } from "./receiver.ts";
-export { allOf } from "./schemes/all-of.ts";
-export { anyOf } from "./schemes/any-of.ts";
-export type { ApiKeyOptions } from "./schemes/api-key.ts";
-export type { BasicOptions } from "./schemes/basic.ts";
-export type { BearerOptions } from "./schemes/bearer.ts";
-export type { ByProducer } from "./schemes/by-producer.ts";
+export { allOf } from "./schemes/first-match.ts";
+export { anyOf } from "./schemes/first-match.ts";
+export type { ApiKeyOptions } from "./schemes/plain-credentials.ts";
+export type { BasicOptions } from "./schemes/plain-credentials.ts";
+export type { BearerOptions } from "./schemes/plain-credentials.ts";
+export type { ByProducer } from "./schemes/first-match.ts";
 export type { HmacOptions } from "./schemes/hmac.ts";
-export type { HttpSignatureKey } from "./schemes/http-signature-keys.ts";
+export type { HttpSignatureKey } from "./schemes/http-signatures.ts";
 export type { HttpSignaturesOptions } from "./schemes/http-signatures.ts";
 export type { StandardWebhooksOptions } from "./schemes/standard-webhooks.ts";
 export type { XWebhookOptions } from "./schemes/x-webhook.ts";
-export { reportIncident } from "./security-incident.ts";
-export type { IncidentReport, SecurityIncident } from "./security-incident.ts";
-export type { VerifiedMessage } from "./message/verified-message.ts";
+export { reportIncident } from "./receiver-options.ts";
+export type { IncidentReport, SecurityIncident } from "./receiver-options.ts";
+export type { VerifiedMessage } from "./message/message.ts";
 export {
   apiKey,
   basic,

@@ -1,4 +1,4 @@
-import { idempotencyProblems } from "../core/http/idempotency-key.ts";
+import { idempotencyProblems } from "../domain/http/idempotency-key.ts";
 
 /**
  * All errors with their stable codes. Most are returned to the sender as problem details (RFC 9457); `misconfigured`

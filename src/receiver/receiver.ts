@@ -1,20 +1,103 @@
+import { idempotencyProblems } from "../domain/http/idempotency-key.ts";
 import { admit, checkLoad, checkPath, createRateGate } from "./admission.ts";
-import { startBudget, type Budget } from "./budget.ts";
-import { echoChallenge } from "./challenge.ts";
 import { createDeduplication, type DeduplicatedAnswer, type Deduplication } from "./deduplication.ts";
-import { storedToAnswer, type StoredAnswer } from "./handler-answer.ts";
-import { answerHandshake } from "./handshake.ts";
+import { runHandler, type StoredAnswer, storedToAnswer } from "./handler-answer.ts";
+import { answerHandshake, echoChallenge } from "./handshake.ts";
 import { endpointOf, identitiesOf, readKey, sha256Hex, storeKey } from "./message/message-key.ts";
-import type { ReceivedMessage } from "./message/message.ts";
 import { hasTokenInQuery } from "./message/message-url.ts";
-import { problemAnswer, type AnswerStyle, type ReceiverAnswer } from "./receiver-answer.ts";
+import {
+  type AcceptedVerification,
+  type MessageFacts,
+  type MessageVerifier,
+  type ReceivedMessage,
+  type Verification,
+  verifiedMessage,
+} from "./message/message.ts";
+import { type AnswerStyle, problemAnswer, type ReceiverAnswer } from "./receiver-answer.ts";
 import { ReceiverError } from "./receiver-error.ts";
-import { resolveOptions, type ReceiverOptions, type ResolvedOptions } from "./receiver-options.ts";
-import { runHandler } from "./run-handler.ts";
-import { idempotencyProblems } from "../core/http/idempotency-key.ts";
-import { authenticate } from "./authenticate.ts";
-import type { SecurityIncident } from "./security-incident.ts";
-import { verifiedMessage, type MessageFacts } from "./message/verified-message.ts";
+import {
+  type ReceiverOptions,
+  rejectionIncident,
+  type ResolvedOptions,
+  resolveOptions,
+  type SecurityIncident,
+} from "./receiver-options.ts";
+
+interface AuthenticationRules {
+  readonly verifier: MessageVerifier;
+  readonly toleranceSeconds: number | null;
+  /** True if repeated messages are detected, so that a scheme need not sign a time. */
+  readonly isReplayStoppedOtherwise: boolean;
+  /** Unix ms. */
+  readonly now: number;
+  readonly onIncident: (incident: SecurityIncident) => void;
+}
+
+/**
+ * Identifies the sender and checks that the message is fresh. Throws ReceiverError `unauthenticated`, whose response
+ * hides the cause from an attacker; the incident reports it to the application.
+ */
+async function authenticate(
+  message: ReceivedMessage,
+  rules: AuthenticationRules,
+): Promise<AcceptedVerification> {
+  const nowSeconds = Math.floor(rules.now / 1_000);
+  const verification = checkFreshness(
+    await rules.verifier.verify(message, { nowSeconds }),
+    nowSeconds,
+    rules,
+  );
+  if (verification.kind === "rejected") {
+    rules.onIncident(rejectionIncident(verification, new Date(rules.now)));
+    const detail = "The message carries no valid proof of its sender.";
+    throw new ReceiverError("unauthenticated", detail, { cause: verification.cause });
+  }
+  return verification;
+}
+
+/** Verifiers check the time themselves; this covers verifiers that do not. */
+function checkFreshness(
+  verification: Verification,
+  nowSeconds: number,
+  { toleranceSeconds, isReplayStoppedOtherwise }: AuthenticationRules,
+): Verification {
+  if (verification.kind === "rejected" || toleranceSeconds === null) return verification;
+  const { timestampSeconds, scheme } = verification;
+  if (timestampSeconds === null) {
+    if (isReplayStoppedOtherwise) return verification;
+    // Deduplication is the only protection against replays here (EDS-11.5-4).
+    const detail = `${scheme} signs no time, so a receiver without deduplication cannot detect a replayed message`;
+    throw new ReceiverError("misconfigured", detail);
+  }
+  const ageSeconds = nowSeconds - timestampSeconds;
+  if (Math.abs(ageSeconds) <= toleranceSeconds) return verification;
+  const cause = ageSeconds > 0 ? "too_old" : "too_new";
+  return { kind: "rejected", cause, detail: `the signed time is ${ageSeconds} s old` };
+}
+
+/** Time limit for the response to a sender. */
+interface Budget {
+  /** Resolves when the time has elapsed. */
+  readonly over: Promise<void>;
+  /** Aborted at the same time. */
+  readonly signal: AbortSignal;
+  /** Set once the message is stored safely, so that a late response can say so. */
+  isDurable: boolean;
+  /** Cancels the timer. */
+  clear(): void;
+}
+
+function startBudget(budgetMs: number): Budget {
+  const controller = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(() => {
+      controller.abort(new DOMException("the handler exceeded its time limit", "TimeoutError"));
+      resolve();
+    }, budgetMs);
+  });
+  return { over, signal: controller.signal, isDurable: false, clear: () => clearTimeout(timer) };
+}
 
 /** An endpoint that receives messages. */
 export interface Receiver {

@@ -5,13 +5,17 @@
 import type { ReceiverCrypto } from "./crypto/crypto.ts";
 import { defaultCrypto } from "./crypto/default-crypto.ts";
 import type { MessageVerifier } from "./message/message.ts";
-import { bindProviders } from "./providers/index.ts";
-import type { Providers } from "./providers/index.ts";
-import { type ApiKeyOptions, prepareApiKeyVerifier } from "./schemes/api-key.ts";
-import { type BasicOptions, prepareBasicVerifier } from "./schemes/basic.ts";
-import { type BearerOptions, prepareBearerVerifier } from "./schemes/bearer.ts";
+import { bindProviders, type Providers } from "./providers/index.ts";
 import { type HmacOptions, prepareHmacVerifier } from "./schemes/hmac.ts";
 import { type HttpSignaturesOptions, prepareHttpSignaturesVerifier } from "./schemes/http-signatures.ts";
+import {
+  type ApiKeyOptions,
+  type BasicOptions,
+  type BearerOptions,
+  prepareApiKeyVerifier,
+  prepareBasicVerifier,
+  prepareBearerVerifier,
+} from "./schemes/plain-credentials.ts";
 import {
   prepareStandardWebhooksVerifier,
   type StandardWebhooksOptions,

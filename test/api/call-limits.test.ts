@@ -1,13 +1,11 @@
 /** Limits on calls, over the wire: what a caller is told, and who is not limited. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import type { ApiOptions } from "../../src/api/server.ts";
-import { unknownKeysPerMinute } from "../../src/api/call-limits.ts";
 import { ManualClock } from "../../src/engine/manual-clock.fixture.ts";
-import { assertProblem, createClient } from "../scenarios/api/client.ts";
-import type { Client, Reply } from "../scenarios/api/client.ts";
-import { openStandIn } from "./stand-in/open.ts";
-import type { StandIn } from "./stand-in/open.ts";
+import { unknownKeysPerMinute } from "../../src/http/call-limits.ts";
+import type { ApiOptions } from "../../src/http/server.ts";
+import { assertProblem, type Client, createClient, type Reply } from "../scenarios/api/client.ts";
+import { openStandIn, type StandIn } from "./stand-in/open.ts";
 
 const event = { event_type: "shop.paid", data: { n: 1 } };
 const opened: StandIn[] = [];

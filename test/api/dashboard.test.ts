@@ -2,10 +2,9 @@
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { after, before, suite, test } from "node:test";
-import { Sessions } from "../../src/api/dashboard/sessions.ts";
-import type { ApiOptions, DashboardFile } from "../../src/api/server.ts";
-import { assertProblem, createClient } from "../scenarios/api/client.ts";
-import type { Reply } from "../scenarios/api/client.ts";
+import type { ApiOptions, DashboardFile } from "../../src/http/server.ts";
+import { Sessions } from "../../src/http/sessions.ts";
+import { assertProblem, createClient, type Reply } from "../scenarios/api/client.ts";
 import { openStandIn, type StandIn } from "./stand-in/open.ts";
 
 const fileOf = (contentType: string, text: string): DashboardFile => ({

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { after, before, test } from "node:test";
-import type { ApiTimeouts } from "../../src/api/context.ts";
+import type { ApiTimeouts } from "../../src/http/context.ts";
 import { createClient } from "../scenarios/api/client.ts";
 import { openStandIn, type StandIn } from "./stand-in/open.ts";
 

@@ -1,7 +1,7 @@
 /** Streams as connections: who gets one, how many there may be, and when each ends. What they tell is a scenario of every mode. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { streamsOfCallerMax } from "../../src/api/stream/open-streams.ts";
+import { streamsOfCallerMax } from "../../src/features/live/event-streams.ts";
 import { assertProblem, createClient, textOf } from "../scenarios/api/client.ts";
 import { type OpenedStream, openStream } from "../scenarios/api/event-stream.ts";
 import { eventually } from "../scenarios/eventually.ts";

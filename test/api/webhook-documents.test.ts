@@ -3,13 +3,11 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Parser } from "@asyncapi/parser";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { profiles } from "../../src/core/profiles/index.ts";
-import { assertProblem, createClient } from "../scenarios/api/client.ts";
-import type { Client } from "../scenarios/api/client.ts";
-import { openStandIn } from "./stand-in/open.ts";
-import type { StandIn } from "./stand-in/open.ts";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { profiles } from "../../src/domain/profiles/index.ts";
+import { assertProblem, type Client, createClient } from "../scenarios/api/client.ts";
+import { openStandIn, type StandIn } from "./stand-in/open.ts";
 
 let server: StandIn;
 let client: Client;

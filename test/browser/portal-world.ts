@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Frame, Page } from "playwright-core";
-import { portalCapabilities } from "../../src/core/portal/capabilities.ts";
+import { portalCapabilities } from "../../src/domain/scope.ts";
 import { root } from "../packages/built-package.ts";
 import { type Receiver, startReceiver } from "../peers/receiver.ts";
 import { PosthornProcess } from "../scenarios/posthorn-process.ts";

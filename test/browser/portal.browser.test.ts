@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, suite, test } from "node:test";
 import type { Browser, Locator, Page } from "playwright-core";
-import { contrast, contrastMin } from "../../src/core/portal/contrast.ts";
+import { contrast, contrastMin } from "../../src/features/portal/contrast.ts";
 import type { Receiver } from "../peers/receiver.ts";
 import { eventually } from "../scenarios/eventually.ts";
 import type { PosthornProcess } from "../scenarios/posthorn-process.ts";

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { createClient } from "../../src/client/index.ts";
 import { Outbox } from "../../src/client/outbox/index.ts";
 import { openSqliteOutboxStore } from "../../src/client/outbox/sqlite-store.ts";
-import { systemTime } from "../../src/client/time.ts";
+import { systemTime } from "../../src/client/caller.ts";
 import { openServer } from "../scenarios/api/running-server.ts";
 import { SeededRandom } from "../simulation/seeded-random.ts";
 

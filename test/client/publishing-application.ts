@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "../../src/client/index.ts";
 import { Outbox } from "../../src/client/outbox/index.ts";
-import { systemTime } from "../../src/client/time.ts";
+import { systemTime } from "../../src/client/caller.ts";
 import { openSqliteOutboxStore } from "../../src/client/outbox/sqlite-store.ts";
 
 const [, , file = "", url = "", key = "", round = ""] = process.argv;

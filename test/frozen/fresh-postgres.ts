@@ -1,4 +1,4 @@
-import { openPostgresStore } from "../../src/adapters/store/postgres/open.ts";
+import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { keepFresh } from "../conformance/store/fresh-schema.fixture.ts";
 import { createTestDatabase } from "../conformance/store/postgres-database.fixture.ts";
 import { start } from "../conformance/store/scene.ts";

@@ -1,8 +1,8 @@
 /** How a database of the current schema would run statements: a statement, then the lines of its plan, without costs. */
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
-import { SessionPlans } from "../../src/adapters/store/postgres/named-statements.ts";
-import { migrate } from "../../src/adapters/store/sqlite/migrations.ts";
+import { SessionPlans } from "../../src/store/postgres/driver/named-statements.ts";
+import { migrate } from "../../src/store/sqlite/migrations.ts";
 import { createTestDatabase } from "../conformance/store/postgres-database.fixture.ts";
 import { start } from "../conformance/store/scene.ts";
 import { openStoreAt } from "./fresh-postgres.ts";

@@ -1,6 +1,6 @@
 /** Records every statement that the stores run, with its values and rows, by patching the classes that run them. */
 import { DatabaseSync, StatementSync } from "node:sqlite";
-import { Database, type Transactor } from "../../src/adapters/store/postgres/database.ts";
+import { Database, type Transactor } from "../../src/store/postgres/driver/database.ts";
 
 export interface Statement {
   readonly sql: string;

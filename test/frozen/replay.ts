@@ -1,8 +1,8 @@
 /** Runs recorded statements again on databases of the current schema, and compares what comes back. */
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
-import { columnTypes } from "../../src/adapters/store/postgres/driver.ts";
-import { migrate } from "../../src/adapters/store/sqlite/migrations.ts";
+import { columnTypes } from "../../src/store/postgres/driver/driver.ts";
+import { migrate } from "../../src/store/sqlite/migrations.ts";
 import { start } from "../conformance/store/scene.ts";
 import { FreshPostgres } from "./fresh-postgres.ts";
 import {

@@ -1,8 +1,8 @@
 import { test } from "node:test";
-import { Database } from "../../src/adapters/store/postgres/database.ts";
-import { loadDriver } from "../../src/adapters/store/postgres/driver.ts";
-import { Incarnations } from "../../src/adapters/store/postgres/incarnations.ts";
-import { migrate } from "../../src/adapters/store/postgres/migrations.ts";
+import { Database } from "../../src/store/postgres/driver/database.ts";
+import { loadDriver } from "../../src/store/postgres/driver/driver.ts";
+import { Incarnations } from "../../src/store/postgres/driver/server.ts";
+import { migrate } from "../../src/store/postgres/migrations.ts";
 import { createTestDatabase } from "../conformance/store/postgres-database.fixture.ts";
 import { assertFrozen } from "./golden.ts";
 import { postgresSchema } from "./schema.ts";

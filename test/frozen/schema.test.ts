@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { migrate } from "../../src/adapters/store/sqlite/migrations.ts";
+import { migrate } from "../../src/store/sqlite/migrations.ts";
 import { assertFrozen } from "./golden.ts";
 import { sqliteSchema } from "./schema.ts";
 

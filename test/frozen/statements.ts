@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
 import { gunzipSync, gzipSync } from "node:zlib";
-import { databaseFile, openSqliteStore } from "../../src/adapters/store/sqlite/open.ts";
+import { databaseFile, openSqliteStore } from "../../src/store/sqlite/open.ts";
 import type { Store } from "../../src/ports/store.ts";
 import { start } from "../conformance/store/scene.ts";
 import { storeConformance } from "../conformance/store/store-conformance.ts";

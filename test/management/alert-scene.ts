@@ -1,7 +1,7 @@
 /** Looking at alerts, and at what people were told of them. */
 import assert from "node:assert/strict";
-import type { NotificationChannel } from "../../src/core/notifications/notification.ts";
-import type { AlertView } from "../../src/services/alerts/alert-service.ts";
+import type { NotificationChannel } from "../../src/features/notifications/notification.ts";
+import type { AlertView } from "../../src/features/alerts/alert-service.ts";
 import { admin, type World } from "./world.ts";
 
 export const minute = 60_000;

@@ -1,11 +1,11 @@
 /** Alerts about what Posthorn works with: real servers are cut off and come back. */
 import assert from "node:assert/strict";
 import { after, test, type TestContext } from "node:test";
-import { openPostgresStore } from "../../src/adapters/store/postgres/open.ts";
+import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { ManualClock } from "../../src/engine/manual-clock.fixture.ts";
 import type { Store } from "../../src/ports/store.ts";
-import { AlertWatch } from "../../src/services/alerts/alert-watch.ts";
-import { NotificationDesk } from "../../src/services/notifications/notification-desk.ts";
+import { AlertWatch } from "../../src/features/alerts/alert-watch.ts";
+import { NotificationDesk } from "../../src/features/notifications/notification-desk.ts";
 import { createTestVirtualHost, RabbitMqBroker } from "../conformance/queue/rabbitmq-broker.fixture.ts";
 import { openRedis } from "../conformance/shared-state/redis-state.fixture.ts";
 import { createTestDatabase } from "../conformance/store/postgres-database.fixture.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
-import { PosthornError } from "../../src/core/errors.ts";
+import { PosthornError } from "../../src/domain/errors.ts";
 import type { BatchOperation } from "../../src/ports/store/operations.ts";
-import type { DeliveryStatus } from "../../src/services/services.ts";
+import type { DeliveryStatus } from "../../src/features/services.ts";
 import { admin, openWorld, type World } from "./world.ts";
 
 const code = (expected: string) => (error: unknown) =>

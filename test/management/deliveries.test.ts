@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { PosthornError } from "../../src/core/errors.ts";
+import { PosthornError } from "../../src/domain/errors.ts";
 import type {
   DeliveryFilters,
   DeliveryPage,
   DeliveryStatus,
   RetryBatchCommand,
   WebhookInput,
-} from "../../src/services/services.ts";
-import type { SearchedPlace } from "../../src/services/searched-place.ts";
+} from "../../src/features/services.ts";
+import type { SearchedPlace } from "../../src/features/searched-pages.ts";
 import { admin, openWorld, type World } from "./world.ts";
 
 const code = (expected: string) => (error: unknown) =>

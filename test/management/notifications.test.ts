@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { suite, test, type TestContext } from "node:test";
-import { createSmtpMailer } from "../../src/adapters/mail/smtp/smtp-mailer.ts";
-import type { ChannelInput } from "../../src/core/fields/notification-channel.ts";
-import { channelState } from "../../src/core/notifications/notification.ts";
-import { createHealth } from "../../src/core/endpoint-health.ts";
-import { disablementAt } from "../../src/core/notifications/disablement.ts";
-import { spokenTime } from "../../src/core/notifications/messages.ts";
-import { operatorTenantId } from "../../src/core/notifications/operational-event.ts";
-import type { NotificationServices } from "../../src/services/notifications/create-notifications.ts";
+import { createSmtpMailer } from "../../src/system/mail/smtp-mailer.ts";
+import type { ChannelInput } from "../../src/resources/notification.ts";
+import { channelState } from "../../src/features/notifications/notification.ts";
+import { createHealth } from "../../src/domain/endpoint-health.ts";
+import { disablementAt } from "../../src/features/notifications/due.ts";
+import { spokenTime } from "../../src/features/notifications/messages.ts";
+import { operatorTenantId } from "../../src/features/notifications/operational-event.ts";
+import type { NotificationServices } from "../../src/features/notifications/create-notifications.ts";
 import { type MailServer, startMailServer } from "../peers/mail-server.ts";
 import { admin, openWorld, type World } from "./world.ts";
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { membersOf } from "../../src/core/notifications/operational-event-catalogue.ts";
+import { membersOf } from "../../src/features/notifications/operational-event-catalogue.ts";
 import {
   type OperationalEvent,
   type OperationalEventType,
   operatorTenantId,
-} from "../../src/core/notifications/operational-event.ts";
+} from "../../src/features/notifications/operational-event.ts";
 import { admin, openWorld, type World } from "./world.ts";
 
 interface Told {

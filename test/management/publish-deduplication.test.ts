@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { PosthornError } from "../../src/core/errors.ts";
+import { PosthornError } from "../../src/domain/errors.ts";
 import { StoreUnavailableError } from "../../src/ports/store.ts";
 import type { CommitBatch } from "../../src/ports/store/deliveries.ts";
 import { admin, openWorld } from "./world.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { PosthornError } from "../../src/core/errors.ts";
-import { apiKeysPerTenantMax } from "../../src/services/keys/api-key-service.ts";
+import { PosthornError } from "../../src/domain/errors.ts";
+import { apiKeysPerTenantMax } from "../../src/features/tenants/api-key-service.ts";
 import type { ApiKeyRole } from "../../src/ports/store/registry.ts";
 import { admin, adminKey, openWorld } from "./world.ts";
 

@@ -1,9 +1,9 @@
 /** Two servers over one PostgreSQL, both of which schedule: each thing is told once, whoever tells it. */
 import assert from "node:assert/strict";
 import { after, test, type TestContext } from "node:test";
-import { createSmtpMailer } from "../../src/adapters/mail/smtp/smtp-mailer.ts";
-import { openPostgresStore } from "../../src/adapters/store/postgres/open.ts";
-import type { NotificationServices } from "../../src/services/notifications/create-notifications.ts";
+import { createSmtpMailer } from "../../src/system/mail/smtp-mailer.ts";
+import { openPostgresStore } from "../../src/store/postgres/open.ts";
+import type { NotificationServices } from "../../src/features/notifications/create-notifications.ts";
 import { createTestDatabase } from "../conformance/store/postgres-database.fixture.ts";
 import { eventually } from "../scenarios/eventually.ts";
 import { startMailServer } from "../peers/mail-server.ts";

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { PosthornError } from "../../src/core/errors.ts";
-import type { WebhookInput } from "../../src/services/services.ts";
+import { PosthornError } from "../../src/domain/errors.ts";
+import type { WebhookInput } from "../../src/features/services.ts";
 import { expiredPair, otherHostPair, validPair } from "../peers/certificates.ts";
 import { admin, openWorld, type World } from "./world.ts";
 

@@ -3,7 +3,7 @@ import { verify } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { PosthornError } from "../../src/core/errors.ts";
+import { PosthornError } from "../../src/domain/errors.ts";
 import {
   asymmetricSecretText,
   generateEd25519Key,
@@ -11,9 +11,9 @@ import {
   parseSecret,
   publicKeyObject,
   symmetricSecretText,
-} from "../../src/core/signing/signing-key.ts";
-import { prepareVerifier } from "../../src/core/signing/standard-webhooks.ts";
-import type { RotateSecretCommand } from "../../src/services/services.ts";
+} from "../../src/domain/signing/signing-key.ts";
+import { prepareVerifier } from "../../src/domain/signing/standard-webhooks.ts";
+import type { RotateSecretCommand } from "../../src/features/services.ts";
 import type { OutboundRequest } from "../../src/ports/transport.ts";
 import { admin, openWorld, type World } from "./world.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { PosthornError } from "../../src/core/errors.ts";
-import type { WebhookInput } from "../../src/services/services.ts";
+import { PosthornError } from "../../src/domain/errors.ts";
+import type { WebhookInput } from "../../src/features/services.ts";
 import type { OutboundRequest, TransportResult } from "../../src/ports/transport.ts";
 import { validPair } from "../peers/certificates.ts";
 import { type Answerer, admin, openWorld, type World } from "./world.ts";

@@ -7,32 +7,35 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { createSchemaCompiler } from "../../src/adapters/schema/ajv/schema-compiler.ts";
-import { openSqliteStore } from "../../src/adapters/store/sqlite/open.ts";
-import { systemClock } from "../../src/adapters/system/clock.ts";
-import { GaugeSampler } from "../../src/app/gauge-sampler.ts";
-import { ProcessGauges } from "../../src/app/process-gauges.ts";
-import { createSystemRandom } from "../../src/adapters/system/random.ts";
-import { createKeyRing, createSecretBox } from "../../src/adapters/keys/secret-box.ts";
-import { createAddressPolicy } from "../../src/core/egress/address-policy.ts";
+import { GaugeSampler, ProcessGauges } from "../../src/app/gauges.ts";
+import { createAddressPolicy } from "../../src/domain/egress/address-policy.ts";
 import { Engine } from "../../src/engine/engine.ts";
-import { hashApiKey } from "../../src/services/keys/api-key-service.ts";
+import { createServices, type ManagedServices } from "../../src/features/create-services.ts";
+import { SchemaRegistry } from "../../src/features/event-types/schema-registry.ts";
 import {
   createNotifications,
   type NotificationMeans,
   type NotificationServices,
-} from "../../src/services/notifications/create-notifications.ts";
-import { createServices, type ManagedServices } from "../../src/services/create-services.ts";
-import { SchemaRegistry } from "../../src/services/event-types/schema-registry.ts";
-import { loadTenantDirectory } from "../../src/services/tenants/tenant-directory.ts";
-import type { PublishInput, Scope, WebhookInput, WebhookView } from "../../src/services/services.ts";
+} from "../../src/features/notifications/create-notifications.ts";
+import type { PublishInput, Scope, WebhookInput, WebhookView } from "../../src/features/services.ts";
+import { hashApiKey } from "../../src/features/tenants/api-key-service.ts";
+import { loadTenantDirectory } from "../../src/features/tenants/tenant-directory.ts";
 import type { Clock, Timer } from "../../src/ports/clock.ts";
 import type { NameLookup } from "../../src/ports/name-lookup.ts";
 import type { Store } from "../../src/ports/store.ts";
 import type { Logger, Metrics } from "../../src/ports/telemetry.ts";
+import {
+  noResponseFields,
+  type OutboundRequest,
+  type Transport,
+  type TransportResult,
+} from "../../src/ports/transport.ts";
+import { createSchemaCompiler } from "../../src/schema/ajv/schema-compiler.ts";
+import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { systemClock } from "../../src/system/clock.ts";
+import { createKeyRing, createSecretBox } from "../../src/system/keys/secret-box.ts";
+import { createSystemRandom } from "../../src/system/random.ts";
 import { waitMsMax } from "../scenarios/eventually.ts";
-import { noResponseFields } from "../../src/ports/transport.ts";
-import type { OutboundRequest, Transport, TransportResult } from "../../src/ports/transport.ts";
 
 export const admin: Scope = { tenantId: null };
 export const adminKey = "the-admin-key-of-this-test";

@@ -1,6 +1,6 @@
 import type { TestContext } from "node:test";
 import { type ParsedMail, simpleParser } from "mailparser";
-import { errorOf } from "../../src/core/thrown.ts";
+import { errorOf } from "../../src/domain/thrown.ts";
 import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 
 export interface ReceivedMail {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { challengeBody, isEcho } from "../../src/core/verification/challenge.ts";
+import { challengeBody, isEcho } from "../../src/features/verification/verification.ts";
 import { endpointWith } from "./endpoint.ts";
 
 const ask = (options: { readonly echoesChallenges?: boolean }, body: string) =>

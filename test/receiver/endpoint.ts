@@ -1,8 +1,11 @@
 import type { MessageHandler } from "../../src/receiver/handler-answer.ts";
-import type { DeduplicationOptions, ReceiverOptions } from "../../src/receiver/receiver-options.ts";
 import type { ReceiverAnswer } from "../../src/receiver/receiver-answer.ts";
+import type {
+  DeduplicationOptions,
+  ReceiverOptions,
+  SecurityIncident,
+} from "../../src/receiver/receiver-options.ts";
 import { createReceiver } from "../../src/receiver/receiver.ts";
-import type { SecurityIncident } from "../../src/receiver/security-incident.ts";
 import { createMemoryDeduplicationStore } from "../../src/receiver/stores/memory.ts";
 import { messageWith, nowMs, trustingVerifier } from "./messages.ts";
 

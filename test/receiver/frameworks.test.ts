@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { suite, test } from "node:test";
-import type { VerifiedMessage } from "../../src/receiver/message/verified-message.ts";
+import type { VerifiedMessage } from "../../src/receiver/message/message.ts";
 import { endpointWith } from "./endpoint.ts";
 import { frameworks, type Framework } from "./frameworks.ts";
 import { nowMs } from "./messages.ts";

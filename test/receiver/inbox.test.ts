@@ -9,7 +9,7 @@ import { createMemoryInboxStore } from "../../src/receiver/inbox/memory-store.ts
 import { createSqliteInboxStore } from "../../src/receiver/inbox/sqlite-store.ts";
 import { ReceiverError } from "../../src/receiver/receiver-error.ts";
 import { createSqliteDeduplicationStore } from "../../src/receiver/stores/sqlite.ts";
-import type { VerifiedMessage } from "../../src/receiver/message/verified-message.ts";
+import type { VerifiedMessage } from "../../src/receiver/message/message.ts";
 import { eventually } from "../scenarios/eventually.ts";
 import { endpointWith } from "./endpoint.ts";
 import { messageWith } from "./messages.ts";

@@ -1,5 +1,9 @@
-import type { MessageVerifier, ReceivedMessage, Verification } from "../../src/receiver/message/message.ts";
-import { receivedHeaders } from "../../src/receiver/message/received-headers.ts";
+import {
+  type MessageVerifier,
+  receivedHeaders,
+  type ReceivedMessage,
+  type Verification,
+} from "../../src/receiver/message/message.ts";
 
 export const nowMs = 1_800_000_000_000;
 

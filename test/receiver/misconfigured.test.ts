@@ -6,8 +6,7 @@ import { fetchHandler } from "../../src/receiver/frameworks/fetch.ts";
 import { honoHandler } from "../../src/receiver/frameworks/hono.ts";
 import { nodeHttpListener } from "../../src/receiver/frameworks/node-http.ts";
 import { createReceiver } from "../../src/receiver/receiver.ts";
-import { allOf } from "../../src/receiver/schemes/all-of.ts";
-import { anyOf } from "../../src/receiver/schemes/any-of.ts";
+import { allOf, anyOf } from "../../src/receiver/schemes/first-match.ts";
 import { createMemoryDeduplicationStore } from "../../src/receiver/stores/memory.ts";
 import {
   bearer,

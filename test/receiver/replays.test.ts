@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { test } from "node:test";
-import { prepareSigner } from "../../src/core/signing/standard-webhooks.ts";
-import { prepareXWebhookSigner } from "../../src/core/signing/x-webhook.ts";
-import { parseSecret } from "../../src/core/signing/signing-key.ts";
+import { prepareSigner } from "../../src/domain/signing/standard-webhooks.ts";
+import { prepareXWebhookSigner } from "../../src/domain/signing/x-webhook.ts";
+import { parseSecret } from "../../src/domain/signing/signing-key.ts";
 import { expressHandler } from "../../src/receiver/frameworks/express.ts";
 import { senders } from "../../src/receiver/providers/senders.fixture.ts";
 import { createReceiver } from "../../src/receiver/receiver.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startLocalReceiver, type ReceivedDelivery } from "../../src/cli/receiver/local-receiver.ts";
-import { reportIncident } from "../../src/receiver/security-incident.ts";
+import { reportIncident } from "../../src/receiver/receiver-options.ts";
 
 const incident = {
   kind: "key_reused" as const,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { InTransaction } from "../../src/receiver/deduplication-store.ts";
+import type { InTransaction } from "../../src/receiver/deduplication.ts";
 import { createReceiver } from "../../src/receiver/receiver.ts";
 import { eventually } from "../scenarios/eventually.ts";
 import { messageWith, nowMs, trustingVerifier } from "./messages.ts";

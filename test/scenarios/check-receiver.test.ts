@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { profiles } from "../../src/core/profiles/index.ts";
-import { generateEd25519Key } from "../../src/core/signing/signing-key.ts";
+import { profiles } from "../../src/domain/profiles/index.ts";
+import { generateEd25519Key } from "../../src/domain/signing/signing-key.ts";
 import { receiverChecks } from "../../src/check/receiver/check-receiver.ts";
 import type { ReceiverUnderCheck } from "../../src/check/receiver/messages.ts";
 import type { Receiver } from "../../src/receiver/receiver.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { standard } from "../../src/core/profiles/standard.ts";
+import { standard } from "../../src/domain/profiles/standard.ts";
 import type { Rule } from "../../src/check/finding.ts";
 import type { Bench } from "../../src/check/receiver/check.ts";
 import { receiverChecks } from "../../src/check/receiver/check-receiver.ts";

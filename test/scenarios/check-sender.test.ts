@@ -1,18 +1,15 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { findProfile, profiles } from "../../src/core/profiles/index.ts";
-import type { Profile, SignatureSchemeName } from "../../src/core/profile.ts";
-import { signatureSchemeKeys } from "../../src/core/signing/schemes.ts";
 import { NothingToExamine } from "../../src/check/finding.ts";
-import { checkSender, senderRules } from "../../src/check/sender/check-sender.ts";
-import type { CheckSenderOptions } from "../../src/check/sender/check-sender.ts";
+import { checkSender, type CheckSenderOptions, senderRules } from "../../src/check/sender/check-sender.ts";
 import { verifierFor } from "../../src/check/sender/verifier.ts";
+import type { Profile, SignatureSchemeName } from "../../src/domain/profile.ts";
+import { findProfile, profiles } from "../../src/domain/profiles/index.ts";
+import { signatureSchemeKeys } from "../../src/domain/signing/signing-key.ts";
 import type { MessageVerifier } from "../../src/receiver/message/message.ts";
 import { bearerToken, failuresOf, idsOf, keyId, secret } from "./check/examine.ts";
-import { sendTwoEvents } from "./check/sloppy-sender.ts";
-import type { Attempt, SenderFault } from "./check/sloppy-sender.ts";
-import { openEngineWorld } from "./engine-world.ts";
-import type { EngineWorld } from "./engine-world.ts";
+import { type Attempt, type SenderFault, sendTwoEvents } from "./check/sloppy-sender.ts";
+import { type EngineWorld, openEngineWorld } from "./engine-world.ts";
 
 function profileNamed(name: string): Profile {
   const profile = findProfile(name);

@@ -1,7 +1,7 @@
 /** A clock that was ahead for seconds delays nothing once it is right again. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { systemClock } from "../../src/adapters/system/clock.ts";
+import { systemClock } from "../../src/system/clock.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import { startReceiver } from "../peers/receiver.ts";
 import { retrySchedule } from "./engine-scene.ts";

@@ -1,7 +1,7 @@
 /** Receivers that send back what they were shown. What is kept of their answers is read by people who may not see it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { webhookDefaults, type Webhook } from "../../src/core/webhook.ts";
+import { webhookDefaults, type Webhook } from "../../src/domain/webhook.ts";
 import type { SecretKind } from "../../src/ports/store/webhooks.ts";
 import { responseSampleBytesMax } from "../../src/ports/transport.ts";
 import { engineScene, retrySchedule } from "./engine-scene.ts";

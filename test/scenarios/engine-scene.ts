@@ -1,13 +1,12 @@
 /** An engine for a whole file, and for each of its tests a tenant and a receiver of their own. */
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach } from "node:test";
-import type { AttemptRecord } from "../../src/core/delivery.ts";
-import type { Webhook } from "../../src/core/webhook.ts";
-import type { PublishInput } from "../../src/services/services.ts";
+import type { AttemptRecord } from "../../src/domain/delivery.ts";
+import type { Webhook } from "../../src/domain/webhook.ts";
+import type { PublishInput } from "../../src/features/services.ts";
 import type { StoredDelivery } from "../../src/ports/store/history.ts";
 import type { SecretKind } from "../../src/ports/store/webhooks.ts";
-import { startReceiver } from "../peers/receiver.ts";
-import type { Reaction, Receiver } from "../peers/receiver.ts";
+import { type Reaction, type Receiver, startReceiver } from "../peers/receiver.ts";
 import { type EngineWorld, openEngineWorld } from "./engine-world.ts";
 import { eventually } from "./eventually.ts";
 

@@ -4,7 +4,7 @@ import { after, before, suite, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { startReceiver } from "../peers/receiver.ts";
 import { eventually } from "./eventually.ts";
-import { RequestLog } from "../../src/gateway/request-log.ts";
+import { RequestLog } from "../../src/features/gateway/request-log.ts";
 import { assertProblem, textOf } from "./api/client.ts";
 import { GatewayScene } from "./gateway/gateway-scene.ts";
 import { post } from "./gateway/scene.ts";

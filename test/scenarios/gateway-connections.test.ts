@@ -1,10 +1,10 @@
 /** The rules of connections, in their order: filter, delay, deduplicate, retries; and where they may lead. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import { comparedParts } from "../../src/gateway/connection-deduplication.ts";
-import { MessageReading } from "../../src/gateway/message-reading.ts";
-import { OwnAddresses } from "../../src/gateway/own-addresses.ts";
-import { packRelayed, unpackRelayed } from "../../src/core/gateway/relayed.ts";
+import { comparedParts } from "../../src/features/gateway/connection-deduplication.ts";
+import { MessageReading } from "../../src/features/gateway/incoming.ts";
+import { OwnAddresses } from "../../src/features/gateway/own-addresses.ts";
+import { packRelayed, unpackRelayed } from "../../src/features/gateway/relayed.ts";
 import { assertProblem, textOf } from "./api/client.ts";
 import { GatewayScene } from "./gateway/gateway-scene.ts";
 import type { Json } from "./gateway/scene.ts";

@@ -1,17 +1,16 @@
 /** What one source may be set to: other statuses, retries while the sender waits, handshakes, credentials in the query. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import { answerConsent, giveConsent } from "../../src/gateway/handshake.ts";
-import { GatewayInbound } from "../../src/gateway/inbound.ts";
-import { newSource } from "../../src/gateway/source-input.ts";
+import { answerConsent, giveConsent } from "../../src/features/gateway/handshake.ts";
+import { GatewayInbound } from "../../src/features/gateway/inbound.ts";
+import { newSource } from "../../src/features/gateway/source-service.ts";
+import { OutsideCalls } from "../../src/features/verification/outside-calls.ts";
 import type { ReceivedRequest } from "../../src/ports/store/gateway.ts";
-import type { OutboundRequest, TransportResult } from "../../src/ports/transport.ts";
-import { noResponseFields } from "../../src/ports/transport.ts";
+import { noResponseFields, type OutboundRequest, type TransportResult } from "../../src/ports/transport.ts";
 import { assertProblem, itemsOf, textOf } from "./api/client.ts";
 import { openStream, type StreamedEvent } from "./api/event-stream.ts";
 import { GatewayScene } from "./gateway/gateway-scene.ts";
 import { type Json, post } from "./gateway/scene.ts";
-import { OutsideCalls } from "../../src/services/outside-calls.ts";
 
 suite("settings of sources", () => {
   const scene = new GatewayScene();

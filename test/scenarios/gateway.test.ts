@@ -4,15 +4,17 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
-import { startPosthorn } from "../../src/app/posthorn.ts";
-import type { RunningPosthorn } from "../../src/app/posthorn.ts";
+import { type RunningPosthorn, startPosthorn } from "../../src/app/posthorn.ts";
 import { resolveValues } from "../../src/config/resolve.ts";
-import type { StatusOverrides } from "../../src/core/gateway/source.ts";
-import type { AttemptObservation } from "../../src/core/outcome.ts";
-import { isPossibleOverride, upstreamRules, upstreamStatus } from "../../src/core/gateway/upstream-status.ts";
-import { startReceiver } from "../peers/receiver.ts";
-import type { ReceivedRequest, Receiver } from "../peers/receiver.ts";
-import { assertProblem, createClient, textOf, type Client } from "./api/client.ts";
+import type { AttemptObservation } from "../../src/domain/outcome.ts";
+import {
+  isPossibleOverride,
+  type StatusOverrides,
+  upstreamRules,
+  upstreamStatus,
+} from "../../src/features/gateway/source.ts";
+import { type ReceivedRequest, type Receiver, startReceiver } from "../peers/receiver.ts";
+import { assertProblem, type Client, createClient, textOf } from "./api/client.ts";
 import { RunningCommand } from "./cli/command-line.ts";
 import { eventually } from "./eventually.ts";
 import {

@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import type { FailureCategory, Outcome } from "../../src/core/outcome.ts";
-import { startHostileReceiver } from "../peers/hostile-receiver.ts";
-import type { Behaviour, HostileReceiver } from "../peers/hostile-receiver.ts";
+import type { FailureCategory, Outcome } from "../../src/domain/outcome.ts";
+import { type Behaviour, type HostileReceiver, startHostileReceiver } from "../peers/hostile-receiver.ts";
 import { startReceiver } from "../peers/receiver.ts";
-import { openEngineWorld } from "./engine-world.ts";
-import type { EngineWorld, WorldOptions } from "./engine-world.ts";
+import { type EngineWorld, openEngineWorld, type WorldOptions } from "./engine-world.ts";
 import { inThreads } from "./sender-threads.ts";
 
 interface Hostility {

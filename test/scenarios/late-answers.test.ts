@@ -1,7 +1,7 @@
 /** Requests that are answered after somebody else has ended their delivery, because its lease had run out. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { DeliveryState } from "../../src/core/delivery.ts";
+import type { DeliveryState } from "../../src/domain/delivery.ts";
 import type { StoredDelivery } from "../../src/ports/store/history.ts";
 import type { Answer } from "../peers/receiver.ts";
 import { engineScene } from "./engine-scene.ts";

@@ -3,10 +3,9 @@ import assert from "node:assert/strict";
 import { createHash, createHmac, createPublicKey, verify } from "node:crypto";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
 import { Webhook as StandardWebhooks } from "standardwebhooks";
-import type { Webhook } from "../../src/core/webhook.ts";
+import type { Webhook } from "../../src/domain/webhook.ts";
 import type { SecretKind } from "../../src/ports/store/webhooks.ts";
-import { startReceiver } from "../peers/receiver.ts";
-import type { ReceivedRequest, Receiver } from "../peers/receiver.ts";
+import { type ReceivedRequest, type Receiver, startReceiver } from "../peers/receiver.ts";
 import { type EngineWorld, openEngineWorld } from "./engine-world.ts";
 
 const eventType = "order.created";

@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { RetrySchedule } from "../../src/core/profile.ts";
-import { startReceiver } from "../peers/receiver.ts";
-import type { Receiver } from "../peers/receiver.ts";
-import { openEngineWorld } from "./engine-world.ts";
-import type { EngineWorld } from "./engine-world.ts";
+import type { RetrySchedule } from "../../src/domain/profile.ts";
+import { type Receiver, startReceiver } from "../peers/receiver.ts";
+import { type EngineWorld, openEngineWorld } from "./engine-world.ts";
 
 const quickRetries: RetrySchedule = {
   kind: "list",

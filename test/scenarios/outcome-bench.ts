@@ -1,10 +1,9 @@
 /** One delivery to one endpoint that reacts in one way, and what the engine made of it. */
-import type { AttemptRecord } from "../../src/core/delivery.ts";
-import type { Profile, SignatureSchemeName } from "../../src/core/profile.ts";
-import type { Webhook, WebhookStatus } from "../../src/core/webhook.ts";
+import type { AttemptRecord } from "../../src/domain/delivery.ts";
+import type { Profile, SignatureSchemeName } from "../../src/domain/profile.ts";
+import type { Webhook, WebhookStatus } from "../../src/domain/webhook.ts";
 import type { StoredDelivery } from "../../src/ports/store/history.ts";
-import { openEngineWorld } from "./engine-world.ts";
-import type { EngineWorld } from "./engine-world.ts";
+import { type EngineWorld, openEngineWorld } from "./engine-world.ts";
 import { eventually } from "./eventually.ts";
 
 /** Seen right after the first attempt was settled. */

@@ -4,17 +4,16 @@
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { classify, judge } from "../../src/core/classify.ts";
+import { classify, judge } from "../../src/domain/classify.ts";
 import type {
   AttemptObservation,
   Outcome,
   TransportFailureCategory,
   Verdict,
-} from "../../src/core/outcome.ts";
-import type { Profile } from "../../src/core/profile.ts";
-import { findProfile, profiles } from "../../src/core/profiles/index.ts";
-import { openStandIn } from "../api/stand-in/open.ts";
-import type { StandIn } from "../api/stand-in/open.ts";
+} from "../../src/domain/outcome.ts";
+import type { Profile } from "../../src/domain/profile.ts";
+import { findProfile, profiles } from "../../src/domain/profiles/index.ts";
+import { openStandIn, type StandIn } from "../api/stand-in/open.ts";
 import { createClient } from "./api/client.ts";
 
 /** `GET /v1/profiles/{name}`, as an outsider would read it. */

@@ -1,22 +1,21 @@
 /** The same outcomes over real sockets, for every profile: what a receiver answers, and what happens next. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import type { FailureCategory, Outcome } from "../../src/core/outcome.ts";
-import type { Profile } from "../../src/core/profile.ts";
-import { profiles } from "../../src/core/profiles/index.ts";
+import type { FailureCategory, Outcome } from "../../src/domain/outcome.ts";
+import type { Profile } from "../../src/domain/profile.ts";
+import { profiles } from "../../src/domain/profiles/index.ts";
 import { selfSignedPair } from "../peers/certificates.ts";
 import {
   answering,
   answeringThenClosing,
   answeringThenResetting,
+  type Behaviour,
   behaviours,
+  type HostileReceiver,
   startHostileReceiver,
 } from "../peers/hostile-receiver.ts";
-import type { Behaviour, HostileReceiver } from "../peers/hostile-receiver.ts";
-import { startReceiver } from "../peers/receiver.ts";
-import type { Receiver } from "../peers/receiver.ts";
-import { hourMs, openOutcomeBench } from "./outcome-bench.ts";
-import type { Observed, OutcomeBench } from "./outcome-bench.ts";
+import { type Receiver, startReceiver } from "../peers/receiver.ts";
+import { hourMs, type Observed, openOutcomeBench, type OutcomeBench } from "./outcome-bench.ts";
 
 let bench: OutcomeBench;
 let receiver: Receiver;

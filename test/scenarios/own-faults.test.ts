@@ -1,11 +1,11 @@
 /** Requests that Posthorn cannot build: a fault on this side is never charged to the receiver. */
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import { systemClock } from "../../src/adapters/system/clock.ts";
-import { createHostNames } from "../../src/adapters/system/host-names.ts";
-import { createHttpTransport } from "../../src/adapters/transport/http/http-transport.ts";
-import { InvalidRequestError } from "../../src/core/errors.ts";
-import { createAddressPolicy } from "../../src/core/egress/address-policy.ts";
+import { systemClock } from "../../src/system/clock.ts";
+import { createHostNames } from "../../src/system/host-names.ts";
+import { createHttpTransport } from "../../src/transport/http/http-transport.ts";
+import { InvalidRequestError } from "../../src/domain/errors.ts";
+import { createAddressPolicy } from "../../src/domain/egress/address-policy.ts";
 import { noResponseFields, type Transport, type TransportResult } from "../../src/ports/transport.ts";
 import { type Receiver, startReceiver } from "../peers/receiver.ts";
 import { type EngineWorld, openEngineWorld } from "./engine-world.ts";

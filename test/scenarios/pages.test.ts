@@ -34,8 +34,8 @@ const elsewhere: readonly (readonly [blocks: string, test: string])[] = [
   ["docs/check.md ", "test/scenarios/cli/generated-pages.test.ts"],
   ["docs/profiles.md ", "test/scenarios/cli/generated-pages.test.ts"],
   ["docs/operational-events.md json", "test/scenarios/cli/generated-pages.test.ts"],
-  ["docs/gateway/providers/", "src/pages/providers/page.test.ts"],
-  ["docs/state-machine.md ", "src/core/state-machine-docs.test.ts"],
+  ["docs/gateway/providers/", "src/pages/page.test.ts"],
+  ["docs/state-machine.md ", "src/domain/state-machine-docs.test.ts"],
 ];
 
 const adminKey = "k".repeat(40);

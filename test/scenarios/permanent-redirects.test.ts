@@ -2,10 +2,9 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { afterEach, beforeEach, test } from "node:test";
-import { webhookDefaults, type Webhook } from "../../src/core/webhook.ts";
+import { type Webhook, webhookDefaults } from "../../src/domain/webhook.ts";
 import type { SecretKind } from "../../src/ports/store/webhooks.ts";
-import { startReceiver } from "../peers/receiver.ts";
-import type { ReceivedRequest, Receiver } from "../peers/receiver.ts";
+import { type ReceivedRequest, type Receiver, startReceiver } from "../peers/receiver.ts";
 import { engineScene } from "./engine-scene.ts";
 import { eventually } from "./eventually.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import type { Webhook } from "../../src/core/webhook.ts";
+import type { Webhook } from "../../src/domain/webhook.ts";
 import { startReceiver } from "../peers/receiver.ts";
 import { engineScene } from "./engine-scene.ts";
 import { openEngineWorld } from "./engine-world.ts";

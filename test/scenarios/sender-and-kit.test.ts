@@ -1,14 +1,12 @@
 /** The sender and the receiving kit together: what one makes the other takes, once, and nothing else. */
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, test } from "node:test";
-import type { Receiver as Kit } from "../../src/receiver/receiver.ts";
+import { receivedHeaders } from "../../src/receiver/message/message.ts";
 import type { ReceiverOptions } from "../../src/receiver/receiver-options.ts";
-import { createReceiver } from "../../src/receiver/receiver.ts";
-import { receivedHeaders } from "../../src/receiver/message/received-headers.ts";
+import { createReceiver, type Receiver as Kit } from "../../src/receiver/receiver.ts";
 import { createMemoryDeduplicationStore } from "../../src/receiver/stores/memory.ts";
 import { bearer, standardWebhooks } from "../../src/receiver/verifiers.ts";
-import { startReceiver } from "../peers/receiver.ts";
-import type { ReceivedRequest, Receiver } from "../peers/receiver.ts";
+import { type ReceivedRequest, type Receiver, startReceiver } from "../peers/receiver.ts";
 import { type EngineWorld, openEngineWorld } from "./engine-world.ts";
 import { eventually } from "./eventually.ts";
 

@@ -1,9 +1,9 @@
 /** A transport of sender threads that may talk to this machine, and a way to kill them. */
 import type { Worker } from "node:worker_threads";
-import { systemClock as clock } from "../../src/adapters/system/clock.ts";
-import { createLookupSlots } from "../../src/adapters/system/host-names.ts";
-import { createThreadsTransport } from "../../src/adapters/transport/threads/threads-transport.ts";
-import type { LostSender } from "../../src/adapters/transport/threads/sender-thread.ts";
+import { systemClock as clock } from "../../src/system/clock.ts";
+import { createLookupSlots } from "../../src/system/host-names.ts";
+import { createThreadsTransport } from "../../src/transport/threads/threads-transport.ts";
+import type { LostSender } from "../../src/transport/threads/sender-thread.ts";
 import { startSender } from "../../src/app/open-transport.ts";
 import type { SenderSettings } from "../../src/app/sender-settings.ts";
 import type { Transport } from "../../src/ports/transport.ts";

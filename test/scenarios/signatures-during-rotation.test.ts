@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { Webhook } from "standardwebhooks";
-import { parsePublicKey } from "../../src/core/signing/signing-key.ts";
-import { prepareVerifier } from "../../src/core/signing/standard-webhooks.ts";
-import { startReceiver } from "../peers/receiver.ts";
-import type { Answer, ReceivedRequest, Receiver } from "../peers/receiver.ts";
+import { parsePublicKey } from "../../src/domain/signing/signing-key.ts";
+import { prepareVerifier } from "../../src/domain/signing/standard-webhooks.ts";
+import { type Answer, type ReceivedRequest, type Receiver, startReceiver } from "../peers/receiver.ts";
 import { PosthornProcess } from "./posthorn-process.ts";
 
 /** What an independent consumer says: the npm package `standardwebhooks`, which knows `v1` only. */

@@ -5,8 +5,7 @@ import { PassThrough } from "node:stream";
 import { test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { BodyMemory } from "../../src/api/body-memory.ts";
-import { readBody as readApiBody } from "../../src/api/request-body.ts";
+import { BodyMemory, readBody as readApiBody } from "../../src/http/request-body.ts";
 import { readBody as readKitBody } from "../../src/receiver/message/read-body.ts";
 
 setFlagsFromString("--expose-gc");

@@ -4,15 +4,22 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { createNameLookup } from "../../src/adapters/system/name-lookup.ts";
 import { startPosthorn } from "../../src/app/posthorn.ts";
 import { resolveValues } from "../../src/config/resolve.ts";
+import { createNameLookup } from "../../src/system/host-names.ts";
 import { validPair } from "../peers/certificates.ts";
 import { startNameServer } from "../peers/name-server.ts";
-import { startReceiver } from "../peers/receiver.ts";
-import type { Answer, ReceivedRequest, Receiver } from "../peers/receiver.ts";
-import { assertProblem, createClient, fieldsOf, itemsOf, textOf } from "./api/client.ts";
-import type { Client, Json, Reply } from "./api/client.ts";
+import { type Answer, type ReceivedRequest, type Receiver, startReceiver } from "../peers/receiver.ts";
+import {
+  assertProblem,
+  type Client,
+  createClient,
+  fieldsOf,
+  itemsOf,
+  type Json,
+  type Reply,
+  textOf,
+} from "./api/client.ts";
 import { eventually } from "./eventually.ts";
 import { PosthornProcess } from "./posthorn-process.ts";
 

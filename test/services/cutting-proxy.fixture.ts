@@ -1,5 +1,5 @@
 import { createServer, connect, type Server, type Socket } from "node:net";
-import { codeOf } from "../../src/core/thrown.ts";
+import { codeOf } from "../../src/domain/thrown.ts";
 import { freePort } from "./own-process.ts";
 
 /**

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { test } from "node:test";
-import { codeOf } from "../../src/core/thrown.ts";
+import { codeOf } from "../../src/domain/thrown.ts";
 import { freePort } from "./own-process.ts";
 
 test("a port is free once: while its server is away, nobody else gets it", async (t) => {

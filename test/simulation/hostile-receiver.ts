@@ -1,11 +1,14 @@
-import type { AttemptObservation, Outcome } from "../../src/core/outcome.ts";
-import { noResponseFields } from "../../src/ports/transport.ts";
-import type { OutboundRequest, Transport, TransportResult } from "../../src/ports/transport.ts";
+import type { AttemptObservation, Outcome } from "../../src/domain/outcome.ts";
+import {
+  noResponseFields,
+  type OutboundRequest,
+  type Transport,
+  type TransportResult,
+} from "../../src/ports/transport.ts";
 import type { EngineRun } from "./engine-run.ts";
 import type { VirtualTime } from "./fake-clock.ts";
 import type { Answer, Flight } from "./invariants/flights.ts";
-import { moods } from "./moods.ts";
-import type { Mood, Reaction } from "./moods.ts";
+import { type Mood, moods, type Reaction } from "./moods.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
 /** What the receiver saw, whether or not its answer arrived. */

@@ -1,16 +1,13 @@
-import type { PublishInput, PublishReceipt } from "../../src/services/services.ts";
+import type { PublishInput, PublishReceipt } from "../../src/features/services.ts";
 import type { CommitBatch, FanOutPart } from "../../src/ports/store/deliveries.ts";
 import type { EngineRun } from "./engine-run.ts";
-import { EndChecks } from "./invariants/end.ts";
-import type { EndState } from "./invariants/end.ts";
+import { EndChecks, type EndState } from "./invariants/end.ts";
 import type { Answer, Flight } from "./invariants/flights.ts";
 import { LivenessChecks } from "./invariants/liveness.ts";
 import { Pauses } from "./invariants/pauses.ts";
 import { Rates } from "./invariants/rates.ts";
-import { RequestChecks } from "./invariants/requests.ts";
-import type { SentRequest } from "./invariants/requests.ts";
-import { SettlementChecks } from "./invariants/settlements.ts";
-import type { Commit } from "./invariants/settlements.ts";
+import { RequestChecks, type SentRequest } from "./invariants/requests.ts";
+import { type Commit, SettlementChecks } from "./invariants/settlements.ts";
 import type { Watched } from "./invariants/watched.ts";
 
 /**

@@ -1,5 +1,5 @@
-import type { AttemptRecord, DeliveryOrigin, DeliveryProgress, Priority } from "../../src/core/delivery.ts";
-import type { LaneKey } from "../../src/core/webhook.ts";
+import type { AttemptRecord, DeliveryOrigin, DeliveryProgress, Priority } from "../../src/domain/delivery.ts";
+import type { LaneKey } from "../../src/domain/webhook.ts";
 import type { Store } from "../../src/ports/store.ts";
 import type {
   ClaimRequest,

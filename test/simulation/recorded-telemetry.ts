@@ -1,5 +1,5 @@
-import type { CircuitState } from "../../src/core/circuit-breaker.ts";
-import type { DeliveryState } from "../../src/core/delivery.ts";
+import type { CircuitState } from "../../src/domain/circuit-breaker.ts";
+import type { DeliveryState } from "../../src/domain/delivery.ts";
 import type { Alarm, LogFields, Telemetry } from "../../src/ports/telemetry.ts";
 
 /** What the engine tells about itself: traced, counted, and searched for things that must never be said. */

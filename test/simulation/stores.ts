@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openSqliteStore } from "../../src/adapters/store/sqlite/open.ts";
+import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import type { Store } from "../../src/ports/store.ts";
 import { createModelStore } from "./model-store.ts";
 

@@ -1,5 +1,5 @@
-import { forceClose, forceOpen, resetCircuit } from "../../src/core/circuit-breaker.ts";
-import type { Webhook } from "../../src/core/webhook.ts";
+import { forceClose, forceOpen, resetCircuit } from "../../src/domain/circuit-breaker.ts";
+import type { Webhook } from "../../src/domain/webhook.ts";
 import type { LiveWebhook } from "../../src/engine/endpoint/live-webhook.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type { Store } from "../../src/ports/store.ts";

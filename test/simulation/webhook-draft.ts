@@ -1,6 +1,6 @@
-import type { CircuitBreakerConfig, RateLimitConfig, RetrySchedule } from "../../src/core/profile.ts";
-import { generateEd25519Key, generateSymmetricSecret } from "../../src/core/signing/signing-key.ts";
-import { type Webhook, webhookDefaults } from "../../src/core/webhook.ts";
+import type { CircuitBreakerConfig, RateLimitConfig, RetrySchedule } from "../../src/domain/profile.ts";
+import { generateEd25519Key, generateSymmetricSecret } from "../../src/domain/signing/signing-key.ts";
+import { type Webhook, webhookDefaults } from "../../src/domain/webhook.ts";
 import type { StoredSecret } from "../../src/ports/store/webhooks.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 import { stubSecretBox } from "./stub-secret-box.ts";

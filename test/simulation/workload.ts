@@ -1,15 +1,13 @@
-import { priorities } from "../../src/core/delivery.ts";
-import { PosthornError } from "../../src/core/errors.ts";
-import type { Webhook } from "../../src/core/webhook.ts";
+import { priorities } from "../../src/domain/delivery.ts";
+import { PosthornError } from "../../src/domain/errors.ts";
+import type { Webhook } from "../../src/domain/webhook.ts";
 import type { Engine } from "../../src/engine/engine.ts";
-import type { PublishInput } from "../../src/services/services.ts";
+import type { PublishInput } from "../../src/features/services.ts";
 import { StoreUnavailableError } from "../../src/ports/store.ts";
 import type { Invariants } from "./invariants.ts";
-import { isWaiting } from "./ledger.ts";
-import type { Ledger, LedgerDelivery } from "./ledger.ts";
+import { isWaiting, type Ledger, type LedgerDelivery } from "./ledger.ts";
 import type { SeededRandom } from "./seeded-random.ts";
-import { WebhookActions } from "./webhook-actions.ts";
-import type { Target } from "./webhook-actions.ts";
+import { type Target, WebhookActions } from "./webhook-actions.ts";
 import { eventTypes } from "./webhook-draft.ts";
 
 const minuteMs = 60_000;

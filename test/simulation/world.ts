@@ -1,5 +1,5 @@
-import { createAddressPolicy } from "../../src/core/egress/address-policy.ts";
 import { createHash } from "node:crypto";
+import { createAddressPolicy } from "../../src/domain/egress/address-policy.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import { CrashStore } from "./crash-store.ts";
 import { EngineRun } from "./engine-run.ts";
@@ -10,14 +10,13 @@ import { Flights } from "./invariants/flights.ts";
 import { Violation } from "./invariants/watched.ts";
 import { Ledger } from "./ledger.ts";
 import { RecordedTelemetry } from "./recorded-telemetry.ts";
-import { drawScenario } from "./scenario.ts";
-import type { Scenario } from "./scenario.ts";
+import { drawScenario, type Scenario } from "./scenario.ts";
 import { SeededRandom } from "./seeded-random.ts";
 import type { Disk } from "./stores.ts";
 import { stubSecretBox } from "./stub-secret-box.ts";
 import { planTrouble } from "./trouble.ts";
-import { Workload } from "./workload.ts";
 import type { Target } from "./webhook-actions.ts";
+import { Workload } from "./workload.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;

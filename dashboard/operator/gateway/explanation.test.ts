@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { gatewayOutcomes } from "../../../src/core/gateway/request.ts";
+import { gatewayOutcomes } from "../../../src/features/gateway/relayed.ts";
 import { rejectionCauses } from "../../../src/receiver/message/message.ts";
 import { explanationOf, mayBeRetried } from "./explanation.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { verifierFromConfiguration } from "../../../src/receiver/index.ts";
-import { sourceTypes } from "../../../src/app/source-types.ts";
+import { sourceTypes } from "../../../src/app/listeners.ts";
 import type { SourceType } from "../../shared/resources.ts";
 import {
   randomSecret,

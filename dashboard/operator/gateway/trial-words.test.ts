@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { compileFilter, type PartlyKnownMessage, type TraceStep } from "../../../src/core/filter/filter.ts";
-import { masked, notKept } from "../../../src/core/filter/unknown.ts";
+import {
+  compileFilter,
+  masked,
+  notKept,
+  type PartlyKnownMessage,
+  type TraceStep,
+} from "../../../src/domain/filter.ts";
 import { conditionInWords, countInWords, verdictInWords } from "./trial-words.ts";
 
 /** Texts for the trace of a filter over this message. */

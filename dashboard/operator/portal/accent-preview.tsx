@@ -1,4 +1,4 @@
-import { contrast, grounds, repairedAccent, type Scheme } from "../../../src/core/portal/contrast.ts";
+import { contrast, grounds, repairedAccent, type Scheme } from "../../../src/features/portal/contrast.ts";
 
 /** Live preview of the accent colour in both schemes. */
 export function AccentPreview({ accent }: { readonly accent: string }) {

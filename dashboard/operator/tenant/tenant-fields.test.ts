@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { snakeCase } from "../../../src/api/mapping/snake-case.ts";
-import { rateLimitFields, tenantFields as apiFields } from "../../../src/core/fields/tenant.ts";
+import { snakeCase } from "../../../src/http/mapping.ts";
+import { rateLimitFields, tenantFields as apiFields } from "../../../src/resources/registry.ts";
 import { bodyOf, typedOf, type Typed } from "../form/form-fields.ts";
 import { tenantCommand, tenantFields } from "./tenant-fields.ts";
 

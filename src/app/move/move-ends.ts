@@ -1,11 +1,10 @@
-import { readOrCreateKeyFile } from "../../adapters/keys/key-file.ts";
-import { createDigestKeyFile } from "../../adapters/keys/digest-key.ts";
-import { masterKeyId } from "../../adapters/keys/secret-box.ts";
-import { systemClock } from "../../adapters/system/clock.ts";
-import type { PostgresMoveSource } from "../../adapters/store/postgres/moving-source.ts";
-import type { MovedTo } from "../../adapters/store/moved-error.ts";
 import type { Store } from "../../ports/store.ts";
 import type { MoveSource, MoveTarget } from "../../ports/store/moving.ts";
+import type { MovedTo } from "../../store/moved-parts.ts";
+import type { PostgresMoveSource } from "../../store/postgres/move/moving-source.ts";
+import { systemClock } from "../../system/clock.ts";
+import { createDigestKeyFile, readOrCreateKeyFile } from "../../system/keys/key-file.ts";
+import { masterKeyId } from "../../system/keys/secret-box.ts";
 import { type DataFolder, dataFolderAt, prepareDataFolder } from "../data-folder.ts";
 import type { MasterKeys } from "../keys.ts";
 
@@ -62,10 +61,10 @@ export async function openSource(
 }
 
 async function openFolderSource(from: string, isLook: boolean): Promise<MoveFrom> {
-  const { openSqliteMoveSource } = await import("../../adapters/store/sqlite/moving-source.ts");
-  const { databaseFile } = await import("../../adapters/store/sqlite/open.ts");
-  const { markMoved, readMoved } = await import("../../adapters/store/sqlite/moving-marks.ts");
-  const { isOwned } = await import("../../adapters/store/sqlite/owner-lock.ts");
+  const { openSqliteMoveSource } = await import("../../store/sqlite/move/moving-source.ts");
+  const { databaseFile } = await import("../../store/sqlite/open.ts");
+  const { markMoved, readMoved } = await import("../../store/sqlite/move/moving-rows.ts");
+  const { isOwned } = await import("../../store/sqlite/driver/owner-lock.ts");
   const folder = dataFolderAt(from);
   const isServed = () => isOwned(folder.path);
   return {
@@ -81,7 +80,7 @@ async function openFolderSource(from: string, isLook: boolean): Promise<MoveFrom
 
 /** Opening the store locks the folder and runs crash recovery. */
 async function stopFolder(dataDir: string): Promise<Stopped | null> {
-  const { openSqliteStore } = await import("../../adapters/store/sqlite/open.ts");
+  const { openSqliteStore } = await import("../../store/sqlite/open.ts");
   try {
     const now = systemClock.now();
     const store = await openSqliteStore({ dataDir, now, pid: process.pid, evenIfMoved: true });
@@ -94,7 +93,7 @@ async function stopFolder(dataDir: string): Promise<Stopped | null> {
 }
 
 async function openDatabaseSource(url: string, masterKeys: () => MasterKeys): Promise<MoveFrom> {
-  const { openPostgresMoveSource } = await import("../../adapters/store/postgres/moving-source.ts");
+  const { openPostgresMoveSource } = await import("../../store/postgres/move/moving-source.ts");
   const source = await openPostgresMoveSource({ url });
   return {
     place: source.place,
@@ -146,7 +145,7 @@ async function writeFollowing({ deliveries }: Pick<Store, "deliveries">): Promis
 
 /** Counts the facts left by processes that are gone. */
 async function countJournal(url: string, masterKeys: () => MasterKeys): Promise<void> {
-  const { openPostgresStore } = await import("../../adapters/store/postgres/open.ts");
+  const { openPostgresStore } = await import("../../store/postgres/open.ts");
   const now = systemClock.now();
   const masterKeyIds = masterKeyIdsOf(masterKeys());
   const store = await openPostgresStore({ url, now, masterKeyIds, evenIfMoved: true });
@@ -162,7 +161,7 @@ async function countJournal(url: string, masterKeys: () => MasterKeys): Promise<
 /** Throws the errors of opening the target, without changing anything. */
 export async function judgeTarget(to: string, source: string): Promise<void> {
   if (!isPostgres(to)) return;
-  const { judgePostgresMoveTarget } = await import("../../adapters/store/postgres/open-moving.ts");
+  const { judgePostgresMoveTarget } = await import("../../store/postgres/move/open-moving.ts");
   await judgePostgresMoveTarget({ url: to, source });
 }
 
@@ -173,7 +172,7 @@ export async function openTarget(to: string, source: string, masterKeys: MasterK
 }
 
 async function openDatabaseTarget(to: string, source: string, masterKeys: MasterKeys): Promise<MoveTo> {
-  const { openPostgresMoveTarget } = await import("../../adapters/store/postgres/open-moving.ts");
+  const { openPostgresMoveTarget } = await import("../../store/postgres/move/open-moving.ts");
   const { rows, place, digestKey } = await openPostgresMoveTarget({
     url: to,
     now: systemClock.now(),
@@ -185,7 +184,7 @@ async function openDatabaseTarget(to: string, source: string, masterKeys: Master
 
 /** Stores the master key in the folder too, where a server would otherwise create a new one. */
 async function openFolderTarget(to: string, source: string, masterKeys: MasterKeys): Promise<MoveTo> {
-  const { openSqliteMoveTarget } = await import("../../adapters/store/sqlite/open-moving.ts");
+  const { openSqliteMoveTarget } = await import("../../store/sqlite/move/open-moving.ts");
   const { folder } = prepareDataFolder(to);
   keepMasterKey(folder, masterKeys);
   const now = systemClock.now();

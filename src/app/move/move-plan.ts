@@ -1,9 +1,8 @@
-import { movedParts } from "../../adapters/store/moved-parts.ts";
-import { createSystemRandom } from "../../adapters/system/random.ts";
 import type { Settings } from "../../config/options.ts";
+import { isTargetFull, movedAlready, movedParts } from "../../store/moved-parts.ts";
+import { createSystemRandom } from "../../system/random.ts";
 import { dataFolderAt } from "../data-folder.ts";
 import { type MasterKeys, readMasterKeys } from "../keys.ts";
-import { isTargetFull, movedAlready } from "../../adapters/store/moved-error.ts";
 import { isPostgres, judgeTarget, type MoveFrom, openSource, openTarget } from "./move-ends.ts";
 import { type MoveNews, type MoveReport, moveStore } from "./move-store.ts";
 

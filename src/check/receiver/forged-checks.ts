@@ -1,11 +1,7 @@
-import { contentDigest } from "../../core/signing/content-digest.ts";
-import { failed, notApplicable, passed } from "../finding.ts";
-import type { Result, Rule } from "../finding.ts";
-import { describe, isRefused } from "./check.ts";
-import type { Bench, ReceiverCheck } from "./check.ts";
-import { headerOf, withHeader, withoutHeader } from "./header-list.ts";
-import { honestWord } from "./messages.ts";
-import type { SampleMessage } from "./messages.ts";
+import { contentDigest } from "../../domain/signing/content-digest.ts";
+import { failed, notApplicable, passed, type Result, type Rule } from "../finding.ts";
+import { type Bench, describe, isRefused, type ReceiverCheck } from "./check.ts";
+import { headerOf, honestWord, type SampleMessage, withHeader, withoutHeader } from "./messages.ts";
 
 /** More than any usual tolerance of five minutes (TS16-82). */
 const staleMs = 10 * 60_000;

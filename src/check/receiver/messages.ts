@@ -1,20 +1,45 @@
 import { createHmac, randomBytes, sign } from "node:crypto";
-import type { EventContent } from "../../core/payload-formats/content.ts";
-import { renderStandardPayload, standardContentType } from "../../core/payload-formats/standard.ts";
-import type { PayloadFormatName, Profile, SignatureSchemeName } from "../../core/profile.ts";
-import { signatureSchemeKeys } from "../../core/signing/schemes.ts";
+import {
+  type EventContent,
+  renderStandardPayload,
+  standardContentType,
+} from "../../domain/payload-formats.ts";
+import type { PayloadFormatName, Profile, SignatureSchemeName } from "../../domain/profile.ts";
 import {
   generateEd25519Key,
   generateSymmetricSecret,
   parseSecret,
   privateKeyObject,
-} from "../../core/signing/signing-key.ts";
-import { createUuidV7Source } from "../../core/uuid.ts";
+  signatureSchemeKeys,
+} from "../../domain/signing/signing-key.ts";
+import { createUuidV7Source } from "../../domain/uuid.ts";
 import { prepareComposer } from "../../engine/message/compose.ts";
-import { prepareSigners } from "../../engine/message/signers.ts";
-import type { SigningKeys } from "../../engine/message/signers.ts";
+import { prepareSigners, type SigningKeys } from "../../engine/message/signers.ts";
 import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
-import { headerOf, withHeader } from "./header-list.ts";
+
+/** Headers as a flat name-value list; names are case-insensitive. */
+
+/** The headers without the named one. */
+export function withoutHeader(headers: readonly string[], name: string): readonly string[] {
+  const kept: string[] = [];
+  for (let index = 0; index < headers.length; index += 2) {
+    if (headers[index]?.toLowerCase() === name.toLowerCase()) continue;
+    kept.push(headers[index] as string, headers[index + 1] as string);
+  }
+  return kept;
+}
+
+/** The headers with the named one replaced, or appended if it was missing. */
+export function withHeader(headers: readonly string[], name: string, value: string): readonly string[] {
+  return [...withoutHeader(headers, name), name, value];
+}
+
+export function headerOf(headers: readonly string[], name: string): string | undefined {
+  for (let index = 0; index < headers.length; index += 2) {
+    if (headers[index]?.toLowerCase() === name.toLowerCase()) return headers[index + 1];
+  }
+  return undefined;
+}
 
 /** The receiver as its owner describes it. */
 export interface ReceiverUnderCheck {
@@ -43,7 +68,7 @@ export interface SampleMessage {
 }
 
 /** Differences from an honest message created now. */
-export interface MessageChange {
+interface MessageChange {
   readonly eventId?: string;
   /** Bytes that are sent unchanged, regardless of the profile's payload format. */
   readonly raw?: { readonly contentType: string; readonly body: Uint8Array };

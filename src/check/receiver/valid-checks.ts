@@ -1,10 +1,15 @@
-import { failed, notApplicable, passed } from "../finding.ts";
-import type { Result } from "../finding.ts";
+import { failed, notApplicable, passed, type Result } from "../finding.ts";
 import type { ProbeAnswer } from "../probe.ts";
-import { describe, hasStatus, isAccepted, isBroken, isRefused } from "./check.ts";
-import type { Bench, ReceiverCheck } from "./check.ts";
-import { headerOf, withHeader, withoutHeader } from "./header-list.ts";
-import type { SampleMessage } from "./messages.ts";
+import {
+  type Bench,
+  describe,
+  hasStatus,
+  isAccepted,
+  isBroken,
+  isRefused,
+  type ReceiverCheck,
+} from "./check.ts";
+import { headerOf, type SampleMessage, withHeader, withoutHeader } from "./messages.ts";
 
 /** The reference for all other checks: if this message is refused, no other refusal proves anything. */
 export const honestCheck: ReceiverCheck = {

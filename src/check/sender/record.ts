@@ -1,4 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { Profile } from "../../domain/profile.ts";
+import type { MessageVerifier } from "../../receiver/message/message.ts";
+import type { Result, Rule } from "../finding.ts";
 
 /** A request as received from a sender. */
 export interface ArrivedRequest {
@@ -69,4 +72,21 @@ export function sentAtMs({ headers }: ArrivedRequest): number | null {
     /(?:^|,)t=(\d{1,15})/.exec(headerText(headers, "x-webhook-signature") ?? "")?.[1] ??
     /;created=(\d{1,15})/.exec(headerText(headers, "signature-input") ?? "")?.[1];
   return seconds !== undefined && /^\d{1,15}$/.test(seconds) ? Number(seconds) * 1000 : null;
+}
+
+/** What was observed of a sender. */
+export interface SenderSession {
+  readonly profile: Profile;
+  /** Null if no secret was given. */
+  readonly verifier: MessageVerifier | null;
+  readonly bearerToken: string | null;
+  readonly events: readonly RecordedEvent[];
+  /** All requests except those to the target of the redirect, in order of arrival. */
+  readonly requests: readonly RecordedRequest[];
+  readonly followed: readonly RecordedRequest[];
+}
+
+/** One rule for senders. Evaluated if there is at least one request. */
+export interface SenderRule extends Rule {
+  judge(session: SenderSession): Result | Promise<Result>;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { startSenderServer } from "./sender-server.ts";
+import { startSenderServer } from "./check-sender.ts";
 
 test("a sender that asks for permission gets it, and the question counts as no delivery", async (t) => {
   let arrived = 0;

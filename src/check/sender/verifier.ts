@@ -1,7 +1,7 @@
-import type { Profile, SignatureSchemeName } from "../../core/profile.ts";
-import { parsePublicKey, parseSecret, publicKeyText } from "../../core/signing/signing-key.ts";
+import type { Profile, SignatureSchemeName } from "../../domain/profile.ts";
+import { parsePublicKey, parseSecret, publicKeyText } from "../../domain/signing/signing-key.ts";
 import type { MessageVerifier } from "../../receiver/message/message.ts";
-import { anyOf } from "../../receiver/schemes/any-of.ts";
+import { anyOf } from "../../receiver/schemes/first-match.ts";
 import { httpSignatures, standardWebhooks, xWebhook } from "../../receiver/verifiers.ts";
 
 export interface VerifierChoice {

@@ -1,12 +1,10 @@
 import type { Command } from "commander";
-import { alertFilters, alertMuteFields, alertRuleFields } from "../../core/fields/alert.ts";
+import { alertFilters, alertMuteFields, alertRuleFields } from "../../resources/alert.ts";
 import type { Json } from "../api-client.ts";
-import { addPageOptions, clientCommand, printList, printOne } from "../client-command.ts";
-import type { ClientCall } from "../client-command.ts";
+import { addPageOptions, type ClientCall, clientCommand, printList, printOne } from "../client-command.ts";
 import { FieldOption, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
-import { cellText, shortTime } from "../table.ts";
-import type { Column } from "../table.ts";
+import { cellText, type Column, shortTime } from "../table.ts";
 
 const alertColumns: readonly Column<Json>[] = [
   { title: "SINCE (UTC)", value: (row) => shortTime(row["since"]) },

@@ -1,11 +1,10 @@
 import type { Command } from "commander";
-import { auditFilters } from "../../core/fields/filters.ts";
+import { auditFilters } from "../../resources/filters.ts";
 import type { Json } from "../api-client.ts";
 import { addPageOptions, clientCommand, printList } from "../client-command.ts";
 import { FieldOption, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
-import { cellText, shortTime } from "../table.ts";
-import type { Column } from "../table.ts";
+import { cellText, type Column, shortTime } from "../table.ts";
 
 const columns: readonly Column<Json>[] = [
   { title: "WHEN (UTC)", value: (row) => shortTime(row["at"]) },

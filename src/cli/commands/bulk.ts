@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
-import { retryBatchFields } from "../../core/fields/actions.ts";
-import type { Field } from "../../core/fields/field.ts";
+import { retryBatchFields } from "../../resources/actions.ts";
+import type { Field } from "../../resources/field.ts";
 import type { Json } from "../api-client.ts";
-import { printOne } from "../client-command.ts";
-import type { ClientCall } from "../client-command.ts";
+import { type ClientCall, printOne } from "../client-command.ts";
 import { CommandFailure, UsageError } from "../failures.ts";
 import { FieldOption } from "../field-option.ts";
 import { cellText } from "../table.ts";

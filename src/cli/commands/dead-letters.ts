@@ -1,8 +1,14 @@
 import type { Command } from "commander";
-import { retryBatchFields } from "../../core/fields/actions.ts";
-import { discardFields } from "../../core/fields/bulk.ts";
-import { addPageOptions, clientCommand, collect, printList, printOne } from "../client-command.ts";
-import type { OptionValues } from "../client-command.ts";
+import { retryBatchFields } from "../../resources/actions.ts";
+import { discardFields } from "../../resources/operation.ts";
+import {
+  addPageOptions,
+  clientCommand,
+  collect,
+  type OptionValues,
+  printList,
+  printOne,
+} from "../client-command.ts";
 import { FieldOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
 import { addBulkOptions, addCircuitOption, runBulk } from "./bulk.ts";

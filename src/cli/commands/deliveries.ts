@@ -1,16 +1,21 @@
 import { isUtf8 } from "node:buffer";
 import type { Command } from "commander";
-import { deliveryRetryFields } from "../../core/fields/actions.ts";
-import { cancelDeliveriesFields, retryDeliveriesFields } from "../../core/fields/bulk.ts";
-import { deliveryFilterFields, deliveryListFields } from "../../core/fields/delivery-list.ts";
+import { deliveryRetryFields } from "../../resources/actions.ts";
+import { deliveryFilterFields, deliveryListFields } from "../../resources/delivery.ts";
+import { cancelDeliveriesFields, retryDeliveriesFields } from "../../resources/operation.ts";
 import type { CallOptions, Json } from "../api-client.ts";
-import { addPageOptions, clientCommand, printList, printOne } from "../client-command.ts";
-import type { ClientCall, OptionValues } from "../client-command.ts";
+import {
+  addPageOptions,
+  type ClientCall,
+  clientCommand,
+  type OptionValues,
+  printList,
+  printOne,
+} from "../client-command.ts";
 import { UsageError } from "../failures.ts";
 import { FieldOption, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
-import { cellText, printFields, printTable, shortTime } from "../table.ts";
-import type { Column } from "../table.ts";
+import { cellText, type Column, printFields, printTable, shortTime } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 import { addBulkOptions, addCircuitOption, inactiveText, runBulk } from "./bulk.ts";
 

@@ -5,15 +5,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import type { startPosthorn as StartPosthorn } from "../../app/posthorn.ts";
 import { defaultSettings } from "../../config/resolve.ts";
-import { standard } from "../../core/profiles/standard.ts";
-import { ApiClient } from "../api-client.ts";
-import type { Json } from "../api-client.ts";
+import { standard } from "../../domain/profiles/standard.ts";
+import { ApiClient, type Json } from "../api-client.ts";
 import { CommandFailure } from "../failures.ts";
 import type { Invocation } from "../invocation.ts";
-import { startLocalReceiver } from "../receiver/local-receiver.ts";
-import type { ReceivedDelivery, ReceiverAnswer } from "../receiver/local-receiver.ts";
-import { createCheck } from "../receiver/verification.ts";
-import type { Check } from "../receiver/verification.ts";
+import {
+  type ReceivedDelivery,
+  type ReceiverAnswer,
+  startLocalReceiver,
+} from "../receiver/local-receiver.ts";
+import { type Check, createCheck } from "../receiver/verification.ts";
 import { startFailure } from "../start-failure.ts";
 import type { Terminal } from "../terminal.ts";
 import { printDelivery } from "./deliveries.ts";

@@ -1,12 +1,11 @@
 import type { Command } from "commander";
-import { eventListFields } from "../../core/fields/event-list.ts";
-import { replayFields } from "../../core/fields/actions.ts";
+import { replayFields } from "../../resources/actions.ts";
+import { eventListFields } from "../../resources/event.ts";
 import type { Json } from "../api-client.ts";
 import { addPageOptions, clientCommand, printList, printOne } from "../client-command.ts";
 import { FieldOption, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
-import { shortTime } from "../table.ts";
-import type { Column } from "../table.ts";
+import { type Column, shortTime } from "../table.ts";
 import { addDeliveryFilters, deliveryColumns, deliveryFilterQuery } from "./deliveries.ts";
 
 const columns: readonly Column<Json>[] = [

@@ -1,25 +1,143 @@
+import { randomBytes } from "node:crypto";
 import type { Command } from "commander";
-import { findProfile, profiles } from "../../core/profiles/index.ts";
-import { standard } from "../../core/profiles/standard.ts";
-import type { Profile } from "../../core/profile.ts";
-import { codeOf, messageOf } from "../../core/thrown.ts";
-import { ApiClient } from "../api-client.ts";
+import type { Profile, SignatureSchemeName } from "../../domain/profile.ts";
+import { findProfile, profiles } from "../../domain/profiles/index.ts";
+import { standard } from "../../domain/profiles/standard.ts";
+import { needsKey } from "../../domain/signing/signing-key.ts";
+import { codeOf, messageOf } from "../../domain/thrown.ts";
+import { ApiClient, type Json } from "../api-client.ts";
 import { collect, givenServer, OptionValues } from "../client-command.ts";
 import { findServer } from "../connection.ts";
-import { CommandFailure, UsageError } from "../failures.ts";
-import type { Invocation } from "../invocation.ts";
+import { CommandFailure, RefusedError, UsageError } from "../failures.ts";
+import { type Invocation, programCommand } from "../invocation.ts";
 import { printArrival, type PrintedParts } from "../receiver/delivery-line.ts";
-import { ListenSecrets } from "../receiver/listen-secrets.ts";
-import { replayLast } from "../receiver/replay-last.ts";
-import { startLocalReceiver } from "../receiver/local-receiver.ts";
-import type { LocalReceiver, ReceivedDelivery, ReceiverAnswer } from "../receiver/local-receiver.ts";
-import { permissionFor } from "../receiver/permission.ts";
-import { register } from "../receiver/registration.ts";
 import { listenToSource } from "../receiver/listen-source.ts";
-import { createCheck } from "../receiver/verification.ts";
-import type { Check } from "../receiver/verification.ts";
-import { untilStopped } from "../stop-signal.ts";
-import type { Terminal } from "../terminal.ts";
+import {
+  type LocalReceiver,
+  type ReceivedDelivery,
+  type ReceiverAnswer,
+  startLocalReceiver,
+} from "../receiver/local-receiver.ts";
+import {
+  type Check,
+  type CheckKeys,
+  createCheck,
+  ListenSecrets,
+  permissionFor,
+} from "../receiver/verification.ts";
+import { type Terminal, untilStopped } from "../terminal.ts";
+
+/** A webhook that exists while the receiver runs. */
+interface Registration extends AsyncDisposable {
+  /** Webhook id. */
+  readonly id: string;
+  /** Keys that verify its messages. */
+  keys(): Promise<CheckKeys>;
+}
+
+/** Subscribes the URL. Disposing deletes the webhook again. */
+async function register(order: {
+  readonly types: readonly string[];
+  readonly url: string;
+  readonly profile: Profile;
+  readonly client: ApiClient;
+  readonly terminal: Terminal;
+  readonly secrets: ListenSecrets;
+}): Promise<Registration> {
+  const { types, url, profile, client, terminal, secrets } = order;
+  const body = {
+    url,
+    events: types,
+    description: "posthorn listen",
+    profile: profile.name,
+    ...tokenFor(profile),
+  };
+  const webhook = await createWithSecret(client, terminal, body, secrets);
+  const id = String(webhook["id"]);
+  const path = `/v1/webhooks/${id}`;
+  terminal.note(`registered webhook ${id} for ${types.join(", ")}. It is deleted on exit`);
+  if (webhook["status"] === "unverified")
+    terminal.note(`nothing is sent yet: ${String((webhook["verification"] as Json)["detail"])}`);
+  if (typeof webhook["secret"] === "string")
+    terminal.note(
+      `${secretVariable}=${webhook["secret"]}${secrets.isKept ? "" : "  (changes with the next run)"}`,
+    );
+  terminal.note(`publish an event: ${programCommand} publish ${exampleType(types)}${client.urlFlag}`);
+  return {
+    id,
+    keys: async () => ({ secrets: await secretsOf(webhook, client, path), profile, keyId: id }),
+    [Symbol.asyncDispose]: async () => {
+      await client.call("DELETE", { path });
+      terminal.note(`deleted webhook ${id}`);
+    },
+  };
+}
+
+/** Variable name that applications read. */
+const secretVariable = "POSTHORN_WEBHOOK_SECRET";
+
+/** Reuses the secret of the last run, so that the application needs no new one. */
+async function createWithSecret(
+  client: ApiClient,
+  terminal: Terminal,
+  body: Json,
+  secrets: ListenSecrets,
+): Promise<Json> {
+  const secret = secrets.last();
+  try {
+    const made = await client.post("/v1/webhooks", { body: { ...body, ...(secret !== null && { secret }) } });
+    if (secret === null) secrets.keep(made["secret"]);
+    return made;
+  } catch (error) {
+    if (!(error instanceof RefusedError) || error.code !== "secret_in_use") throw error;
+    // Another listener is running, or one was killed before deleting its webhook.
+    terminal.note("another webhook uses the secret of the last run, so this one gets a new secret.");
+    terminal.note("To find a leftover webhook: posthorn webhooks list --search 'posthorn listen'");
+    secrets.leave();
+    return client.post("/v1/webhooks", { body });
+  }
+}
+
+/** A random bearer token for profiles that require one. */
+function tokenFor({ registration }: Profile): { readonly bearer_token?: string } {
+  return registration.bearerTokenRequired ? { bearer_token: randomBytes(24).toString("base64url") } : {};
+}
+
+/** The shared secret, if any, and the tenant's public key if a scheme uses it. */
+async function secretsOf(webhook: Json, client: ApiClient, path: string): Promise<readonly string[]> {
+  const { schemes } = webhook["signing"] as { readonly schemes: readonly SignatureSchemeName[] };
+  const secret = webhook["secret"];
+  const shared = typeof secret === "string" ? [secret] : [];
+  if (!needsKey(schemes, "ed25519")) return shared;
+  const { public_key: publicKey } = await client.get(`${path}/public-key`);
+  return [...shared, String(publicKey)];
+}
+
+function exampleType([first = "*"]: readonly string[]): string {
+  if (first === "*") return "order.completed";
+  return first.endsWith(".*") ? `${first.slice(0, -1)}completed` : first;
+}
+
+const countMax = 100;
+
+/** Replays the last events of the given types to one webhook, oldest first. */
+async function replayLast(order: {
+  readonly types: readonly string[];
+  readonly count: number;
+  readonly webhookId: string;
+  readonly client: ApiClient;
+  readonly terminal: Terminal;
+}): Promise<void> {
+  const { types, count, webhookId, client, terminal } = order;
+  if (count === 0) return;
+  if (!Number.isInteger(count) || count < 0 || count > countMax)
+    throw new UsageError(`--replay takes 0 to ${countMax}, not ${count}`);
+  const query = { limit: count, ...(types.includes("*") ? {} : { event_type: types }) };
+  const events = (await client.get("/v1/events", { query }))["data"] as readonly Json[];
+  for (const { id } of events.toReversed())
+    await client.post(`/v1/events/${String(id)}/replay`, { body: { webhook_ids: [webhookId] } });
+  terminal.note(events.length === 0 ? "no events to replay" : `replaying the last ${events.length} events`);
+}
 
 const profileNames = profiles.map(({ name }) => name).join(", ");
 

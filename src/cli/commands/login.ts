@@ -1,11 +1,15 @@
 import type { Command } from "commander";
 import { ApiClient } from "../api-client.ts";
 import { OptionValues } from "../client-command.ts";
-import { parseServerUrl } from "../connection.ts";
+import {
+  parseServerUrl,
+  profileNameDefault,
+  profilesFile,
+  readProfiles,
+  saveProfiles,
+} from "../connection.ts";
 import { CommandFailure, UsageError } from "../failures.ts";
-import { readInput } from "../invocation.ts";
-import type { Invocation } from "../invocation.ts";
-import { profileNameDefault, profilesFile, readProfiles, saveProfiles } from "../profiles.ts";
+import { type Invocation, readInput } from "../invocation.ts";
 import { printTable } from "../table.ts";
 
 const namePattern = /^[a-z0-9][a-z0-9_-]{0,62}$/i;

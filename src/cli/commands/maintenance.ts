@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { MigrationReport } from "../../app/maintenance.ts";
 import type { Invocation } from "../invocation.ts";
 import { addSettingsOptions, settingsFor } from "../settings-options.ts";
-import { ownerOnly } from "../owner-only.ts";
+import { ownerOnly } from "../own-files.ts";
 import { startFailure } from "../start-failure.ts";
 import type { Terminal } from "../terminal.ts";
 

@@ -5,7 +5,7 @@ import type { MoveNews, MoveReport } from "../../app/move/move-store.ts";
 import { resolveSettings } from "../../config/resolve.ts";
 import { CommandFailure, UsageError } from "../failures.ts";
 import type { Invocation } from "../invocation.ts";
-import { ownerOnly } from "../owner-only.ts";
+import { ownerOnly } from "../own-files.ts";
 import { startFailure } from "../start-failure.ts";
 import type { Terminal } from "../terminal.ts";
 

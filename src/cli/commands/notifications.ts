@@ -1,13 +1,10 @@
 import type { Command } from "commander";
-import { notificationFilters } from "../../core/fields/notification-channel.ts";
+import { notificationFilters } from "../../resources/notification.ts";
 import type { Json } from "../api-client.ts";
-import { addPageOptions, clientCommand, parseJson, printList } from "../client-command.ts";
-import type { OptionValues } from "../client-command.ts";
+import { addPageOptions, clientCommand, type OptionValues, parseJson, printList } from "../client-command.ts";
 import { FieldOption } from "../field-option.ts";
-import { readInput } from "../invocation.ts";
-import type { Invocation } from "../invocation.ts";
-import { printTable, shortTime } from "../table.ts";
-import type { Column } from "../table.ts";
+import { type Invocation, readInput } from "../invocation.ts";
+import { type Column, printTable, shortTime } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 
 const channelColumns: readonly Column<Json>[] = [

@@ -1,12 +1,11 @@
 import type { Command } from "commander";
-import { operationChangeFields } from "../../core/fields/bulk.ts";
-import { judgeField } from "../../core/fields/judge.ts";
+import { judgeField } from "../../resources/judge.ts";
+import { operationChangeFields } from "../../resources/operation.ts";
 import type { Json } from "../api-client.ts";
 import { addPageOptions, clientCommand, printList, printOne } from "../client-command.ts";
 import { UsageError } from "../failures.ts";
 import type { Invocation } from "../invocation.ts";
-import { shortTime } from "../table.ts";
-import type { Column } from "../table.ts";
+import { type Column, shortTime } from "../table.ts";
 import { followOperation } from "./bulk.ts";
 
 const columns: readonly Column<Json>[] = [

@@ -1,12 +1,11 @@
 import type { Command } from "commander";
-import { portalRevokeFields, portalSessionFields } from "../../core/fields/portal.ts";
+import { portalRevokeFields, portalSessionFields } from "../../resources/portal.ts";
 import type { Json } from "../api-client.ts";
 import { addPageOptions, clientCommand, printList, printOne } from "../client-command.ts";
 import { UsageError } from "../failures.ts";
 import { FieldOption, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
-import { shortTime } from "../table.ts";
-import type { Column } from "../table.ts";
+import { type Column, shortTime } from "../table.ts";
 
 const columns: readonly Column<Json>[] = [
   { title: "ID", value: (row) => row["id"] },

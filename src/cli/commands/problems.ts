@@ -1,11 +1,10 @@
 import type { Command } from "commander";
-import { problemChangeFields, problemFilters } from "../../core/fields/delivery-problem.ts";
+import { problemChangeFields, problemFilters } from "../../resources/delivery-problem.ts";
 import type { Json } from "../api-client.ts";
 import { addPageOptions, type ClientCall, clientCommand, printList, printOne } from "../client-command.ts";
 import { FieldOption, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
-import { shortTime } from "../table.ts";
-import type { Column } from "../table.ts";
+import { type Column, shortTime } from "../table.ts";
 
 const columns: readonly Column<Json>[] = [
   { title: "ID", value: (row) => row["id"] },

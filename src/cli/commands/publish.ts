@@ -1,14 +1,12 @@
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
-import { messageOf } from "../../core/thrown.ts";
-import { eventFields, traceFields } from "../../core/fields/event.ts";
+import { messageOf } from "../../domain/thrown.ts";
+import { eventFields, traceFields } from "../../resources/event-input.ts";
 import type { CallOptions } from "../api-client.ts";
-import { clientCommand, parseJson, printOne } from "../client-command.ts";
-import type { ClientCall } from "../client-command.ts";
+import { type ClientCall, clientCommand, parseJson, printOne } from "../client-command.ts";
 import { UsageError } from "../failures.ts";
 import { FieldOption, tenantOption } from "../field-option.ts";
-import { readInputBytes } from "../invocation.ts";
-import type { Invocation } from "../invocation.ts";
+import { type Invocation, readInputBytes } from "../invocation.ts";
 
 export function addPublishCommand(program: Command, invocation: Invocation): void {
   const command = program

@@ -1,7 +1,5 @@
 import type { Command } from "commander";
-import { apiKeyFields } from "../../core/fields/api-key.ts";
-import { eventTypeFields } from "../../core/fields/event-type.ts";
-import { tenantFields } from "../../core/fields/tenant.ts";
+import { apiKeyFields, eventTypeFields, tenantFields } from "../../resources/registry.ts";
 import type { Json } from "../api-client.ts";
 import {
   addPageOptions,
@@ -13,12 +11,9 @@ import {
   printOne,
 } from "../client-command.ts";
 import { UsageError } from "../failures.ts";
-import { FieldOption, tenantOption } from "../field-option.ts";
-import { readInput } from "../invocation.ts";
-import type { Invocation } from "../invocation.ts";
-import { addRateLimitOptions, rateLimitOf } from "../rate-limit-options.ts";
-import { shortTime } from "../table.ts";
-import type { Column } from "../table.ts";
+import { addRateLimitOptions, FieldOption, rateLimitOf, tenantOption } from "../field-option.ts";
+import { type Invocation, readInput } from "../invocation.ts";
+import { type Column, shortTime } from "../table.ts";
 
 const eventTypeColumns: readonly Column<Json>[] = [
   { title: "NAME", value: (row) => row["name"] },

@@ -1,15 +1,13 @@
-import type { Command } from "commander";
 import { relative } from "node:path";
+import type { Command } from "commander";
 import type { RunningPosthorn } from "../../app/posthorn.ts";
 import { stopServer } from "../../app/stop-server.ts";
 import { version } from "../../app/version.ts";
-import type { Invocation } from "../invocation.ts";
+import { demoCommand, type Invocation, programCommand } from "../invocation.ts";
+import { ownerOnly } from "../own-files.ts";
 import { addSettingsOptions, resolvedFor } from "../settings-options.ts";
 import { startFailure } from "../start-failure.ts";
-import { ownerOnly } from "../owner-only.ts";
-import { untilStopped } from "../stop-signal.ts";
-import { demoCommand, programCommand } from "../program-command.ts";
-import type { Terminal } from "../terminal.ts";
+import { type Terminal, untilStopped } from "../terminal.ts";
 
 export function addServeCommand(program: Command, invocation: Invocation): void {
   const command = addSettingsOptions(program.command("serve").description("run the server"));

@@ -3,7 +3,7 @@ import {
   deliveryStatisticsFields,
   eventStatisticsFields,
   gaugeStatisticsFields,
-} from "../../core/fields/statistics.ts";
+} from "../../resources/statistics.ts";
 import type { Json } from "../api-client.ts";
 import { clientCommand, type ClientCall, collect } from "../client-command.ts";
 import { FieldOption, tenantOption } from "../field-option.ts";

@@ -1,8 +1,7 @@
 import type { Command } from "commander";
-import { exampleValue } from "../../core/type-text/example-value.ts";
+import { exampleValue } from "../../domain/example-value.ts";
 import type { Json } from "../api-client.ts";
-import { clientCommand, collect, parseJson, printOne } from "../client-command.ts";
-import type { ClientCall } from "../client-command.ts";
+import { type ClientCall, clientCommand, collect, parseJson, printOne } from "../client-command.ts";
 import { RefusedError, UsageError } from "../failures.ts";
 import { tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";

@@ -1,11 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
-import { eventTypesText } from "../../core/type-text/event-types-text.ts";
-import { messageOf } from "../../core/thrown.ts";
+import { messageOf } from "../../domain/thrown.ts";
+import { eventTypesText } from "../../domain/type-text.ts";
 import type { Json } from "../api-client.ts";
-import { clientCommand } from "../client-command.ts";
-import type { ClientCall } from "../client-command.ts";
+import { type ClientCall, clientCommand } from "../client-command.ts";
 import { CommandFailure, UsageError } from "../failures.ts";
 import { tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";

@@ -1,15 +1,21 @@
 import type { Command } from "commander";
-import { webhookFilters } from "../../core/fields/filters.ts";
-import { webhookFields } from "../../core/fields/webhook.ts";
+import { webhookFilters } from "../../resources/filters.ts";
+import { webhookFields } from "../../resources/webhook.ts";
 import type { ApiClient, Json } from "../api-client.ts";
-import { addPageOptions, clientCommand, collect, parseJson, printList, printOne } from "../client-command.ts";
-import type { ClientCall, OptionValues } from "../client-command.ts";
+import {
+  addPageOptions,
+  type ClientCall,
+  clientCommand,
+  collect,
+  type OptionValues,
+  parseJson,
+  printList,
+  printOne,
+} from "../client-command.ts";
 import { UsageError } from "../failures.ts";
-import { FieldOption, tenantOption } from "../field-option.ts";
+import { addRateLimitOptions, FieldOption, rateLimitOf, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
-import { addRateLimitOptions, rateLimitOf } from "../rate-limit-options.ts";
-import { printFields, shortTime } from "../table.ts";
-import type { Column } from "../table.ts";
+import { type Column, printFields, shortTime } from "../table.ts";
 
 /** Columns that some sort orders add. */
 const failedNumber = {

@@ -1,10 +1,10 @@
 import { isUtf8 } from "node:buffer";
-import { tryParseJson } from "../../core/json/try-parse.ts";
+import { tryParseJson } from "../../domain/json/try-parse.ts";
 import type { Verification } from "../../receiver/message/message.ts";
 import { cellText } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 import type { ReceivedDelivery, ReceiverAnswer } from "./local-receiver.ts";
-import type { Permission } from "./permission.ts";
+import type { Permission } from "./verification.ts";
 
 /** A request to `posthorn listen`, as printed. */
 export interface Arrival {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiClient } from "../api-client.ts";
-import { followSource } from "./source-follower.ts";
+import { followSource } from "./listen-source.ts";
 
 test("following starts when begun is called", async () => {
   const stop = new AbortController();

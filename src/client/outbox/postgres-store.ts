@@ -1,15 +1,15 @@
-import type { PostgresQueryable } from "../../core/application-database.ts";
+import type { PostgresQueryable } from "../../domain/application-database.ts";
 import {
   checkedTable,
   entriesOf,
-  outboxTable,
   type OutboxRow,
+  type OutboxStore,
+  outboxTable,
   parkedOf,
   type ParkedRow,
-} from "./outbox-rows.ts";
-import type { OutboxStore } from "./outbox-store.ts";
+} from "./outbox-store.ts";
 
-export type { PostgresQueryable } from "../../core/application-database.ts";
+export type { PostgresQueryable } from "../../domain/application-database.ts";
 
 export interface PostgresOutboxOptions {
   /** With an optional schema prefix; default `posthorn_outbox`. */

@@ -1,15 +1,15 @@
-import type { SqliteDatabase } from "../../core/application-database.ts";
+import type { SqliteDatabase } from "../../domain/application-database.ts";
 import {
   checkedTable,
   entriesOf,
-  outboxTable,
   type OutboxRow,
+  type OutboxStore,
+  outboxTable,
   parkedOf,
   type ParkedRow,
-} from "./outbox-rows.ts";
-import type { OutboxStore } from "./outbox-store.ts";
+} from "./outbox-store.ts";
 
-export type { SqliteDatabase } from "../../core/application-database.ts";
+export type { SqliteDatabase } from "../../domain/application-database.ts";
 
 export interface SqliteOutboxOptions {
   /** Default `posthorn_outbox`. */

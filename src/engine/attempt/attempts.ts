@@ -1,18 +1,105 @@
-import { withRelayedPath } from "../../core/gateway/relayed.ts";
-import { errorOf } from "../../core/thrown.ts";
-import { isTraced } from "../../core/attempt-trace.ts";
-import { attemptTimeoutMs } from "../../core/delivery-policy.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { isTraced } from "../../domain/attempt-trace.ts";
+import { attemptTimeoutMs } from "../../domain/delivery-policy.ts";
+import { errorOf } from "../../domain/thrown.ts";
+import type { Webhook } from "../../domain/webhook.ts";
+import { withRelayedPath } from "../../features/gateway/relayed.ts";
+import type { Clock, Timer } from "../../ports/clock.ts";
+import type { ClaimedDelivery, Lease } from "../../ports/store/deliveries.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { OutboundRequest, Shortage, Transport, TransportResult } from "../../ports/transport.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
 import { notSent } from "./attempt-record.ts";
 import type { Flight } from "./flight.ts";
-import type { Flights } from "./flights.ts";
-import { type Addressee, addresseeOf } from "../message/addressee.ts";
+import type { Shortages } from "./own-faults.ts";
 import type { Settler } from "./settle.ts";
-import type { Shortages } from "./shortages.ts";
 
-export interface AttemptsOptions {
+/** The deliveries in flight, by delivery ID. */
+export class Flights {
+  readonly #clock: Clock;
+  readonly #open = new Map<string, Flight>();
+  #abandoned = false;
+  #quiet: (() => void) | null = null;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  has(deliveryId: string): boolean {
+    return this.#open.has(deliveryId);
+  }
+
+  /** The IDs of the deliveries in flight, by endpoint. */
+  byEndpoint(): ReadonlyMap<Endpoint, readonly string[]> {
+    const flying = new Map<Endpoint, string[]>();
+    for (const { endpoint, delivery } of this.#open.values())
+      flying.set(endpoint, [...(flying.get(endpoint) ?? []), delivery.id]);
+    return flying;
+  }
+
+  add(flight: Flight): void {
+    this.#open.set(flight.delivery.id, flight);
+  }
+
+  /** The request has ended. False if its lease was released, so it must not be settled. */
+  end(flight: Flight): boolean {
+    if (this.#abandoned) return false;
+    // After a clock jump past its lease, another flight of the same delivery may have replaced it.
+    if (this.#open.get(flight.delivery.id) === flight) this.#open.delete(flight.delivery.id);
+    return true;
+  }
+
+  /** Wakes a waiting stop, after an ended flight was settled. */
+  settled(): void {
+    if (this.#open.size === 0) this.#quiet?.();
+  }
+
+  /** Waits until no delivery is in flight, or until the grace time ends. */
+  async wait(graceMs: number): Promise<void> {
+    if (this.#open.size === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer: Timer = this.#clock.schedule(graceMs, resolve);
+      this.#quiet = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+    this.#quiet = null;
+  }
+
+  /**
+   * The grace time is over: deliveries in flight are released without a settlement and will be sent again (WDS-196).
+   */
+  abandon(): readonly Lease[] {
+    const leases = [...this.#open.values()].map((flight) => flight.delivery.lease);
+    this.#open.clear();
+    this.#abandoned = true;
+    return leases;
+  }
+}
+
+/**
+ * Whether a delivery may be sent to a webhook. `foreign`: it is stored for a webhook of another tenant than its
+ * event. `unclear`: the stored data contradicts the state of this process, which may be outdated.
+ */
+type Addressee = "right" | "foreign" | "unclear";
+
+/**
+ * Compares the tenants of a delivery, its event and its webhook. The stored values are read from separate rows, and
+ * the webhook is the one whose URL and keys are used for the request, so a wrong lane or a wrong ID cannot match
+ * both.
+ */
+function addresseeOf(
+  delivery: Pick<ClaimedDelivery, "webhookId" | "webhookTenantId" | "tenantId">,
+  webhook: Pick<Webhook, "id" | "tenantId">,
+): Addressee {
+  const { webhookId, webhookTenantId, tenantId } = delivery;
+  if (webhookTenantId !== null && webhookTenantId !== tenantId) return "foreign";
+  const agree =
+    webhookId === webhook.id && webhookTenantId === webhook.tenantId && tenantId === webhook.tenantId;
+  return agree ? "right" : "unclear";
+}
+
+interface AttemptsOptions {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly telemetry: Telemetry;

@@ -1,5 +1,5 @@
-import type { Webhook } from "../../core/webhook.ts";
-import type { WaitingSlot } from "../../core/request-slots.ts";
+import type { Webhook } from "../../domain/webhook.ts";
+import type { WaitingSlot } from "../../domain/request-slots.ts";
 import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { Share } from "../endpoint/fair-shares.ts";

@@ -1,6 +1,81 @@
-import { codeOf } from "../../core/thrown.ts";
+import { releaseProbe } from "../../domain/circuit-breaker.ts";
+import { codeOf } from "../../domain/thrown.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
+import { Alarm } from "../../ports/timing/alarm.ts";
+import { type Shortage, shortageTexts } from "../../ports/transport.ts";
+import type { Flight, FlightListener } from "./flight.ts";
+
+interface ShortagesOptions {
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly dispatcher: () => Pick<FlightListener, "postponed" | "schedulePump">;
+}
+
+/**
+ * Requests that this machine could not make. Receivers are not at fault: the delivery is released unchanged, without
+ * an attempt, and is sent a little later. The operator sees it in the log and in metrics.
+ */
+export class Shortages {
+  readonly #options: ShortagesOptions;
+  #last: { readonly shortage: Shortage; readonly atMs: number } | null = null;
+  #toldAtMs = Number.NEGATIVE_INFINITY;
+  #untold = 0;
+  readonly #pause: Alarm;
+
+  constructor(options: ShortagesOptions) {
+    this.#options = options;
+    this.#pause = new Alarm(options.clock);
+  }
+
+  /** Sending is paused briefly, because any request would fail the same way. */
+  get pausing(): boolean {
+    return this.#pause.isSet;
+  }
+
+  /** The recent shortage of this machine; null if there is none. */
+  get current(): Shortage | null {
+    if (this.#last === null || this.#options.clock.monotonicMs() - this.#last.atMs > shownMs) return null;
+    return this.#last.shortage;
+  }
+
+  /** The request of a flight could not be made. */
+  met(flight: Flight, shortage: Shortage): void {
+    const { clock, telemetry, dispatcher } = this.#options;
+    this.#last = { shortage, atMs: clock.monotonicMs() };
+    telemetry.metrics.alarmed("local_shortage");
+    this.#tell(shortage);
+    // Local ports run out per receiver address; other receivers are not affected.
+    if (shortage !== "ports") this.#pauseAll();
+    if (flight.probe !== null) releaseProbe(flight.endpoint.circuit, flight.probe);
+    dispatcher().postponed(flight, clock.now() + pauseMs);
+  }
+
+  stop(): void {
+    this.#pause.close();
+  }
+
+  #pauseAll(): void {
+    if (!this.#pause.isSet) this.#pause.set(pauseMs, () => this.#options.dispatcher().schedulePump());
+  }
+
+  #tell(shortage: Shortage): void {
+    const { clock, telemetry } = this.#options;
+    this.#untold += 1;
+    if (clock.monotonicMs() - this.#toldAtMs < tellAgainMs) return;
+    telemetry.log.error(
+      { shortage, postponed: this.#untold },
+      `requests could not be made and are postponed: ${shortageTexts[shortage]}`,
+    );
+    this.#toldAtMs = clock.monotonicMs();
+    this.#untold = 0;
+  }
+}
+
+const pauseMs = 250;
+const tellAgainMs = 10_000;
+/** How long a shortage is reported after its last occurrence: longer than the interval of a scrape or probe. */
+const shownMs = 60_000;
 
 /** Requests that could not be built because of a bug in this program. Each kind is logged once a minute. */
 export class OwnFaults {

@@ -1,13 +1,13 @@
-import type { DeliveryProgress } from "../../core/delivery.ts";
-import { endings } from "../../core/delivery-state.ts";
-import type { Webhook } from "../../core/webhook.ts";
-import type { Attention } from "../../core/outcome.ts";
+import type { DeliveryProgress } from "../../domain/delivery.ts";
+import { endings } from "../../domain/delivery-state.ts";
+import type { Webhook } from "../../domain/webhook.ts";
+import type { Attention } from "../../domain/outcome.ts";
 import {
   hourOf,
   instant,
   type OperationalEvent,
   webhookEvent,
-} from "../../core/notifications/operational-event.ts";
+} from "../../features/notifications/operational-event.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
 import type { ExpiredDelivery } from "../../ports/store/upkeep.ts";

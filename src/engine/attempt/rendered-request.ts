@@ -1,8 +1,7 @@
-import { withRelayedPath } from "../../core/gateway/relayed.ts";
-import type { AttemptRecord } from "../../core/delivery.ts";
-import { PosthornError } from "../../core/errors.ts";
-import { mask, maskedField, maskedParameters } from "../../core/http/masked-fields.ts";
-import type { RequestDifference } from "../../core/request-differences.ts";
+import type { AttemptRecord, RequestDifference } from "../../domain/delivery.ts";
+import { PosthornError } from "../../domain/errors.ts";
+import { mask, maskedField, maskedParameters } from "../../domain/http/masked-fields.ts";
+import { withRelayedPath } from "../../features/gateway/relayed.ts";
 import type { StoredDelivery, StoredEvent } from "../../ports/store/history.ts";
 import { maskSecrets } from "../credentials/secret-mask.ts";
 import type { EndpointConfig } from "../endpoint/endpoint-config.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createCircuit } from "../../core/circuit-breaker.ts";
-import { standard } from "../../core/profiles/standard.ts";
+import { createCircuit } from "../../domain/circuit-breaker.ts";
+import { standard } from "../../domain/profiles/standard.ts";
 import type { Settlement, SettlementResult } from "../../ports/store/deliveries.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Flight } from "./flight.ts";

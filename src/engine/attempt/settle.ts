@@ -1,40 +1,46 @@
-import { circuitSignal, recordResult, releaseProbe } from "../../core/circuit-breaker.ts";
-import { classify, judge } from "../../core/classify.ts";
-import { agesFrom, scheduledAttempts } from "../../core/delivery.ts";
-import type { AttemptRecord, DeliveryProgress, GivenUpState, WaitingState } from "../../core/delivery.ts";
-import { withDelays } from "../../core/delivery-policy.ts";
-import { transition } from "../../core/delivery-state.ts";
-import type { HolderEvent } from "../../core/delivery-state.ts";
+import { circuitSignal, recordResult, releaseProbe } from "../../domain/circuit-breaker.ts";
+import { classify, judge } from "../../domain/classify.ts";
+import { withDelays } from "../../domain/delivery-policy.ts";
+import { type HolderEvent, transition } from "../../domain/delivery-state.ts";
+import {
+  agesFrom,
+  type AttemptRecord,
+  type DeliveryProgress,
+  type GivenUpState,
+  scheduledAttempts,
+  type WaitingState,
+} from "../../domain/delivery.ts";
 import {
   boundedPause,
   endpointPause,
   noteSunset,
   observeExhausted,
   observeHealth,
-} from "../../core/endpoint-health.ts";
-import type { Verdict } from "../../core/outcome.ts";
-import { parseHttpDate, parseRetryAfter } from "../../core/http/retry-after.ts";
+} from "../../domain/endpoint-health.ts";
+import { parseHttpDate, parseRetryAfter } from "../../domain/http/retry-after.ts";
+import type { Verdict } from "../../domain/outcome.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { ClaimedDelivery, Settlement } from "../../ports/store/deliveries.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
-import { retryAfterLengthMax } from "../../ports/transport.ts";
-import type { TransportResult } from "../../ports/transport.ts";
-import type { OwnerAlerts } from "./owner-alerts.ts";
-import type { OwnFaults } from "./own-faults.ts";
-import type { NotedAnswer } from "./attempt-notes.ts";
-import { attemptRecord, shownLocation, statusOf } from "./attempt-record.ts";
-import { masked } from "./masked.ts";
+import type { LogFields, Telemetry } from "../../ports/telemetry.ts";
+import { retryAfterLengthMax, type TransportResult } from "../../ports/transport.ts";
 import type { CommitGroup } from "../commit/commit-group.ts";
-import type { Flight, FlightListener } from "./flight.ts";
+import type { EndpointStates } from "../endpoint/endpoint-states.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { Lane } from "../endpoint/lane.ts";
+import type { OwnerNotes } from "../endpoint/ownership.ts";
 import { paceOf } from "../endpoint/pace.ts";
-import type { OwnerNotes } from "../endpoint/owner-notes.ts";
-import type { EndpointStates } from "../endpoint/endpoint-states.ts";
 import type { WebhookLifecycle } from "../endpoint/webhook-lifecycle.ts";
+import { attemptRecord, masked, type NotedAnswer, shownLocation, statusOf } from "./attempt-record.ts";
 import type { EventSpans } from "./event-spans.ts";
-import { traceFields } from "./trace-fields.ts";
+import type { Flight, FlightListener } from "./flight.ts";
+import type { OwnFaults } from "./own-faults.ts";
+import type { OwnerAlerts } from "./owner-alerts.ts";
+
+/** Log field for deliveries whose event was published within a trace, with the name that log stores expect. */
+function traceFields({ trace }: Pick<ClaimedDelivery, "trace">): LogFields {
+  return trace === null ? {} : { trace_id: trace.traceId };
+}
 
 export interface SettleOptions {
   readonly clock: Clock;

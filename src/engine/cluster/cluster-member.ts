@@ -2,8 +2,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Heartbeat } from "../../ports/store/ownership.ts";
 import { Alarm } from "../../ports/timing/alarm.ts";
 import { handoverOf } from "./owned-endpoints.ts";
-import { SerialWork } from "./serial-work.ts";
-import { WebhookAcquirer, type WebhookAcquirerOptions } from "./webhook-acquirer.ts";
+import { SerialWork, WebhookAcquirer, type WebhookAcquirerOptions } from "./webhook-acquirer.ts";
 
 export interface ClusterMemberOptions extends WebhookAcquirerOptions {
   /** Sending may continue. */

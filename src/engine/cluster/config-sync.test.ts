@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createCircuit } from "../../core/circuit-breaker.ts";
-import type { Webhook } from "../../core/webhook.ts";
+import { createCircuit } from "../../domain/circuit-breaker.ts";
+import type { Webhook } from "../../domain/webhook.ts";
 import { SecretUnreadableError } from "../../ports/secret-box.ts";
 import type { WebhookRuntimeState } from "../../ports/store/deliveries.ts";
 import type { OwnershipStore } from "../../ports/store/ownership.ts";

@@ -7,7 +7,7 @@ import type { Telemetry } from "../../ports/telemetry.ts";
 import { Loop } from "../../ports/timing/loop.ts";
 import type { Directory } from "../endpoint/directory.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
-import { foresee } from "./endpoint-orders.ts";
+import { foresee } from "./endpoint-notes.ts";
 import { applyReport, parseReport } from "./endpoint-reports.ts";
 
 export interface ConfigSyncOptions {

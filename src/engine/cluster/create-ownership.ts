@@ -1,22 +1,20 @@
 import type { OwnershipStore, RuntimeOrder } from "../../ports/store/ownership.ts";
 import type { StoredWebhook } from "../../ports/store/webhooks.ts";
-import type { Directory } from "../endpoint/directory.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { Directory } from "../endpoint/directory.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
-import type { EngineOptions } from "../engine-options.ts";
-import type { EndpointNotes } from "./endpoint-notes.ts";
-import type { Wakeups } from "../endpoint/wakeups.ts";
-import { ConfigSync } from "./config-sync.ts";
-import { Leaderships } from "./leaderships.ts";
-import { EndpointReporter } from "./endpoint-reporter.ts";
-import { followOrder, type OrderEffects } from "./endpoint-orders.ts";
-import { OwnedEndpoints } from "./owned-endpoints.ts";
 import { type Ownership, soleOwner } from "../endpoint/ownership.ts";
-import { QueuedWork } from "./queued-work.ts";
+import type { Wakeups } from "../endpoint/wakeups.ts";
+import type { EngineOptions } from "../engine-options.ts";
 import { ClusterMember } from "./cluster-member.ts";
+import { ConfigSync } from "./config-sync.ts";
+import { type EndpointNotes, followOrder, type OrderEffects } from "./endpoint-notes.ts";
+import { EndpointReporter } from "./endpoint-reports.ts";
+import { Leaderships } from "./leaderships.ts";
+import { OwnedEndpoints } from "./owned-endpoints.ts";
+import { QueuedWork, Reannouncer } from "./queued-work.ts";
 import { StalledLanes } from "./stalled-lanes.ts";
 import { StoreListener } from "./store-listener.ts";
-import { Reannouncer } from "./reannouncer.ts";
 
 export interface OwnershipParts extends OrderEffects {
   readonly options: EngineOptions;

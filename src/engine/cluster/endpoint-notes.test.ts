@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { SharedMemory } from "../../../test/conformance/shared-state/in-process-shared-state.fixture.ts";
-import { createCircuit, recordResult, resetCircuit } from "../../core/circuit-breaker.ts";
-import { standard } from "../../core/profiles/standard.ts";
-import { createBucket, tryTake } from "../../core/rate-limit.ts";
+import { createCircuit, recordResult, resetCircuit } from "../../domain/circuit-breaker.ts";
+import { standard } from "../../domain/profiles/standard.ts";
+import { createBucket, tryTake } from "../../domain/rate-limit.ts";
 import type { EndpointNote, SharedState } from "../../ports/shared-state.ts";
 import { bareEndpoint } from "../endpoint/bare-endpoint.fixture.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";

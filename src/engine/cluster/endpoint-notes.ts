@@ -1,4 +1,6 @@
-import type { RollingWindow } from "../../core/rolling-window.ts";
+import { circuitFromJson, circuitToJson, type CircuitTransition } from "../../domain/circuit-breaker.ts";
+import { tryParseJson } from "../../domain/json/try-parse.ts";
+import type { RollingWindow } from "../../domain/rolling-window.ts";
 import type { Clock } from "../../ports/clock.ts";
 import {
   type EndpointNote,
@@ -6,13 +8,47 @@ import {
   type SharedState,
   SharedStateUnavailableError,
 } from "../../ports/shared-state.ts";
+import type { RuntimeOrder } from "../../ports/store/ownership.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { withDeadline } from "../../ports/timing/deadline.ts";
+import { withDeadline } from "../../ports/timing/alarm.ts";
 import { Loop } from "../../ports/timing/loop.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
-import type { OwnerNotes } from "../endpoint/owner-notes.ts";
+import type { EndpointOrder, OwnerNotes } from "../endpoint/ownership.ts";
 
-export interface EndpointNotesOptions {
+export function circuitOrder(endpoint: Endpoint): EndpointOrder {
+  return { kind: "circuit", circuit: circuitToJson(endpoint.circuit) };
+}
+
+/** The effects of following an order. */
+export interface OrderEffects {
+  readonly circuitMoved: (endpoint: Endpoint, move: CircuitTransition) => void;
+  readonly resumed: (endpoint: Endpoint) => void;
+  readonly reenabled: (endpoint: Endpoint) => void;
+}
+
+/** Follows a stored order. An unreadable order comes from a newer version and is ignored. */
+export function followOrder(endpoint: Endpoint, { order }: RuntimeOrder, effects: OrderEffects): void {
+  const given = tryParseJson(order) as Partial<EndpointOrder> | null | undefined;
+  if (given?.kind === "reenabled") return effects.reenabled(endpoint);
+  if (given?.kind === "resumed") return effects.resumed(endpoint);
+  if (given?.kind !== "circuit") return;
+  const circuit = circuitFromJson(given.circuit);
+  if (circuit === null) return;
+  const from = endpoint.circuit.phase;
+  endpoint.replaceCircuit(circuit);
+  effects.circuitMoved(endpoint, { from, to: circuit.phase });
+}
+
+/** Previews the effect of an order in a process that does not own the endpoint, without side effects. */
+export function foresee(endpoint: Endpoint, order: RuntimeOrder): void {
+  followOrder(endpoint, order, {
+    circuitMoved: () => undefined,
+    resumed: () => endpoint.resume(),
+    reenabled: () => endpoint.resume(),
+  });
+}
+
+interface EndpointNotesOptions {
   readonly state: Pick<SharedState, "endpoints" | "isAvailable">;
   readonly clock: Clock;
   readonly telemetry: Pick<Telemetry, "log">;

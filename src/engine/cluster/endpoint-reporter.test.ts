@@ -5,7 +5,7 @@ import { StoreUnavailableError } from "../../ports/store.ts";
 import { bareEndpoint } from "../endpoint/bare-endpoint.fixture.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
-import { EndpointReporter } from "./endpoint-reporter.ts";
+import { EndpointReporter } from "./endpoint-reports.ts";
 
 const silent = (): void => undefined;
 

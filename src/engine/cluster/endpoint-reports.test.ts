@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { recordResult } from "../../core/circuit-breaker.ts";
-import { tryTake } from "../../core/rate-limit.ts";
-import type { LaneKey } from "../../core/webhook.ts";
+import { recordResult } from "../../domain/circuit-breaker.ts";
+import { tryTake } from "../../domain/rate-limit.ts";
+import type { LaneKey } from "../../domain/webhook.ts";
 import type { StoredDelivery } from "../../ports/store/history.ts";
 import { bareEndpoint } from "../endpoint/bare-endpoint.fixture.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";

@@ -1,4 +1,4 @@
-import type { LaneKey } from "../../core/webhook.ts";
+import type { LaneKey } from "../../domain/webhook.ts";
 import type {
   AcquiredWebhook,
   AcquireRequest,

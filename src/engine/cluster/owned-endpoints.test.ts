@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { SharedMemory } from "../../../test/conformance/shared-state/in-process-shared-state.fixture.ts";
-import { recordResult } from "../../core/circuit-breaker.ts";
-import { createBucket, peekWaitMs, tryTake } from "../../core/rate-limit.ts";
+import { recordResult } from "../../domain/circuit-breaker.ts";
+import { createBucket, peekWaitMs, tryTake } from "../../domain/rate-limit.ts";
 import type { AcquiredWebhook, RateHandover } from "../../ports/store/ownership.ts";
 import { bareEndpoint } from "../endpoint/bare-endpoint.fixture.ts";
 import { Lane } from "../endpoint/lane.ts";

@@ -1,5 +1,5 @@
-import { createBucket, fillAt } from "../../core/rate-limit.ts";
-import { addResults, resizeWindow } from "../../core/rolling-window.ts";
+import { createBucket, fillAt } from "../../domain/rate-limit.ts";
+import { addResults, resizeWindow } from "../../domain/rolling-window.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { EndpointRecollection } from "../../ports/shared-state.ts";
 import type { AcquiredWebhook, Handover, OwnedWebhook, RateHandover } from "../../ports/store/ownership.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { Broker } from "../../../test/conformance/queue/in-process-queue.fixture.ts";
-import type { LaneKey } from "../../core/webhook.ts";
+import type { LaneKey } from "../../domain/webhook.ts";
 import type { PendingLane } from "../../ports/store/ownership.ts";
 import { StoreUnavailableError } from "../../ports/store.ts";
 import type { WorkQueue } from "../../ports/work-queue.ts";

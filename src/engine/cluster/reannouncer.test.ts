@@ -5,7 +5,7 @@ import type { PendingLane } from "../../ports/store/ownership.ts";
 import { StoreUnavailableError } from "../../ports/store.ts";
 import type { WorkHint, WorkQueue } from "../../ports/work-queue.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
-import { Reannouncer } from "./reannouncer.ts";
+import { Reannouncer } from "./queued-work.ts";
 
 const pending = (webhookId: string, pool = "default"): PendingLane => ({
   lane: { webhookId, ordering: "none", eventType: null },

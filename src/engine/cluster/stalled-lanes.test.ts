@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import type { LaneKey } from "../../core/webhook.ts";
+import type { LaneKey } from "../../domain/webhook.ts";
 import type { ClaimResult } from "../../ports/store/deliveries.ts";
 import type { Alarm, Metrics } from "../../ports/telemetry.ts";
 import { DispatchScene, type EndpointDraft } from "../dispatch/dispatch-scene.fixture.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import type { LaneKey } from "../../core/webhook.ts";
+import type { LaneKey } from "../../domain/webhook.ts";
 import type { StoreChange, StoreChanges } from "../../ports/store/changes.ts";
 import type { DeliveryStore } from "../../ports/store/deliveries.ts";
 import type { Metrics } from "../../ports/telemetry.ts";

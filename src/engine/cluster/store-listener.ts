@@ -1,8 +1,7 @@
-import type { LaneKey } from "../../core/webhook.ts";
+import type { LaneKey } from "../../domain/webhook.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { StoreChange, StoreChanges } from "../../ports/store/changes.ts";
-import type { ConfigChange } from "../../ports/store/config-changes.ts";
 import type { Store } from "../../ports/store.ts";
+import type { ConfigChange, StoreChange, StoreChanges } from "../../ports/store/changes.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { Loop } from "../../ports/timing/loop.ts";
 import type { Directory } from "../endpoint/directory.ts";

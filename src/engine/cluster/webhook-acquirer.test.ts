@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { StoreUnavailableError } from "../../ports/store.ts";
-import type { LaneKey } from "../../core/webhook.ts";
+import type { LaneKey } from "../../domain/webhook.ts";
 import { Lane } from "../endpoint/lane.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
 import { MemberScene } from "./member-scene.fixture.ts";

@@ -1,18 +1,40 @@
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
+import { StoreUnavailableError } from "../../ports/store.ts";
 import type {
   AcquiredWebhook,
   AcquireRequest,
   OwnershipStore,
   RuntimeOrder,
 } from "../../ports/store/ownership.ts";
-import { StoreUnavailableError } from "../../ports/store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { Alarm } from "../../ports/timing/alarm.ts";
 import { Loop } from "../../ports/timing/loop.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
-import { type OwnedEndpoints, isQuiet } from "./owned-endpoints.ts";
-import type { SerialWork } from "./serial-work.ts";
+import { isQuiet, type OwnedEndpoints } from "./owned-endpoints.ts";
+
+/**
+ * Runs tasks one after the other; failures are reported and do not stop later tasks. All calls of a worker that
+ * acquire or release use one instance: a `keepOnly` during an `acquire` would free what that call has just acquired.
+ */
+export class SerialWork {
+  readonly #failed: (error: unknown) => void;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(failed: (error: unknown) => void) {
+    this.#failed = failed;
+  }
+
+  /** Resolves with the result, or with undefined if it failed. */
+  run<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
+    const result = this.#last.then(work).catch((error: unknown) => {
+      this.#failed(error);
+      return undefined;
+    });
+    this.#last = result;
+    return result;
+  }
+}
 
 export interface WebhookAcquirerOptions {
   readonly store: OwnershipStore;
@@ -36,7 +58,7 @@ export interface WebhookAcquirerOptions {
 }
 
 /** The worker that acquires. */
-export interface AcquiringWorker {
+interface AcquiringWorker {
   /** Its number; null if it has none. */
   readonly worker: number | null;
   holds(): boolean;

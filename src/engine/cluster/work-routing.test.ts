@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { LaneKey } from "../../core/webhook.ts";
+import type { LaneKey } from "../../domain/webhook.ts";
 import type { PendingLane } from "../../ports/store/ownership.ts";
 import type { WorkHint } from "../../ports/work-queue.ts";
-import { routeWork } from "./work-routing.ts";
+import { routeWork } from "./queued-work.ts";
 
 const key = (webhookId: string): LaneKey => ({ webhookId, ordering: "none", eventType: null });
 

@@ -1,5 +1,5 @@
-import { backoffMs } from "../../core/backoff.ts";
-import { errorOf, messageOf } from "../../core/thrown.ts";
+import { backoffMs } from "../../domain/backoff.ts";
+import { errorOf, messageOf } from "../../domain/thrown.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import { type StoreTrouble, StoreUnavailableError } from "../../ports/store.ts";
@@ -17,11 +17,62 @@ import type {
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { Alarm } from "../../ports/timing/alarm.ts";
 import type { CommitRiders } from "./commit-riders.ts";
-import { type PendingSettlement, WaitingSettlements } from "./waiting-settlements.ts";
-import { composed, type Group, singles } from "./write-group.ts";
 import type { WaitingStates } from "./waiting-states.ts";
-import { rowsOf, WaitingWrites } from "./waiting-writes.ts";
-import type { WriteSize } from "./waiting-writes.ts";
+import { composed, type Group, type PendingSettlement, singles, WaitingSettlements } from "./write-group.ts";
+
+/** The size of a command in a transaction. */
+interface WriteSize {
+  /** Approximate number of rows: one for an event and one for each delivery. */
+  readonly rows: number;
+  /** Size of the bodies. */
+  readonly bytes: number;
+}
+
+/**
+ * Commands that wait for a transaction, in order of arrival. A transaction is limited by rows and bytes, not by
+ * commands, because SQLite writes on the event loop and one event may have ten thousand deliveries.
+ */
+class WaitingWrites<Command extends { readonly size: WriteSize }> {
+  readonly #commands: Command[] = [];
+  #rows = 0;
+
+  get length(): number {
+    return this.#commands.length;
+  }
+
+  /** Rows of all waiting commands. */
+  get rows(): number {
+    return this.#rows;
+  }
+
+  push(command: Command): void {
+    this.#commands.push(command);
+    this.#rows += command.size.rows;
+  }
+
+  /** Takes as many of the oldest commands as fit; at least one, because a command is never split. */
+  take(room: WriteSize): Command[] {
+    let { rows, bytes } = room;
+    let count = 0;
+    for (const { size } of this.#commands) {
+      if (count > 0 && (size.rows > rows || size.bytes > bytes)) break;
+      rows -= size.rows;
+      bytes -= size.bytes;
+      count += 1;
+    }
+    this.#rows -= room.rows - rows;
+    return this.#commands.splice(0, count);
+  }
+
+  takeAll(): Command[] {
+    this.#rows = 0;
+    return this.#commands.splice(0);
+  }
+}
+
+function rowsOf(commands: readonly { readonly size: WriteSize }[]): number {
+  return commands.reduce((sum, { size }) => sum + size.rows, 0);
+}
 
 /**
  * Group commit: writes that arrive during a transaction go into the next one, so that one fsync serves hundreds of
@@ -43,7 +94,7 @@ import type { WriteSize } from "./waiting-writes.ts";
  * delay. The same applies to callers that wait behind an unanswered transaction, for example if the network drops
  * packets, and to calls during a failure that only an operator can resolve.
  */
-export interface CommitGroupOptions {
+interface CommitGroupOptions {
   readonly store: DeliveryStore;
   readonly clock: Clock;
   readonly random: Random;

@@ -1,6 +1,6 @@
-import { duplicateFact, type Fact, publishFacts, settlementFact } from "../../core/statistics/facts.ts";
-import { OpenBuckets } from "../../core/statistics/open-buckets.ts";
-import { writerBytes, writerOf } from "../../core/statistics/writer.ts";
+import { duplicateFact, type Fact, publishFacts, settlementFact } from "../../domain/statistics/facts.ts";
+import { OpenBuckets } from "../../domain/statistics/open-buckets.ts";
+import { writerBytes, writerOf } from "../../domain/statistics/gauges.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { CommitResult, PublishCommand } from "../../ports/store/deliveries.ts";
@@ -12,7 +12,7 @@ import {
 } from "../../ports/store/statistics.ts";
 import { Alarm } from "../../ports/timing/alarm.ts";
 import type { EngineOptions } from "../engine-options.ts";
-import type { PendingSettlement } from "./waiting-settlements.ts";
+import type { PendingSettlement } from "./write-group.ts";
 
 export interface CommitStatisticsOptions {
   readonly store: Pick<StatisticsStore, "rowsPerCommitMax">;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { CommitBatch, CommitResult } from "../../ports/store/deliveries.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
-import type { PendingSettlement } from "./waiting-settlements.ts";
+import type { PendingSettlement } from "./write-group.ts";
 import { ProblemWatch } from "./problem-watch.ts";
 
 function settlementOf(outcome: "accepted" | "transient" | "terminal", webhookId = "w"): PendingSettlement {

@@ -1,5 +1,6 @@
-import { type ProblemMove, resolvesWith } from "../../core/delivery-problems/delivery-problem.ts";
-import { problemKind } from "../../core/delivery-problems/problem-kind.ts";
+import { problemKind, type ProblemMove, resolvesWith } from "../../features/problems/problem.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Store } from "../../ports/store.ts";
 import type { CommitResult, PublishCommand, Settlement } from "../../ports/store/deliveries.ts";
 import type {
   DeliveryProblemStore,
@@ -7,11 +8,8 @@ import type {
   ProblemBatch,
   ProblemFact,
 } from "../../ports/store/delivery-problems.ts";
-import type { Store } from "../../ports/store.ts";
-import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { PendingSettlement } from "./waiting-settlements.ts";
-import type { Group } from "./write-group.ts";
+import type { Group, PendingSettlement } from "./write-group.ts";
 
 export interface ProblemWatchOptions {
   readonly store: Pick<DeliveryProblemStore, "troubledWebhooks">;

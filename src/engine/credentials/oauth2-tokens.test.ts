@@ -1,15 +1,12 @@
 import { strict as assert } from "node:assert";
-import { describe, it } from "node:test";
-import type { TestContext } from "node:test";
-import { startReceiver } from "../../../test/peers/receiver.ts";
-import type { Answer, Receiver } from "../../../test/peers/receiver.ts";
-import { systemClock } from "../../adapters/system/clock.ts";
-import { createHostNames } from "../../adapters/system/host-names.ts";
-import { createHttpTransport } from "../../adapters/transport/http/http-transport.ts";
-import { createAddressPolicy } from "../../core/egress/address-policy.ts";
-import type { AccessToken } from "./access-tokens.ts";
+import { describe, it, type TestContext } from "node:test";
+import { type Answer, type Receiver, startReceiver } from "../../../test/peers/receiver.ts";
+import { createAddressPolicy } from "../../domain/egress/address-policy.ts";
+import { systemClock } from "../../system/clock.ts";
+import { createHostNames } from "../../system/host-names.ts";
+import { createHttpTransport } from "../../transport/http/http-transport.ts";
 import { OAuth2Tokens } from "./oauth2-tokens.ts";
-import type { OAuth2Credentials } from "./stored-credentials.ts";
+import type { AccessToken, OAuth2Credentials } from "./stored-credentials.ts";
 
 interface World {
   readonly tokens: OAuth2Tokens;

@@ -1,8 +1,23 @@
 import { createHash } from "node:crypto";
-import type { OAuth2Client, Webhook } from "../../core/webhook.ts";
+import type { OAuth2Client, Webhook } from "../../domain/webhook.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
 import type { SecretKind, StoredSecret } from "../../ports/store/webhooks.ts";
-import type { ClientCertificate } from "../../ports/transport.ts";
+import type { ClientCertificate, Shortage } from "../../ports/transport.ts";
+
+/** An access token, or why there is none: one sentence without secrets that says what to fix. */
+export type AccessToken =
+  | { readonly kind: "token"; readonly accessToken: string }
+  | { readonly kind: "failed"; readonly detail: string; readonly shortage?: Shortage };
+
+/** The access tokens of one webhook. Returns a valid token synchronously, so that an attempt does not wait. */
+export interface AccessTokens {
+  token(): AccessToken | Promise<AccessToken>;
+  /**
+   * The receiver responded to this token with 401. True if the delivery may be sent again at once with a new token:
+   * once per delivery (EDS-9.2.3-3).
+   */
+  rejected(use: { readonly accessToken: string; readonly deliveryId: string }): boolean;
+}
 
 /** An OAuth 2.0 client with its secret; kept in memory only. */
 export interface OAuth2Credentials extends OAuth2Client {

@@ -1,4 +1,4 @@
-import { hangingAfterMs, waitingAfterMs, type WaitingSlots } from "../../core/request-slots.ts";
+import { hangingAfterMs, waitingAfterMs, type WaitingSlots } from "../../domain/request-slots.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { Alarm } from "../../ports/timing/alarm.ts";
 import type { Place } from "../attempt/flight.ts";

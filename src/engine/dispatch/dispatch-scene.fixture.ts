@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import type { Priority } from "../../core/delivery.ts";
-import { standard } from "../../core/profiles/standard.ts";
-import { WaitingSlots } from "../../core/request-slots.ts";
-import type { LaneKey } from "../../core/webhook.ts";
+import type { Priority } from "../../domain/delivery.ts";
+import { standard } from "../../domain/profiles/standard.ts";
+import { WaitingSlots } from "../../domain/request-slots.ts";
+import type { LaneKey } from "../../domain/webhook.ts";
 import type { ClaimedDelivery, ClaimResult, DeliveryStore, Lease } from "../../ports/store/deliveries.ts";
 import type { Metrics } from "../../ports/telemetry.ts";
 import { soleOwner } from "../endpoint/ownership.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Priority } from "../../core/delivery.ts";
+import type { Priority } from "../../domain/delivery.ts";
 import type { ClaimedDelivery, DeliveryStore, Lease } from "../../ports/store/deliveries.ts";
 import type { Metrics } from "../../ports/telemetry.ts";
-import { WaitingSlots } from "../../core/request-slots.ts";
+import { WaitingSlots } from "../../domain/request-slots.ts";
 import { soleOwner } from "../endpoint/ownership.ts";
 import { bareEndpoint } from "../endpoint/bare-endpoint.fixture.ts";
 import { DispatchScene } from "./dispatch-scene.fixture.ts";

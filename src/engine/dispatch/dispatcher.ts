@@ -1,22 +1,63 @@
-import { attemptTimeoutMsMax } from "../../core/delivery-policy.ts";
-import type { DeliveryProgress } from "../../core/delivery.ts";
-import { type DeliveryEvent, isTooOld } from "../../core/delivery-state.ts";
-import type { Lease } from "../../ports/store/deliveries.ts";
-import { Capacity } from "./capacity.ts";
-import type { DispatcherOptions } from "./dispatcher-options.ts";
-import type { Endpoint } from "../endpoint/endpoint.ts";
-import { Fifo } from "../endpoint/fifo.ts";
+import { attemptTimeoutMsMax, type DeliveryPolicy } from "../../domain/delivery-policy.ts";
+import { type DeliveryEvent, isTooOld } from "../../domain/delivery-state.ts";
+import type { DeliveryProgress } from "../../domain/delivery.ts";
+import { isEmptyData } from "../../domain/payload-formats.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { ClaimedDelivery, DeliveryStore, Lease } from "../../ports/store/deliveries.ts";
+import type { Attempts } from "../attempt/attempts.ts";
 import type { Flight, FlightListener } from "../attempt/flight.ts";
-import { closedGate } from "../endpoint/gates.ts";
-import type { ClosedGate } from "../endpoint/gates.ts";
-import { LaneBuffers } from "./lane-buffers.ts";
+import type { Shortages } from "../attempt/own-faults.ts";
+import type { Settler } from "../attempt/settle.ts";
+import type { CommitGroup } from "../commit/commit-group.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
+import { closedGate, type ClosedGate } from "../endpoint/gates.ts";
 import type { Lane } from "../endpoint/lane.ts";
-import { type SendPermit, SendPermits, type SendPermitsOptions } from "./send-permits.ts";
+import type { Ownership } from "../endpoint/ownership.ts";
 import type { Pace } from "../endpoint/pace.ts";
-import { Reservations } from "./reservations.ts";
+import { Fifo } from "../endpoint/ready-lists.ts";
 import type { TenantQueue } from "../endpoint/tenant-queue.ts";
-import { type Unsendable, unsendable } from "./unsendable.ts";
 import { Sleep } from "../endpoint/wakeups.ts";
+import { Capacity, type CapacityLimits, type CapacityOptions } from "./capacity.ts";
+import { LaneBuffers, Reservations } from "./lane-buffers.ts";
+import type { BacklogReader } from "./recovery.ts";
+import { type SendPermit, SendPermits, type SendPermitsOptions } from "./send-permits.ts";
+
+interface DispatcherOptions
+  extends CapacityLimits,
+    Pick<CapacityOptions, "severalTenants" | "waitingSlots">,
+    Omit<SendPermitsOptions, "close"> {
+  readonly store: DeliveryStore;
+  readonly clock: Clock;
+  /** Longer than the longest request; checked at start. */
+  readonly leaseMs: number;
+  /** Body bytes held in memory for all lanes together. */
+  readonly bufferBytesMax: number;
+  readonly attempts: Pick<Attempts, "start">;
+  /** Ends deliveries that are not sent. */
+  readonly settler: Pick<Settler, "withoutAttempt">;
+  readonly commits: Pick<CommitGroup, "backlog" | "trouble">;
+  readonly shortages: Pick<Shortages, "pausing">;
+  /** Created after the dispatcher, like the backlog reader. */
+  readonly ownership: () => Pick<Ownership, "holds" | "wanted" | "owned">;
+  readonly backlog: () => Pick<BacklogReader, "finished">;
+}
+
+type Unsendable = DeliveryEvent<"payload_unavailable" | "payload_refused">;
+
+/**
+ * Why the content of a delivery cannot be sent, or null if it can. Checked before each attempt instead of when the
+ * event is published: one subscriber's profile must not refuse an event for the others, and a replay, a recovery or a
+ * changed profile is checked again.
+ */
+function unsendable(
+  { eventType, timestamp, raw, body }: ClaimedDelivery,
+  { emptyDataRefused }: Pick<DeliveryPolicy, "emptyDataRefused">,
+): Unsendable | null {
+  if (body === null) return { kind: "payload_unavailable" };
+  if (emptyDataRefused && isEmptyData({ eventType, timestamp, raw, body }))
+    return { kind: "payload_refused" };
+  return null;
+}
 
 /**
  * Decides what is sent next.

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { allow, recordResult, type CircuitBreakerState } from "../../core/circuit-breaker.ts";
+import { allow, recordResult, type CircuitBreakerState } from "../../domain/circuit-breaker.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { DispatchScene } from "./dispatch-scene.fixture.ts";
 import { OldestDue } from "./oldest-due.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { LaneKey } from "../../core/webhook.ts";
+import type { LaneKey } from "../../domain/webhook.ts";
 import type { DeliveryStore } from "../../ports/store/deliveries.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { bareEndpoint } from "../endpoint/bare-endpoint.fixture.ts";

@@ -1,4 +1,4 @@
-import type { LaneKey } from "../../core/webhook.ts";
+import type { LaneKey } from "../../domain/webhook.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { DeliveryStore } from "../../ports/store/deliveries.ts";
 import type { WebhookStore } from "../../ports/store/webhooks.ts";

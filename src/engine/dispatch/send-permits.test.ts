@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createCircuit, recordResult, type CircuitTransition } from "../../core/circuit-breaker.ts";
-import { standard } from "../../core/profiles/standard.ts";
+import { createCircuit, recordResult, type CircuitTransition } from "../../domain/circuit-breaker.ts";
+import { standard } from "../../domain/profiles/standard.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { SendPermits, type SendPermitsOptions } from "./send-permits.ts";
 

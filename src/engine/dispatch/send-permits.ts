@@ -1,11 +1,10 @@
-import { allow } from "../../core/circuit-breaker.ts";
-import { tryTake } from "../../core/rate-limit.ts";
+import { allow } from "../../domain/circuit-breaker.ts";
+import { tryTake } from "../../domain/rate-limit.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { EndpointStates } from "../endpoint/endpoint-states.ts";
-import { closedByRate } from "../endpoint/gates.ts";
-import type { ClosedGate } from "../endpoint/gates.ts";
-import type { OwnerNotes } from "../endpoint/owner-notes.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
+import { closedByRate, type ClosedGate } from "../endpoint/gates.ts";
+import type { OwnerNotes } from "../endpoint/ownership.ts";
 import type { Wakeups } from "../endpoint/wakeups.ts";
 
 export interface SendPermitsOptions {

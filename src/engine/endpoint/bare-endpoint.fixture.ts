@@ -1,6 +1,6 @@
-import type { DeliveryPolicy } from "../../core/delivery-policy.ts";
-import { standard } from "../../core/profiles/standard.ts";
-import type { Webhook } from "../../core/webhook.ts";
+import type { DeliveryPolicy } from "../../domain/delivery-policy.ts";
+import { standard } from "../../domain/profiles/standard.ts";
+import type { Webhook } from "../../domain/webhook.ts";
 import type { EndpointConfig } from "./endpoint-config.ts";
 import { Endpoint } from "./endpoint.ts";
 import { TenantQueue } from "./tenant-queue.ts";

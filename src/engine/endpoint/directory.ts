@@ -1,22 +1,75 @@
-import { findProfile } from "../../core/profiles/index.ts";
-import type { RateLimitConfig } from "../../core/profile.ts";
-import type { Webhook } from "../../core/webhook.ts";
+import { matches } from "../../domain/event-type.ts";
+import type { RateLimitConfig } from "../../domain/profile.ts";
+import { findProfile } from "../../domain/profiles/index.ts";
+import type { Webhook } from "../../domain/webhook.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
 import type { StoredSecret } from "../../ports/store/webhooks.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { AccessTokens } from "../credentials/access-tokens.ts";
-import type { OAuth2Credentials } from "../credentials/stored-credentials.ts";
-import { buildEndpointConfig } from "./endpoint-config.ts";
-import type { EndpointConfig } from "./endpoint-config.ts";
-import { Endpoint } from "./endpoint.ts";
-import type { EndpointWakes } from "./endpoint.ts";
-import { Subscriptions } from "./subscriptions.ts";
+import type { AccessTokens, OAuth2Credentials } from "../credentials/stored-credentials.ts";
+import { buildEndpointConfig, type EndpointConfig } from "./endpoint-config.ts";
+import { Endpoint, type EndpointWakes } from "./endpoint.ts";
 import type { TenantAllowances } from "./tenant-allowances.ts";
 import { TenantQueue } from "./tenant-queue.ts";
 import { Sleep, type Wakeups } from "./wakeups.ts";
 
-export interface DirectoryOptions {
+/**
+ * The endpoints that subscribe to an event type, per tenant. Matching a type checks every pattern of the tenant once;
+ * the result is cached until a webhook of the tenant changes.
+ */
+export class Subscriptions {
+  readonly #tenants = new Map<string, TenantSubscriptions>();
+
+  add(endpoint: Endpoint): void {
+    const tenant = this.#tenant(endpoint.webhook.tenantId);
+    tenant.endpoints.set(endpoint.webhook.id, endpoint);
+    tenant.matches.clear();
+  }
+
+  remove(endpoint: Endpoint): void {
+    const tenant = this.#tenant(endpoint.webhook.tenantId);
+    tenant.endpoints.delete(endpoint.webhook.id);
+    tenant.matches.clear();
+  }
+
+  /** In order of creation. Do not keep or change the array. */
+  of(tenantId: string, type: string): readonly Endpoint[] {
+    const tenant = this.#tenants.get(tenantId);
+    if (tenant === undefined) return [];
+    const known = tenant.matches.get(type);
+    if (known !== undefined) return known;
+    const found = [...tenant.endpoints.values()].filter((endpoint) =>
+      endpoint.webhook.events.some((pattern) => matches(pattern, type)),
+    );
+    if (tenant.matches.size >= matchesKeptMax) tenant.matches.clear();
+    tenant.matches.set(type, found);
+    return found;
+  }
+
+  /** All endpoints of a tenant. */
+  endpoints(tenantId: string): readonly Endpoint[] {
+    return [...(this.#tenants.get(tenantId)?.endpoints.values() ?? [])];
+  }
+
+  #tenant(tenantId: string): TenantSubscriptions {
+    let tenant = this.#tenants.get(tenantId);
+    if (tenant === undefined) {
+      tenant = { endpoints: new Map(), matches: new Map() };
+      this.#tenants.set(tenantId, tenant);
+    }
+    return tenant;
+  }
+}
+
+interface TenantSubscriptions {
+  readonly endpoints: Map<string, Endpoint>;
+  readonly matches: Map<string, readonly Endpoint[]>;
+}
+
+/** Publishers choose event types, so this bounds the cache of a tenant. */
+const matchesKeptMax = 1_000;
+
+interface DirectoryOptions {
   readonly clock: Clock;
   readonly secretBox: SecretBox;
   readonly telemetry: Telemetry;

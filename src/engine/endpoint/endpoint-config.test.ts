@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { eventDelivery } from "../../core/profiles/event-delivery.ts";
-import { type Webhook, webhookDefaults } from "../../core/webhook.ts";
+import { eventDelivery } from "../../domain/profiles/event-delivery.ts";
+import { type Webhook, webhookDefaults } from "../../domain/webhook.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
 import { buildEndpointConfig } from "./endpoint-config.ts";
 

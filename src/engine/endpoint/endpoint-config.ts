@@ -1,19 +1,14 @@
-import { resolvePolicy } from "../../core/delivery-policy.ts";
-import type { DeliveryPolicy } from "../../core/delivery-policy.ts";
-import type { Profile } from "../../core/profile.ts";
-import { needsKey } from "../../core/signing/schemes.ts";
-import { parseSecret } from "../../core/signing/signing-key.ts";
-import { UnsignableMessageError } from "../../core/signing/unsignable-message.ts";
-import type { Webhook } from "../../core/webhook.ts";
+import { type DeliveryPolicy, resolvePolicy } from "../../domain/delivery-policy.ts";
+import type { Profile } from "../../domain/profile.ts";
+import { UnsignableMessageError } from "../../domain/signing/signed-content.ts";
+import { needsKey, parseSecret } from "../../domain/signing/signing-key.ts";
+import type { Webhook } from "../../domain/webhook.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
 import type { StoredSecret } from "../../ports/store/webhooks.ts";
 import type { ClientCertificate } from "../../ports/transport.ts";
-import { StoredCredentials } from "../credentials/stored-credentials.ts";
-import type { OAuth2Credentials } from "../credentials/stored-credentials.ts";
-import { prepareComposer } from "../message/compose.ts";
-import type { MessageComposer } from "../message/compose.ts";
-import { canSign, prepareSigners } from "../message/signers.ts";
-import type { SigningKeys } from "../message/signers.ts";
+import { type OAuth2Credentials, StoredCredentials } from "../credentials/stored-credentials.ts";
+import { type MessageComposer, prepareComposer } from "../message/compose.ts";
+import { canSign, prepareSigners, type SigningKeys } from "../message/signers.ts";
 
 /** Everything an attempt needs besides the delivery; rebuilt when a webhook is edited or its keys are rotated. */
 export interface EndpointConfig {

@@ -1,14 +1,14 @@
-import type { CircuitTransition } from "../../core/circuit-breaker.ts";
-import { healthReenabled } from "../../core/endpoint-health.ts";
-import type { WebhookHistoryEntry } from "../../core/webhook-history.ts";
+import type { CircuitTransition } from "../../domain/circuit-breaker.ts";
+import { healthReenabled } from "../../domain/endpoint-health.ts";
+import type { WebhookHistoryEntry } from "../../domain/webhook-history.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { WebhookRuntimeState } from "../../ports/store/deliveries.ts";
-import { instant, webhookEvent } from "../../core/notifications/operational-event.ts";
+import { instant, webhookEvent } from "../../features/notifications/operational-event.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { OperationalEvents } from "./operational-events.ts";
 import type { Directory } from "./directory.ts";
 import type { Endpoint } from "./endpoint.ts";
-import type { OwnerNotes } from "./owner-notes.ts";
+import type { OwnerNotes } from "./ownership.ts";
 
 export interface EndpointStatesOptions {
   readonly clock: Pick<Clock, "now">;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { recordResult } from "../../core/circuit-breaker.ts";
+import { recordResult } from "../../domain/circuit-breaker.ts";
 import { DispatchScene } from "../dispatch/dispatch-scene.fixture.ts";
 import { bareEndpoint } from "./bare-endpoint.fixture.ts";
 import { paces } from "./pace.ts";

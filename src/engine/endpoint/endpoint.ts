@@ -1,35 +1,34 @@
-import { bringCircuitNear, createCircuit } from "../../core/circuit-breaker.ts";
-import { clockDifferenceMs } from "../../core/due-times.ts";
-import type { CircuitBreakerState } from "../../core/circuit-breaker.ts";
-import { circuitFromJson, circuitToJson } from "../../core/circuit-json.ts";
-import type { DeliveryPolicy } from "../../core/delivery-policy.ts";
+import {
+  bringCircuitNear,
+  type CircuitBreakerState,
+  circuitFromJson,
+  circuitToJson,
+  createCircuit,
+} from "../../domain/circuit-breaker.ts";
+import type { DeliveryPolicy } from "../../domain/delivery-policy.ts";
+import { clockDifferenceMs } from "../../domain/due-times.ts";
 import {
   createHealth,
+  type EndpointHealth,
+  type EndpointPause,
   healthFromJson,
   isFailing,
   noteRecent,
+  type PauseReason,
   pauseReasons,
+  type RecentAttempts,
   recentFromJson,
-} from "../../core/endpoint-health.ts";
-import type {
-  EndpointHealth,
-  EndpointPause,
-  PauseReason,
-  RecentAttempts,
-} from "../../core/endpoint-health.ts";
-import { createBucket, giveBack, reconfigureBucket } from "../../core/rate-limit.ts";
-import type { RateBucket } from "../../core/rate-limit.ts";
-import type { LaneKey, Webhook } from "../../core/webhook.ts";
+} from "../../domain/endpoint-health.ts";
+import { createBucket, giveBack, type RateBucket, reconfigureBucket } from "../../domain/rate-limit.ts";
+import type { LaneKey, Webhook } from "../../domain/webhook.ts";
 import type { WebhookRuntimeState } from "../../ports/store/deliveries.ts";
 import type { StoredSecret } from "../../ports/store/webhooks.ts";
-import type { AccessTokens } from "../credentials/access-tokens.ts";
+import type { AccessTokens } from "../credentials/stored-credentials.ts";
 import type { EndpointConfig } from "./endpoint-config.ts";
-import { GateLog, gateLogFromJson } from "./gate-log.ts";
-import type { ClosedGate } from "./gates.ts";
+import { type ClosedGate, GateLog, gateLogFromJson } from "./gates.ts";
 import type { Host } from "./host-places.ts";
 import { Lane, laneId, laneKeyFor } from "./lane.ts";
-import type { LiveWebhook } from "./live-webhook.ts";
-import type { EndpointReport } from "./endpoint-report.ts";
+import type { EndpointReport, LiveWebhook } from "./live-webhook.ts";
 import { type Pace, paceFromJson } from "./pace.ts";
 import { type Listed, ReadyLists } from "./ready-lists.ts";
 import type { TenantQueue } from "./tenant-queue.ts";

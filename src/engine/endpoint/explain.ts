@@ -1,10 +1,10 @@
-import type { DeliveryStatus, DeliveryWait, WaitingFor } from "../../core/delivery.ts";
-import { type DeliveryGate, explainGate } from "../../core/gate-explanation.ts";
+import type { DeliveryStatus, DeliveryWait, WaitingFor } from "../../domain/delivery.ts";
+import { type DeliveryGate, explainGate } from "../../domain/gate-explanation.ts";
 import type { StoredDelivery } from "../../ports/store/history.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { closedByRate, closedGates, holdingGate } from "./gates.ts";
 import { laneId } from "./lane.ts";
-import type { EndpointReport } from "./endpoint-report.ts";
+import type { EndpointReport } from "./live-webhook.ts";
 
 export interface DeliveryView {
   readonly delivery: StoredDelivery;

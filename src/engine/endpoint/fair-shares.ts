@@ -1,6 +1,6 @@
-import { SharedSlots } from "../../core/request-slots.ts";
+import { SharedSlots } from "../../domain/request-slots.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { Fifo } from "./fifo.ts";
+import { Fifo } from "./ready-lists.ts";
 import type { Pace } from "./pace.ts";
 import type { TenantQueue } from "./tenant-queue.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { Fifo } from "./fifo.ts";
+import { Fifo } from "./ready-lists.ts";
 
 test("behaves like an array under any mix of operations", () => {
   const operation = fc.oneof(

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { forceOpen } from "../../core/circuit-breaker.ts";
-import { attemptNotes } from "../attempt/attempt-notes.ts";
+import { forceOpen } from "../../domain/circuit-breaker.ts";
+import { attemptNotes } from "../attempt/attempt-record.ts";
 import { DispatchScene } from "../dispatch/dispatch-scene.fixture.ts";
-import { GateLog, gateLogFromJson } from "./gate-log.ts";
+import { GateLog, gateLogFromJson } from "./gates.ts";
 
 const minuteMs = 60_000;
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { forceOpen } from "../../core/circuit-breaker.ts";
+import { forceOpen } from "../../domain/circuit-breaker.ts";
 import { DispatchScene } from "../dispatch/dispatch-scene.fixture.ts";
 import { HostPlaces } from "./host-places.ts";
 

@@ -1,12 +1,10 @@
-import { priorities } from "../../core/delivery.ts";
-import type { Priority } from "../../core/delivery.ts";
-import type { PayloadFormatName } from "../../core/profile.ts";
-import { findProfile } from "../../core/profiles/index.ts";
-import type { LaneKey, Webhook } from "../../core/webhook.ts";
+import { priorities, type Priority } from "../../domain/delivery.ts";
+import type { PayloadFormatName } from "../../domain/profile.ts";
+import { findProfile } from "../../domain/profiles/index.ts";
+import type { LaneKey, Webhook } from "../../domain/webhook.ts";
 import type { ClaimedDelivery, ClaimResult, Lease } from "../../ports/store/deliveries.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { Fifo } from "./fifo.ts";
-import type { Listed } from "./ready-lists.ts";
+import { Fifo, type Listed } from "./ready-lists.ts";
 import { Sleeper } from "./wakeups.ts";
 
 /** Index of a priority in every array by priority: 0 high, 1 normal, 2 low. */

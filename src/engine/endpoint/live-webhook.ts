@@ -1,14 +1,34 @@
-import { type CircuitBreakerState, circuitPhase } from "../../core/circuit-breaker.ts";
-import type { DeliveryPolicy } from "../../core/delivery-policy.ts";
+import { type CircuitBreakerState, circuitPhase, type ProbeLease } from "../../domain/circuit-breaker.ts";
+import type { DeliveryPolicy } from "../../domain/delivery-policy.ts";
 import {
   type EndpointHealth,
   type PauseReason,
   type RecentAttempts,
   type WebhookHealthState,
   webhookHealthState,
-} from "../../core/endpoint-health.ts";
-import { pauseAt, type Webhook } from "../../core/webhook.ts";
+} from "../../domain/endpoint-health.ts";
+import { pauseAt, type Webhook } from "../../domain/webhook.ts";
 import type { StoredSecret } from "../../ports/store/webhooks.ts";
+
+/**
+ * Endpoint state that only its owner has, for processes that answer API calls: why deliveries wait, and the circuit's
+ * counts. Slightly outdated, and never used for decisions. Times are Unix ms.
+ */
+export interface EndpointReport {
+  readonly inFlight: number;
+  /** Deliveries in flight, up to a limit. */
+  readonly deliveries: readonly string[];
+  readonly rateFullAt: number | null;
+  /** Until then, the limit of its tenant lets no request through. */
+  readonly tenantLimitUntil: number | null;
+  /** Ordered lanes that wait for their head, by `laneId`, and until when; null while the head is in flight. */
+  readonly heads: readonly (readonly [laneId: string, until: number | null])[];
+  readonly successes: number;
+  readonly failures: number;
+  readonly probeResults: number;
+  readonly probeSuccesses: number;
+  readonly probes: readonly ProbeLease[];
+}
 
 /** The overall health of a webhook, from the state in this process. */
 export function healthOf(live: LiveWebhook, now: number): WebhookHealthState {

@@ -1,4 +1,4 @@
-import type { OperationalEvent } from "../../core/notifications/operational-event.ts";
+import type { OperationalEvent } from "../../features/notifications/operational-event.ts";
 
 /** Keys that were sent recently: an endpoint that fails a thousand times an hour repeats the same key. */
 const rememberedMax = 10_000;

@@ -1,5 +1,15 @@
-import type { CircuitJson } from "../../core/circuit-json.ts";
+import type { CircuitJson } from "../../domain/circuit-breaker.ts";
 import type { Endpoint } from "./endpoint.ts";
+
+/** Receives state changes from the owner of an endpoint, for the next owner (cluster/endpoint-notes.ts). */
+export interface OwnerNotes {
+  /** A result was counted in the window of the endpoint's circuit. */
+  counted(endpoint: Endpoint, accepted: boolean): void;
+  /** The state of the endpoint changed, perhaps with its window. */
+  changed(endpoint: Endpoint): void;
+  /** Its rate limit let a request through. */
+  rateUsed(endpoint: Endpoint): void;
+}
 
 /**
  * Which endpoints this process serves. One process at a time serves an endpoint, and `Endpoint.owned` says whether it

@@ -1,4 +1,4 @@
-import { hangingAfterMs, waitingAfterMs } from "../../core/request-slots.ts";
+import { hangingAfterMs, waitingAfterMs } from "../../domain/request-slots.ts";
 import type { TransportResult } from "../../ports/transport.ts";
 
 /**

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { SharedMemory } from "../../../test/conformance/shared-state/in-process-shared-state.fixture.ts";
-import type { RateLimitConfig } from "../../core/profile.ts";
+import type { RateLimitConfig } from "../../domain/profile.ts";
 import type { SharedState, TokenDraw } from "../../ports/shared-state.ts";
 import { bareEndpoint } from "./bare-endpoint.fixture.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";

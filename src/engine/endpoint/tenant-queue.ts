@@ -1,13 +1,17 @@
-import { createBucket, giveBack, peekWaitMs, reconfigureBucket, tryTake } from "../../core/rate-limit.ts";
-import type { RateBucket } from "../../core/rate-limit.ts";
-import type { RateLimitConfig } from "../../core/profile.ts";
+import type { RateLimitConfig } from "../../domain/profile.ts";
+import {
+  createBucket,
+  giveBack,
+  peekWaitMs,
+  type RateBucket,
+  reconfigureBucket,
+  tryTake,
+} from "../../domain/rate-limit.ts";
+import type { HeldSlots } from "../../domain/request-slots.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { Fifo } from "./fifo.ts";
-import type { HeldSlots } from "../../core/request-slots.ts";
-import { GateLog } from "./gate-log.ts";
-import type { ClosedGate } from "./gates.ts";
-import { ReadyLists } from "./ready-lists.ts";
-import type { TenantAllowance } from "./tenant-allowance.ts";
+import { type ClosedGate, GateLog } from "./gates.ts";
+import { Fifo, ReadyLists } from "./ready-lists.ts";
+import type { TenantAllowance } from "./tenant-allowances.ts";
 import { Sleeper } from "./wakeups.ts";
 
 /**

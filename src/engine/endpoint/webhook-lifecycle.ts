@@ -1,7 +1,7 @@
-import { judgeUrl, type UrlRules } from "../../core/egress/url-policy.ts";
-import type { HealthDecision } from "../../core/endpoint-health.ts";
-import { instant, webhookEvent } from "../../core/notifications/operational-event.ts";
-import { changedAt, type Webhook } from "../../core/webhook.ts";
+import { judgeUrl, type UrlRules } from "../../domain/egress/url-policy.ts";
+import type { HealthDecision } from "../../domain/endpoint-health.ts";
+import { instant, webhookEvent } from "../../features/notifications/operational-event.ts";
+import { changedAt, type Webhook } from "../../domain/webhook.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { WebhookStore } from "../../ports/store/webhooks.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";

@@ -1,31 +1,184 @@
-import { backoffMs } from "../../core/backoff.ts";
-import { allow, circuitSignal, recordResult, releaseProbe } from "../../core/circuit-breaker.ts";
-import { classify } from "../../core/classify.ts";
-import { boundedPause, endpointPause } from "../../core/endpoint-health.ts";
-import { errorOf } from "../../core/thrown.ts";
-import { parseRetryAfter } from "../../core/http/retry-after.ts";
-import type { Verdict } from "../../core/outcome.ts";
-import { tryTake } from "../../core/rate-limit.ts";
-import { Places } from "../../core/sender-places.ts";
-import { withRelayedPath, type Relayed } from "../../core/gateway/relayed.ts";
-import { attemptTimeoutMs } from "../../core/delivery-policy.ts";
+import { backoffMs } from "../../domain/backoff.ts";
+import { allow, circuitSignal, recordResult, releaseProbe } from "../../domain/circuit-breaker.ts";
+import { classify } from "../../domain/classify.ts";
+import { attemptTimeoutMs } from "../../domain/delivery-policy.ts";
+import type { AttemptRecord } from "../../domain/delivery.ts";
+import { boundedPause, endpointPause } from "../../domain/endpoint-health.ts";
+import { bodyText } from "../../domain/http/body-text.ts";
+import { parseRetryAfter } from "../../domain/http/retry-after.ts";
+import type { Verdict } from "../../domain/outcome.ts";
+import { tryTake } from "../../domain/rate-limit.ts";
+import { Places } from "../../domain/sender-places.ts";
+import { errorOf } from "../../domain/thrown.ts";
+import { type Relayed, withRelayedPath } from "../../features/gateway/relayed.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { responseBodyBytesMaxAllowed, type Transport, type TransportResult } from "../../ports/transport.ts";
+import type { AttemptedDelivery, NewDelivery, PublishCommand } from "../../ports/store/deliveries.ts";
+import type { AnswerCompletion } from "../../ports/store/gateway.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { withDeadline } from "../../ports/timing/deadline.ts";
+import { withDeadline } from "../../ports/timing/alarm.ts";
+import {
+  responseBodyBytesMaxAllowed,
+  responseSampleBytesMax,
+  type Transport,
+  type TransportResult,
+} from "../../ports/transport.ts";
 import { notSent, statusOf } from "../attempt/attempt-record.ts";
 import type { OwnFaults } from "../attempt/own-faults.ts";
-import type { AccessToken } from "../credentials/access-tokens.ts";
+import type { CommitGroup } from "../commit/commit-group.ts";
+import { maskSecrets } from "../credentials/secret-mask.ts";
+import type { AccessToken } from "../credentials/stored-credentials.ts";
 import type { EndpointStates } from "../endpoint/endpoint-states.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { closedByRate, closedGate } from "../endpoint/gates.ts";
+import type { Lane } from "../endpoint/lane.ts";
 import type { ComposedDelivery } from "../message/compose.ts";
-import {
-  type ForwardedAttempt,
-  ForwardRecord,
-  type ForwardRecordOptions,
-  type KeptAnswer,
-} from "./record-forwarded.ts";
+
+interface ForwardRecordOptions {
+  readonly clock: Pick<Clock, "now">;
+  readonly commits: Pick<CommitGroup, "publish">;
+  readonly nextId: () => string;
+  readonly leaseMs: number;
+}
+
+/** The answer for repeats of a message; null if none is kept. */
+type KeptAnswer = AnswerCompletion | null;
+
+/** One request that was made while a sender waited. All requests of one message share one event. */
+export interface ForwardedAttempt {
+  readonly delivery: ComposedDelivery;
+  readonly verdict: Verdict;
+  readonly result: TransportResult;
+  /** Unix milliseconds. */
+  readonly startedAt: number;
+}
+
+/**
+ * Records forwarded messages after they are complete: the event, and a delivery with its attempt for each request,
+ * with the answer for repeats. One transaction stores and settles them. Otherwise, a row that is pending between two
+ * transactions would be leased by a process that may not own the webhook, and an owner that acquires the webhook at
+ * that moment would send the message again, although its sender got an error. An ordered lane has one delivery at a
+ * time, so only the event is recorded there.
+ */
+export class ForwardRecord {
+  readonly #options: ForwardRecordOptions;
+
+  constructor(options: ForwardRecordOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves once it is committed; rejects if that fails. */
+  write(endpoint: Endpoint, attempts: readonly ForwardedAttempt[], answer: KeptAnswer): Promise<void> {
+    const [first] = attempts;
+    if (first === undefined) return Promise.resolve();
+    const lane = endpoint.laneFor(first.delivery.eventType);
+    const deliveries = lane.ordered ? [] : attempts.map((attempt) => this.#newDelivery(attempt, lane));
+    const command: PublishCommand = {
+      ...commandOf(first.delivery, deliveries, first.startedAt),
+      ...(!lane.ordered && { attempted: attempts.map((attempt) => this.#settled(endpoint, attempt)) }),
+      ...(answer !== null && { answer }),
+    };
+    return new Promise((resolve, reject) => {
+      this.#options.commits.publish({
+        size: { rows: 1 + deliveries.length, bytes: command.event.body.length },
+        compose: () => command,
+        done: (result) => (result instanceof Error ? reject(result) : resolve()),
+      });
+    });
+  }
+
+  #newDelivery({ delivery, startedAt }: ForwardedAttempt, lane: Lane): NewDelivery {
+    return {
+      id: delivery.id,
+      lane: lane.key,
+      priority: "normal",
+      dueAt: startedAt,
+      createdAt: startedAt,
+      origin: "publish",
+      format: delivery.format,
+      leaseUntil: startedAt + this.#options.leaseMs,
+      state: "pending",
+      reason: null,
+      claim: true,
+    };
+  }
+
+  #settled(endpoint: Endpoint, attempt: ForwardedAttempt): AttemptedDelivery {
+    const { verdict, startedAt } = attempt;
+    const isAccepted = verdict.outcome === "accepted";
+    return {
+      progress: {
+        attemptCount: 1,
+        createdAt: startedAt,
+        firstAttemptAt: startedAt,
+        dueAt: startedAt,
+        state: isAccepted ? "success" : "cancelled",
+        reason: isAccepted ? null : `passed_through_${verdict.reason}`,
+        retried: null,
+      },
+      attempt: recordOf(endpoint, { ...attempt, id: this.#options.nextId() }),
+      settledAt: this.#options.clock.now(),
+    };
+  }
+}
+
+function commandOf(
+  delivery: ComposedDelivery,
+  deliveries: readonly NewDelivery[],
+  startedAt: number,
+): PublishCommand {
+  const { eventId, tenantId, eventType, timestamp, source, contentType, relayed } = delivery;
+  return {
+    event: {
+      id: eventId,
+      tenantId,
+      eventType,
+      timestamp,
+      source,
+      contentType,
+      relayed,
+      raw: true,
+      body: delivery.body ?? new Uint8Array(),
+      idempotencyKey: null,
+      fingerprint: null,
+      priority: "normal",
+      createdAt: startedAt,
+      trace: null,
+    },
+    deliveries,
+    dedupUntil: null,
+  };
+}
+
+function recordOf(
+  { config }: Endpoint,
+  made: {
+    readonly id: string;
+    readonly verdict: Verdict;
+    readonly result: TransportResult;
+    readonly startedAt: number;
+  },
+): AttemptRecord {
+  const { id, verdict, result, startedAt } = made;
+  const sample = result.responseSample?.subarray(0, responseSampleBytesMax) ?? null;
+  const text =
+    sample === null || sample.length === 0 ? null : bodyText(sample, result.fields["content-type"]);
+  const secrets = config.shownSecrets;
+  return {
+    id,
+    number: 1,
+    outcome: verdict.outcome,
+    receiverStateUnknown: verdict.receiverStateUnknown,
+    category: verdict.category ?? null,
+    statusCode: statusOf(result),
+    responseSample: text === null ? null : maskSecrets(text, { secrets, wasCut: true }),
+    errorMessage: result.errorMessage,
+    durationMs: Math.round(result.durationMs),
+    scheduledAt: startedAt,
+    executedAt: startedAt,
+    nextRetryAt: null,
+    notes: null,
+  };
+}
 
 /** The response of a webhook. */
 export interface Answered {
@@ -66,7 +219,7 @@ export interface Closed {
 /** The result of a forward. */
 export type Forwarded<Judgement> = Closed | { readonly kind: "answered"; readonly judged: Judgement };
 
-export interface ForwarderOptions extends ForwardRecordOptions {
+interface ForwarderOptions extends ForwardRecordOptions {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly telemetry: Telemetry;

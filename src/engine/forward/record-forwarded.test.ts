@@ -3,7 +3,7 @@ import { suite, test } from "node:test";
 import type { PublishCommand } from "../../ports/store/deliveries.ts";
 import type { PendingPublish } from "../commit/commit-group.ts";
 import { bareEndpoint } from "../endpoint/bare-endpoint.fixture.ts";
-import { type ForwardedAttempt, ForwardRecord } from "./record-forwarded.ts";
+import { type ForwardedAttempt, ForwardRecord } from "./forwarder.ts";
 
 const attemptOf = (id: string, outcome: "accepted" | "transient"): ForwardedAttempt =>
   ({

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { UnavailableError } from "../../core/errors.ts";
+import { UnavailableError } from "../../domain/errors.ts";
 import { StoreUnavailableError } from "../../ports/store.ts";
 import { bareEndpoint } from "../endpoint/bare-endpoint.fixture.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";

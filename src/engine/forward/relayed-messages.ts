@@ -1,7 +1,7 @@
-import { errorOf } from "../../core/thrown.ts";
+import { errorOf } from "../../domain/thrown.ts";
 import type { Directory } from "../endpoint/directory.ts";
 import type { Ownership } from "../endpoint/ownership.ts";
-import { publishError } from "../publish/publish-answers.ts";
+import { publishError } from "../publish/draft.ts";
 import type { Publisher } from "../publish/publish.ts";
 import type { PublishReceipt, RelayedEvent } from "../publish/publish-call.ts";
 import type { Forwarded, Forwarder, ForwardRequest, Judged } from "./forwarder.ts";

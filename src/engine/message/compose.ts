@@ -1,15 +1,58 @@
-import type { EventContent } from "../../core/payload-formats/content.ts";
-import { renderPayload } from "../../core/payload-formats/index.ts";
-import type { ProfileHeader } from "../../core/profile.ts";
-import type { TracePolicy } from "../../core/webhook.ts";
+import { type EventContent, type RenderedContent, renderPayload } from "../../domain/payload-formats.ts";
+import type { HeaderValueSource, ProfileHeader } from "../../domain/profile.ts";
+import type { HttpSignatureFields } from "../../domain/signing/http-signatures.ts";
+import {
+  attemptSpanId,
+  randomFlag,
+  sampledFlag,
+  traceIdOf,
+  traceparentOf,
+} from "../../domain/tracing/trace-context.ts";
+import type { TracePolicy } from "../../domain/webhook.ts";
+import { withRelayedPath } from "../../features/gateway/relayed.ts";
 import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
-import { compileHeaders } from "./header-writers.ts";
-import type { MessageContext, MessageDraft } from "./header-writers.ts";
-import { addRelayed } from "./relayed-headers.ts";
-import { traceHeaders } from "./trace-headers.ts";
+import type { Signers } from "./signers.ts";
+
+/** Dictionary headers (RFC 9421) to which the sender's signature is added under its own label. */
+const dictionaries = new Set(["signature", "signature-input"]);
+const label = /^[a-z*][a-z0-9_.*-]*(?==)/;
+
+/** Adds forwarded headers, except those that the profile writes. Both are flat name-value lists. */
+function addRelayed(headers: string[], relayed: readonly string[]): void {
+  const places = new Map<string, number>();
+  for (const [at, text] of headers.entries()) if (at % 2 === 0) places.set(text.toLowerCase(), at);
+  for (const [at, name] of relayed.entries()) {
+    if (at % 2 === 1) continue;
+    const value = relayed[at + 1] ?? "";
+    const written = places.get(name.toLowerCase());
+    if (written === undefined) headers.push(name, value);
+    else if (dictionaries.has(name.toLowerCase())) {
+      const own = headers[written + 1] ?? "";
+      const isTaken = value.includes(`${label.exec(own)?.[0] ?? ""}=`);
+      if (!isTaken) headers[written + 1] = `${own}, ${value}`;
+    }
+  }
+}
+
+/**
+ * `traceparent` of one attempt, whose span is the parent of the receiver's spans; `tracestate` if that was agreed.
+ */
+function traceHeaders(delivery: ComposedDelivery, policy: TracePolicy): readonly string[] {
+  const { trace } = delivery;
+  if (policy === "off" || (trace === null && policy !== "always")) return [];
+  const traceparent = traceparentOf({
+    traceId: traceIdOf(delivery.eventId, trace),
+    spanId: attemptSpanId(delivery.id, delivery.progress.attemptCount + 1),
+    flags: trace?.flags ?? sampledFlag | randomFlag,
+  });
+  const headers = ["traceparent", traceparent];
+  const state = trace?.state ?? null;
+  if (policy === "forward_with_state" && state !== null) headers.push("tracestate", state);
+  return headers;
+}
 
 /** Headers and body of one attempt, ready for the transport. */
-export interface ComposedMessage {
+interface ComposedMessage {
   /** Flat name-value list. */
   readonly headers: string[];
   readonly body: Uint8Array;
@@ -50,4 +93,131 @@ export function prepareComposer(
 function contentOf(delivery: ComposedDelivery): EventContent {
   if (delivery.body === null) throw new Error(`delivery ${delivery.id} has no body any more`);
   return delivery as ComposedDelivery & EventContent;
+}
+
+/** Data that is the same in every message of a webhook. */
+interface MessageContext {
+  readonly signers: Signers;
+  readonly userAgent: string;
+  /** The DNS name of this system (CEW-4.1.2-1). */
+  readonly requestOrigin: string;
+  /** Absolute URL of the target, as in the request. */
+  readonly targetUri: string;
+}
+
+/** One message while its headers are being written. */
+interface MessageDraft {
+  readonly delivery: ComposedDelivery;
+  readonly content: RenderedContent;
+  /** Time of this attempt, Unix milliseconds. */
+  readonly now: number;
+  readonly headers: string[];
+  /** Computed once, for the three headers that share it. */
+  httpSignature: HttpSignatureFields | null;
+}
+
+/** Appends zero or more headers. */
+type HeaderWriter = (draft: MessageDraft) => void;
+
+/** Compiles the headers of a profile for one webhook. Signature headers without a scheme are omitted. */
+function compileHeaders(headers: readonly ProfileHeader[], context: MessageContext): HeaderWriter[] {
+  return headers.flatMap((header) => {
+    if ("literal" in header) {
+      const { name, literal } = header;
+      return [({ headers: written }: MessageDraft) => void written.push(name, literal)];
+    }
+    const writer = writerOf(header.value, header.name, context);
+    return writer === null ? [] : [writer];
+  });
+}
+
+function writerOf(source: HeaderValueSource, name: string, context: MessageContext): HeaderWriter | null {
+  const { signers, userAgent, requestOrigin } = context;
+  switch (source) {
+    case "content_format":
+      return (draft) => void draft.headers.push(...draft.content.headers);
+    case "user_agent":
+      return write(name, () => userAgent);
+    case "request_origin":
+      return write(name, () => requestOrigin);
+    case "webhook_signature":
+      return signers.standard === null ? null : standardSignature(name, signers.standard);
+    case "x_webhook_signature":
+      return signers.xWebhook === null ? null : xWebhookSignature(name, signers.xWebhook);
+    case "content_digest":
+      return signers.http === null
+        ? null
+        : write(name, (draft) => httpSignature(draft, context).contentDigest);
+    case "signature_input":
+      return signers.http === null
+        ? null
+        : write(name, (draft) => httpSignature(draft, context).signatureInput);
+    case "signature":
+      return signers.http === null ? null : write(name, (draft) => httpSignature(draft, context).signature);
+    default:
+      return write(name, values[source]);
+  }
+}
+
+function write(name: string, value: (draft: MessageDraft) => string): HeaderWriter {
+  return (draft) => void draft.headers.push(name, value(draft));
+}
+
+/** Values that depend only on the message. */
+const values = {
+  content_type: ({ content }: MessageDraft) => content.contentType,
+  event_id: ({ delivery }: MessageDraft) => messageId(delivery),
+  idempotency_key: ({ delivery }: MessageDraft) => idempotencyKey(delivery),
+  publisher_key: ({ delivery }: MessageDraft) => publisherKey(delivery),
+  timestamp_unix: ({ now }: MessageDraft) => String(Math.floor(now / 1000)),
+  timestamp_iso: ({ now }: MessageDraft) => new Date(now).toISOString(),
+  webhook_id: ({ delivery }: MessageDraft) => delivery.webhookId,
+  event_type: ({ delivery }: MessageDraft) => delivery.eventType,
+  delivery_id: ({ delivery }: MessageDraft) => delivery.id,
+  attempt_number: ({ delivery }: MessageDraft) => String(delivery.progress.attemptCount + 1),
+} as const;
+
+/** A structured-field string (IDK-2); IDs are UUIDs and need no escaping. A relayed key is unchanged (EDS-9.7-1). */
+function idempotencyKey({ eventId, relayed }: ComposedDelivery): string {
+  return relayed?.key ?? `"${eventId}"`;
+}
+
+/** The ID of the original sender, if it was verified; otherwise the event ID. */
+function messageId({ eventId, relayed }: ComposedDelivery): string {
+  return relayed?.webhookId ?? eventId;
+}
+
+/** The publisher's own key; for relayed messages, the received field. */
+function publisherKey({ eventId, idempotencyKey: own, relayed }: ComposedDelivery): string {
+  if (relayed === null) return own ?? eventId;
+  return relayed.key ?? eventId;
+}
+
+function standardSignature(name: string, sign: NonNullable<Signers["standard"]>): HeaderWriter {
+  return write(name, ({ delivery, content, now }) =>
+    sign({
+      messageId: messageId(delivery),
+      timestampSeconds: Math.floor(now / 1000),
+      body: content.body,
+    }),
+  );
+}
+
+function xWebhookSignature(name: string, sign: NonNullable<Signers["xWebhook"]>): HeaderWriter {
+  return write(name, ({ content, now }) =>
+    sign({ timestampSeconds: Math.floor(now / 1000), body: content.body }),
+  );
+}
+
+function httpSignature(draft: MessageDraft, { signers, targetUri }: MessageContext): HttpSignatureFields {
+  const { content, delivery, now } = draft;
+  draft.httpSignature ??= (signers.http as NonNullable<Signers["http"]>)({
+    method: "POST",
+    targetUri: withRelayedPath(targetUri, delivery.relayed),
+    contentType: content.contentType,
+    idempotencyKey: idempotencyKey(delivery),
+    createdSeconds: Math.floor(now / 1000),
+    body: content.body,
+  });
+  return draft.httpSignature;
 }

@@ -1,12 +1,16 @@
-import type { SignatureSchemeName } from "../../core/profile.ts";
-import { signatureSchemeKeys } from "../../core/signing/schemes.ts";
-import { prepareHttpSignatureSigner } from "../../core/signing/http-signatures.ts";
-import type { HttpSignatureSigner } from "../../core/signing/http-signatures.ts";
-import type { AsymmetricKey, SigningKey, SymmetricKey } from "../../core/signing/signing-key.ts";
-import { prepareSigner } from "../../core/signing/standard-webhooks.ts";
-import type { Signer } from "../../core/signing/standard-webhooks.ts";
-import { prepareXWebhookSigner } from "../../core/signing/x-webhook.ts";
-import type { XWebhookSigner } from "../../core/signing/x-webhook.ts";
+import type { SignatureSchemeName } from "../../domain/profile.ts";
+import {
+  type HttpSignatureSigner,
+  prepareHttpSignatureSigner,
+} from "../../domain/signing/http-signatures.ts";
+import {
+  type AsymmetricKey,
+  signatureSchemeKeys,
+  type SigningKey,
+  type SymmetricKey,
+} from "../../domain/signing/signing-key.ts";
+import { prepareSigner, type Signer } from "../../domain/signing/standard-webhooks.ts";
+import { prepareXWebhookSigner, type XWebhookSigner } from "../../domain/signing/x-webhook.ts";
 
 /** The current keys of a webhook, newest first within each kind. */
 export interface SigningKeys {

@@ -1,13 +1,20 @@
-import { renderStandardPayload, standardContentType } from "../../core/payload-formats/standard.ts";
+import { DuplicateEventError, PosthornError, UnavailableError } from "../../domain/errors.ts";
+import { renderStandardPayload, standardContentType } from "../../domain/payload-formats.ts";
+import { uuidV7TimeMs } from "../../domain/uuid.ts";
+import type { PublishEntry, PublishKey } from "../../ports/shared-state.ts";
+import { storeTroubles, StoreUnavailableError } from "../../ports/store.ts";
 import type {
   ClaimedDelivery,
+  DuplicateOriginal,
   Lease,
   NewDelivery,
   NewEvent,
   PublishCommand,
+  PublishResult,
 } from "../../ports/store/deliveries.ts";
 import type { Lane } from "../endpoint/lane.ts";
 import type { AcceptedInput } from "./event-gate.ts";
+import type { PublishReceipt } from "./publish-call.ts";
 
 /** One publish in the transaction that is being written. */
 export interface Draft {
@@ -75,3 +82,96 @@ export function claimed(
     relayed: event.relayed,
   };
 }
+
+export function answer(
+  draft: Draft,
+  result: PublishResult,
+  resolve: (receipt: PublishReceipt) => void,
+  reject: (error: Error) => void,
+): void {
+  const { event } = draft.command;
+  const { id, eventType, tenantId, timestamp } = event;
+  const idempotencyKey = event.idempotencyKey ?? id;
+  if (result.kind === "key_conflict") return reject(keyReused(result.eventId));
+  if (result.kind === "duplicate")
+    return resolve(repeatReceipt(result.original, { tenantId, idempotencyKey }));
+  const { sequenceNumber } = result;
+  const deliveries = deliveryCount(draft);
+  const deliveriesFollowing = deliveries - draft.deliveries.length;
+  resolve({
+    id,
+    eventType,
+    tenantId,
+    timestamp,
+    idempotencyKey,
+    sequenceNumber,
+    deliveries,
+    duplicate: false,
+    ...(deliveriesFollowing > 0 && { deliveriesFollowing }),
+  });
+}
+
+/** A repeat gets the same answer as the original. */
+export function repeatReceipt(original: DuplicateOriginal, key: PublishKey): PublishReceipt {
+  const { id, eventType, timestamp, sequenceNumber, deliveries } = original;
+  return { id, eventType, ...key, timestamp, sequenceNumber, deliveries, duplicate: true };
+}
+
+export function keyReused(eventId: string): PosthornError {
+  const detail = `the idempotency key was used for event ${eventId} with another payload`;
+  return new DuplicateEventError(eventId, { code: "event_key_reused", detail });
+}
+
+/**
+ * The entry for the shared memory of publishes, valid as long as the store's key. Null if the result says nothing
+ * about a key.
+ */
+export function rememberedEntry(draft: Draft, result: PublishResult): PublishEntry | null {
+  const { event, dedupUntil } = draft.command;
+  const { tenantId, idempotencyKey, fingerprint, id, eventType, timestamp } = event;
+  if (idempotencyKey === null || dedupUntil === null || result.kind === "key_conflict") return null;
+  const key = { tenantId, idempotencyKey };
+  if (result.kind === "accepted") {
+    const { sequenceNumber } = result;
+    const count = deliveryCount(draft);
+    return {
+      key,
+      publish: { fingerprint, id, eventType, timestamp, sequenceNumber, deliveries: count },
+      until: dedupUntil,
+    };
+  }
+  // The key belongs to the first publish, and expires with it.
+  const firstAt = uuidV7TimeMs(result.original.id);
+  if (firstAt === null) return null;
+  return {
+    key,
+    publish: { ...result.original, fingerprint },
+    until: Math.min(firstAt + dedupMs, dedupUntil),
+  };
+}
+
+export function publishError(error: Error): Error {
+  if (!(error instanceof StoreUnavailableError)) return error;
+  if (error.outcome === "unknown") {
+    const text =
+      "the outcome of the write is unknown; repeat it with the same idempotency key, so that the event is " +
+      "published once";
+    return new UnavailableError(text, error);
+  }
+  if (error.trouble === "away")
+    return new UnavailableError("the store cannot write now; the event was not published, try again", error);
+  return new UnavailableError(`the event was not published: ${storeTroubles[error.trouble]}`, error);
+}
+
+export function inProgress(): PosthornError {
+  return new PosthornError(
+    "event_in_progress",
+    "an event with this idempotency key is being published; try again",
+    {
+      retryAfterSeconds: 1,
+    },
+  );
+}
+
+/** WDS-115: a publisher's key is remembered this long. */
+export const dedupMs = 86_400_000;

@@ -1,21 +1,20 @@
-import type { Relayed } from "../../core/gateway/relayed.ts";
 import { createHash } from "node:crypto";
 import {
+  type FieldError,
   InvalidRequestError,
   PayloadTooLargeError,
   PosthornError,
   SchemaViolationError,
-} from "../../core/errors.ts";
-import type { FieldError } from "../../core/errors.ts";
-import { eventFieldProblems, eventJsonBounds, parseTimestamp } from "../../core/event-input.ts";
-import { JsonText, minified, readJsonText } from "../../core/json/json-text.ts";
-import { isEventTypeName, isSystemEventType } from "../../core/event-type.ts";
-import { parseTraceContext, type TraceContext } from "../../core/tracing/trace-context.ts";
+} from "../../domain/errors.ts";
+import { isEventTypeName, isSystemEventType } from "../../domain/event-type.ts";
+import { JsonText, minified, readJsonText } from "../../domain/json/json-text.ts";
+import type { Scope } from "../../domain/scope.ts";
+import { parseTraceContext, type TraceContext } from "../../domain/tracing/trace-context.ts";
+import type { Relayed } from "../../features/gateway/relayed.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { EventSchemas } from "../../ports/event-schemas.ts";
-import type { ValidationAllowance } from "../../ports/schema-compiler.ts";
+import type { EventSchemas, ValidationAllowance } from "../../ports/schema-compiler.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { Scope } from "../../core/scope.ts";
+import { eventFieldProblems, eventJsonBounds, parseTimestamp } from "../../resources/event-input.ts";
 import type { PublishInput, RawContent, RelayedEvent } from "./publish-call.ts";
 
 export interface EventGateOptions {

@@ -7,7 +7,7 @@ import {
   SharedStateUnavailableError,
 } from "../../ports/shared-state.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { withDeadline } from "../../ports/timing/deadline.ts";
+import { withDeadline } from "../../ports/timing/alarm.ts";
 
 export interface KnownPublishesOptions {
   readonly state: Pick<SharedState, "publishes" | "isAvailable">;

@@ -1,12 +1,12 @@
-import { PosthornError, UnavailableError } from "../../core/errors.ts";
-import { muteAt, type ProblemMove } from "../../core/delivery-problems/delivery-problem.ts";
+import { PosthornError, UnavailableError } from "../../domain/errors.ts";
+import { muteAt, type ProblemMove } from "../../features/problems/problem.ts";
 import {
   instant,
   mayHear,
   type OperationalEvent,
   operatorTenantId,
   webhookEvent,
-} from "../../core/notifications/operational-event.ts";
+} from "../../features/notifications/operational-event.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { NewNotification, NotificationQueue } from "../../ports/store/notifications.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";

@@ -1,10 +1,10 @@
 /** Input and output of publishing. */
-import type { DeliveryOrigin, Priority } from "../../core/delivery.ts";
-import type { PosthornError } from "../../core/errors.ts";
-import type { Relayed } from "../../core/gateway/relayed.ts";
+import type { DeliveryOrigin, Priority } from "../../domain/delivery.ts";
+import type { PosthornError } from "../../domain/errors.ts";
+import type { Relayed } from "../../features/gateway/relayed.ts";
 import type { ReceivedRequest } from "../../ports/store/gateway.ts";
-import type { EventLink } from "../../core/event.ts";
-import type { JsonText } from "../../core/json/json-text.ts";
+import type { EventLink } from "../../domain/event.ts";
+import type { JsonText } from "../../domain/json/json-text.ts";
 
 /** A payload of any media type, delivered byte for byte (EDS-2-1, TS16-41). */
 export interface RawContent {

@@ -1,6 +1,7 @@
-import type { DeliveryOrigin, Priority } from "../../core/delivery.ts";
-import { PosthornError, UnavailableError } from "../../core/errors.ts";
-import { errorOf } from "../../core/thrown.ts";
+import type { DeliveryOrigin, Priority } from "../../domain/delivery.ts";
+import { PosthornError, UnavailableError } from "../../domain/errors.ts";
+import type { Scope } from "../../domain/scope.ts";
+import { errorOf } from "../../domain/thrown.ts";
 import type { PublishKey } from "../../ports/shared-state.ts";
 import {
   fanOutRows,
@@ -9,25 +10,35 @@ import {
   type PublishCommand,
   type PublishResult,
 } from "../../ports/store/deliveries.ts";
+import { RequestPace } from "../../ports/timing/request-pace.ts";
+import type { EventSpans } from "../attempt/event-spans.ts";
 import type { CommitGroup } from "../commit/commit-group.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { Subscriptions } from "../endpoint/directory.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
-import { EventGate, fingerprint } from "./event-gate.ts";
-import type { AcceptedInput, AcceptedPayload, EventGateOptions } from "./event-gate.ts";
 import type { Lane } from "../endpoint/lane.ts";
 import {
   answer,
+  claimed,
+  content,
   dedupMs,
+  deliveryCount,
+  type Draft,
   inProgress,
   keyReused,
   publishError,
   rememberedEntry,
   repeatReceipt,
-} from "./publish-answers.ts";
-import { claimed, content, deliveryCount, type Draft } from "./draft.ts";
+} from "./draft.ts";
+import {
+  type AcceptedInput,
+  type AcceptedPayload,
+  EventGate,
+  type EventGateOptions,
+  fingerprint,
+} from "./event-gate.ts";
 import type { FanOuts } from "./fan-outs.ts";
-import { RequestPace } from "../../ports/timing/request-pace.ts";
-import type { Scope } from "../../core/scope.ts";
+import type { KnownPublishes } from "./known-publishes.ts";
 import type {
   PublishEntry,
   PublishInput,
@@ -35,9 +46,6 @@ import type {
   RelayedEvent,
   SystemEvent,
 } from "./publish-call.ts";
-import type { KnownPublishes } from "./known-publishes.ts";
-import type { EventSpans } from "../attempt/event-spans.ts";
-import type { Subscriptions } from "../endpoint/subscriptions.ts";
 
 export interface PublisherOptions extends EventGateOptions {
   readonly commits: CommitGroup;

@@ -1,5 +1,5 @@
-import type { AlertMute, AlertRecord, AlertState } from "../../core/alerts/alert-record.ts";
-import type { AlertRuleInput } from "../../core/fields/alert.ts";
+import type { AlertMute, AlertRecord, AlertState } from "../../features/alerts/alert.ts";
+import type { AlertRuleInput } from "../../resources/alert.ts";
 import type { Page, PageRequest } from "../store.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { StepResult } from "./upkeep.ts";

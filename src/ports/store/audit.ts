@@ -1,4 +1,4 @@
-import type { AuditRecord } from "../../core/scope.ts";
+import type { AuditRecord } from "../../domain/scope.ts";
 import type { SearchBudget } from "../timing/search-budget.ts";
 import type { SearchPage, SearchPlace } from "./search.ts";
 

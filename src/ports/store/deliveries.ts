@@ -7,14 +7,14 @@ import type {
   Priority,
   SkipReason,
   WaitingState,
-} from "../../core/delivery.ts";
-import type { OperationalEvent } from "../../core/notifications/operational-event.ts";
-import type { PayloadFormatName } from "../../core/profile.ts";
-import type { Relayed } from "../../core/gateway/relayed.ts";
-import type { TraceContext } from "../../core/tracing/trace-context.ts";
-import type { LaneKey } from "../../core/webhook.ts";
-import type { WebhookHistoryEntry } from "../../core/webhook-history.ts";
-import type { ProblemMove } from "../../core/delivery-problems/delivery-problem.ts";
+} from "../../domain/delivery.ts";
+import type { OperationalEvent } from "../../features/notifications/operational-event.ts";
+import type { PayloadFormatName } from "../../domain/profile.ts";
+import type { Relayed } from "../../features/gateway/relayed.ts";
+import type { TraceContext } from "../../domain/tracing/trace-context.ts";
+import type { LaneKey } from "../../domain/webhook.ts";
+import type { WebhookHistoryEntry } from "../../domain/webhook-history.ts";
+import type { ProblemMove } from "../../features/problems/problem.ts";
 import type { AnswerCompletion, ReceivedRequest } from "./gateway.ts";
 import type { ProblemBatch } from "./delivery-problems.ts";
 import type { StatisticsBatch } from "./statistics.ts";

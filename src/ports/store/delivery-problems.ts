@@ -1,11 +1,11 @@
 import type {
   DeliveryProblem,
   ProblemFailure,
+  ProblemKind,
   ProblemMove,
   ProblemMute,
   ProblemState,
-} from "../../core/delivery-problems/delivery-problem.ts";
-import type { ProblemKind } from "../../core/delivery-problems/problem-kind.ts";
+} from "../../features/problems/problem.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { Lease, SettlementResult } from "./deliveries.ts";
 import type { SearchPage, SearchPlace } from "./search.ts";

@@ -1,5 +1,5 @@
-import type { GatewayOutcome } from "../../core/gateway/request.ts";
-import type { Connection, Source } from "../../core/gateway/source.ts";
+import type { GatewayOutcome } from "../../features/gateway/relayed.ts";
+import type { Connection, Source } from "../../features/gateway/source.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { DeliverySearch, SearchPage } from "./search.ts";
 import type { StepResult } from "./upkeep.ts";

@@ -5,11 +5,11 @@ import type {
   DeliveryRetry,
   DeliveryState,
   Priority,
-} from "../../core/delivery.ts";
-import type { PublishedEvent } from "../../core/event.ts";
-import type { FailureCategory } from "../../core/outcome.ts";
-import type { PayloadFormatName } from "../../core/profile.ts";
-import type { LaneKey } from "../../core/webhook.ts";
+} from "../../domain/delivery.ts";
+import type { PublishedEvent } from "../../domain/event.ts";
+import type { FailureCategory } from "../../domain/outcome.ts";
+import type { PayloadFormatName } from "../../domain/profile.ts";
+import type { LaneKey } from "../../domain/webhook.ts";
 import type { Page, PageRequest } from "../store.ts";
 import type { DeliverySearch, EventSearch, SearchPage } from "./search.ts";
 

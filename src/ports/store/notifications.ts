@@ -4,8 +4,8 @@ import type {
   NotificationChannel,
   NotificationContent,
   NotificationState,
-} from "../../core/notifications/notification.ts";
-import type { OperationalEvent } from "../../core/notifications/operational-event.ts";
+} from "../../features/notifications/notification.ts";
+import type { OperationalEvent } from "../../features/notifications/operational-event.ts";
 import type { Page, PageRequest } from "../store.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { StepResult } from "./upkeep.ts";

@@ -1,4 +1,4 @@
-import type { DeliveryStatus, Priority, WaitingFor } from "../../core/delivery.ts";
+import type { DeliveryStatus, Priority, WaitingFor } from "../../domain/delivery.ts";
 import type { Page, PageRequest } from "../store.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { DeadLetterQuery, DeliveryQuery } from "./history.ts";

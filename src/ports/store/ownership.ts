@@ -1,5 +1,5 @@
-import type { Priority } from "../../core/delivery.ts";
-import type { LaneKey } from "../../core/webhook.ts";
+import type { Priority } from "../../domain/delivery.ts";
+import type { LaneKey } from "../../domain/webhook.ts";
 import type { LanePage, WebhookRuntimeState } from "./deliveries.ts";
 
 /**

@@ -1,5 +1,5 @@
-import type { PortalTheme } from "../../core/fields/portal.ts";
-import type { PortalCapability } from "../../core/portal/capabilities.ts";
+import type { PortalTheme } from "../../resources/portal.ts";
+import type { PortalCapability } from "../../domain/scope.ts";
 import type { AuditEntry } from "./audit.ts";
 
 /**

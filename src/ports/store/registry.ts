@@ -1,5 +1,5 @@
 import type { AuditEntry } from "./audit.ts";
-import type { apiKeyRoles } from "../../core/fields/api-key.ts";
+import type { apiKeyRoles } from "../../resources/registry.ts";
 
 /**
  * Tenants, API keys and event types: tables that change rarely. Event types are documents of up to 0.5 MB, a thousand

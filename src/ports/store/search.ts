@@ -1,6 +1,6 @@
-import type { DeliveryOrigin, DeliveryState } from "../../core/delivery.ts";
-import type { DeliveryOrder } from "../../core/fields/delivery-list.ts";
-import type { FailureCategory } from "../../core/outcome.ts";
+import type { DeliveryOrigin, DeliveryState } from "../../domain/delivery.ts";
+import type { DeliveryOrder } from "../../resources/delivery.ts";
+import type { FailureCategory } from "../../domain/outcome.ts";
 import type { SearchBudget } from "../timing/search-budget.ts";
 
 /**

@@ -1,6 +1,6 @@
-import type { StatisticsStep } from "../../core/statistics/buckets.ts";
-import type { Fact, FactKind } from "../../core/statistics/facts.ts";
-import type { BucketRow } from "../../core/statistics/open-buckets.ts";
+import type { StatisticsStep } from "../../domain/statistics/keys.ts";
+import type { Fact, FactKind } from "../../domain/statistics/facts.ts";
+import type { BucketRow } from "../../domain/statistics/open-buckets.ts";
 import type { CommitResult, PublishResult } from "./deliveries.ts";
 import type { StepResult } from "./upkeep.ts";
 

@@ -1,4 +1,4 @@
-import type { OperationalEvent } from "../../core/notifications/operational-event.ts";
+import type { OperationalEvent } from "../../features/notifications/operational-event.ts";
 import type { CountedEnding } from "./deliveries.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { AuditEntry } from "./audit.ts";
-import type { OperationalEvent } from "../../core/notifications/operational-event.ts";
-import type { Webhook } from "../../core/webhook.ts";
-import type { WebhookHistoryEntry } from "../../core/webhook-history.ts";
+import type { OperationalEvent } from "../../features/notifications/operational-event.ts";
+import type { Webhook } from "../../domain/webhook.ts";
+import type { WebhookHistoryEntry } from "../../domain/webhook-history.ts";
 import type { Page, PageRequest } from "../store.ts";
 import type { WebhookRuntimeState } from "./deliveries.ts";
 

@@ -1,5 +1,40 @@
 import type { Clock, Timer } from "../clock.ts";
 
+/** A timeout on a clock. */
+interface Deadline {
+  readonly clock: Pick<Clock, "schedule">;
+  readonly timeoutMs: number;
+}
+
+/** A deadline that rejects when it is missed. */
+interface StrictDeadline extends Deadline {
+  readonly overdue: () => Error;
+}
+
+/**
+ * The result of `work`, or a rejection with `overdue` if it takes too long. Rejections of `work` in time are passed
+ * on. The work itself continues, and its later result or rejection is ignored.
+ */
+export function withDeadline<Result>(work: Promise<Result>, deadline: StrictDeadline): Promise<Result>;
+/** The same, but resolves to null if it takes too long. */
+export function withDeadline<Result>(work: Promise<Result>, deadline: Deadline): Promise<Result | null>;
+/** Implements both forms. */
+export async function withDeadline<Result>(
+  work: Promise<Result>,
+  { clock, timeoutMs, overdue }: Deadline & Partial<StrictDeadline>,
+): Promise<Result | null> {
+  const late = Promise.withResolvers<null>();
+  const timer = clock.schedule(timeoutMs, () => {
+    if (overdue === undefined) late.resolve(null);
+    else late.reject(overdue());
+  });
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    timer.cancel();
+  }
+}
+
 /** A timer with one callback: setting it again replaces the previous one. */
 export class Alarm {
   readonly #clock: Pick<Clock, "schedule">;

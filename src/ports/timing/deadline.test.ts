@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ManualClock } from "../../engine/manual-clock.fixture.ts";
-import { withDeadline } from "./deadline.ts";
+import { withDeadline } from "./alarm.ts";
 
 const timeoutMs = 100;
 

@@ -1,13 +1,11 @@
 /** Answers the challenges with which providers check an address. They are not events, so they are not stored. */
-import { encodeBase64 } from "../../core/base64.ts";
-import type { ReceiverCrypto } from "../crypto/crypto.ts";
-import { andThen, type MaybePromise } from "../crypto/maybe-promise.ts";
+import { encodeBase64 } from "../../domain/base64.ts";
+import { andThen, type MaybePromise, type ReceiverCrypto } from "../crypto/crypto.ts";
 import { queryOf } from "../message/message-url.ts";
 import type { ReceivedMessage } from "../message/message.ts";
-import type { ChallengeName } from "../presets/preset.ts";
-import { discordPing, slackChallenge, zoomUrlValidation } from "../providers/address-checks.ts";
-import { utf8 } from "../providers/bytes.ts";
-import { rejected, type Rejected } from "../providers/reading.ts";
+import type { ChallengeName } from "../presets/presets.ts";
+import { discordPing, slackChallenge, zoomUrlValidation } from "../providers/options.ts";
+import { rejected, type Rejected, utf8 } from "../providers/reading.ts";
 
 export interface ChallengeAnswer {
   readonly status: 200 | 204;

@@ -4,7 +4,7 @@ import { createHmac } from "node:crypto";
 import { suite, test } from "node:test";
 import fc from "fast-check";
 import { createWebCrypto } from "../crypto/crypto-web.ts";
-import { presetTable } from "../presets/preset-table.ts";
+import { presetTable } from "../presets/presets.ts";
 import { discordKeys, messageOf, secrets, sendgridKeys, svixSecrets } from "../providers/senders.fixture.ts";
 import { adyenKeys } from "../providers/more-senders.fixture.ts";
 import { verificationTypes, verifierFromConfiguration, withSecrets } from "./configured-verifier.ts";

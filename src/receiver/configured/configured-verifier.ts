@@ -1,3 +1,195 @@
+import { closestName } from "../../domain/closest-name.ts";
+import { andThen, type MaybePromise, type ReceiverCrypto } from "../crypto/crypto.ts";
+import { defaultCrypto } from "../crypto/default-crypto.ts";
+import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";
+import { type PresetDescription, presetTable } from "../presets/presets.ts";
+import { bindProviders } from "../providers/index.ts";
+import { type SchemeName, schemeNames, schemeOf } from "../providers/provider-table.ts";
+import { objectOf } from "../providers/reading.ts";
+import { isTimed, type ProviderScheme, signsAddress } from "../providers/scheme-verifier.ts";
+import { ReceiverError } from "../receiver-error.ts";
+import { allOf, anyOf, combined, firstAccepted } from "../schemes/first-match.ts";
+import {
+  type Configuration,
+  configurationBounds,
+  type ConfigurationField,
+  type ConfigurationProblem,
+  fieldProblems,
+  type Fields,
+} from "./fields.ts";
+import { type Received, singleSource, type SourceVerifier } from "./source-verifier.ts";
+import {
+  secretTexts,
+  text,
+  textIn,
+  textsIn,
+  tolerance,
+  toleranceIn,
+  type VerifierKind,
+  verifierKinds,
+} from "./verifier-kinds.ts";
+
+/** Key and event type come from the verifier that accepts the message. */
+function anyOfSources(sources: readonly SourceVerifier[]): SourceVerifier {
+  return {
+    ...common("any_of", sources, anyOf),
+    isUnverified: sources.some(({ isUnverified }) => isUnverified),
+    // It is not known beforehand which of them accepts.
+    vouchesFor: (place) => sources.every((source) => source.vouchesFor(place)),
+    receive: (message, now) => firstAccepted(sources, (source) => source.receive(message, now)),
+  };
+}
+
+/**
+ * Uses the first key and event type that are found. A GET challenge is answered by the first verifier that recognises
+ * it.
+ */
+function allOfSources(sources: readonly SourceVerifier[]): SourceVerifier {
+  return {
+    ...common("all_of", sources, allOf),
+    isUnverified: sources.every(({ isUnverified }) => isUnverified),
+    vouchesFor: (place) => sources.some((source) => source.vouchesFor(place)),
+    receive: (message, now) =>
+      message.method === "GET"
+        ? firstAccepted(sources, (source) => source.receive(message, now))
+        : receiveByAll(sources, message, now.nowSeconds),
+  };
+}
+
+function receiveByAll(
+  [first, ...others]: readonly SourceVerifier[],
+  message: ReceivedMessage,
+  nowSeconds: number,
+): MaybePromise<Received> {
+  if (first === undefined) return { kind: "rejected", cause: "unknown_key", detail: "there is no verifier" };
+  return others.reduce<MaybePromise<Received>>(
+    (before, source) =>
+      andThen(before, (left) =>
+        left.kind === "rejected"
+          ? left
+          : andThen(source.receive(message, { nowSeconds }), (right) => both(left, right)),
+      ),
+    first.receive(message, { nowSeconds }),
+  );
+}
+
+/** A challenge is only answered if the others accept its message. */
+function both(left: Exclude<Received, { readonly kind: "rejected" }>, right: Received): Received {
+  if (right.kind === "rejected" || left.kind === "challenge") return right.kind === "rejected" ? right : left;
+  if (right.kind === "challenge") return right;
+  const verification = combined(left.verification, right.verification);
+  if (verification.kind === "rejected") return verification;
+  return {
+    kind: "verified",
+    verification,
+    key: left.key ?? right.key,
+    eventType: left.eventType ?? right.eventType,
+  };
+}
+
+function common(
+  type: string,
+  sources: readonly SourceVerifier[],
+  compose: (verifiers: readonly MessageVerifier[]) => MessageVerifier,
+): Pick<
+  SourceVerifier,
+  | "type"
+  | "methods"
+  | "probes"
+  | "forwardHeaders"
+  | "secretParameters"
+  | "needsClientCertificate"
+  | "verifier"
+> {
+  return {
+    type,
+    methods: sources.some(({ methods }) => methods.includes("GET")) ? ["GET", "POST"] : ["POST"],
+    probes: [...new Set(sources.flatMap(({ probes }) => probes))],
+    forwardHeaders: [...new Set(sources.flatMap(({ forwardHeaders }) => forwardHeaders))],
+    needsClientCertificate: sources.some(({ needsClientCertificate }) => needsClientCertificate),
+    secretParameters: sources.flatMap(({ secretParameters }) => secretParameters),
+    verifier: compose(sources.map(({ verifier }) => verifier)),
+  };
+}
+
+/** The providers as values of `type`. Their fields depend on what they sign. */
+
+interface ProviderKind extends VerifierKind {
+  readonly preset: PresetDescription;
+}
+
+const providerKinds: Readonly<Record<string, ProviderKind>> = Object.fromEntries(
+  presetTable.map((preset) => [preset.name, kindOf(preset)]),
+);
+
+type Verifiers = Readonly<Record<string, (options: object) => ReturnType<VerifierKind["build"]>>>;
+
+function kindOf(preset: PresetDescription): ProviderKind {
+  const { name } = preset;
+  const scheme = schemeNames.includes(name) ? schemeOf(name as SchemeName) : null;
+  return {
+    title: preset.title,
+    preset,
+    fields: providerFieldsOf(preset, scheme),
+    build(crypto, given) {
+      const publicUrl = textIn(given, "public_url");
+      const verifiers: Verifiers = bindProviders(crypto) as unknown as Verifiers;
+      const options = {
+        secrets: textsIn(given, "secrets"),
+        publicKeys: textsIn(given, "public_keys"),
+        ...(publicUrl !== undefined && { publicUrl }),
+        ...toleranceIn(given),
+      };
+      return verifiers[name]?.(options) ?? { verify: () => refusal };
+    },
+    covers: (given) => (isTokenAlone(name, given) ? "request" : signedHeaders(scheme)),
+  };
+}
+
+/** Unreachable while the table and the functions list the same providers; refuses in any case. */
+const refusal = {
+  kind: "rejected",
+  cause: "unknown_key",
+  detail: "there is no verifier for this type",
+} as const;
+
+function providerFieldsOf({ name, secret }: PresetDescription, scheme: ProviderScheme | null): Fields {
+  const isPublic = scheme?.keys.option === "publicKeys";
+  const what = secret.replace(/^\w+: /, "").replace("; publicUrl", "");
+  const keys = `${what.charAt(0).toUpperCase()}${what.slice(1)}; two during a rotation.`;
+  const publicKeys: ConfigurationField = { ...secretTexts(keys), isSecret: false };
+  const hasAddress = ["twilio", "mandrill"].includes(name) || (scheme !== null && signsAddress(scheme));
+  const hasTime = name === "mailgun" || (scheme !== null && isTimed(scheme));
+  return {
+    ...(isPublic ? { public_keys: publicKeys } : { secrets: secretTexts(keys) }),
+    ...(name === "meta" && {
+      verify_token: text(
+        "The verify token that is entered at Meta; without it Meta cannot verify the address.",
+        {
+          isSecret: true,
+        },
+      ),
+    }),
+    ...(hasAddress && {
+      public_url: text("The address exactly as it is entered at the provider.", {
+        isRequired: true,
+      }),
+    }),
+    ...(hasTime && { tolerance_seconds: tolerance }),
+  };
+}
+
+/** GitLab's secret token is sent unchanged, so it authenticates the whole request. */
+function isTokenAlone(name: string, given: Configuration): boolean {
+  return name === "gitlab" && textsIn(given, "secrets").every((secret) => !secret.startsWith("whsec_"));
+}
+
+function signedHeaders(scheme: ProviderScheme | null): readonly string[] {
+  const { id, timestamp } = scheme?.headers ?? {};
+  const address = scheme !== null && signsAddress(scheme) ? ["@target-uri"] : [];
+  return [...[id, timestamp].flatMap((name) => name?.toLowerCase() ?? []), ...address];
+}
+
 /**
  * Creates a verifier from a stored configuration. For programs that keep endpoints as data, such as Posthorn's gateway.
  *
@@ -15,22 +207,6 @@
  * explicitly. `verificationTypes` lists all with their fields. Unknown or invalid settings are reported as problems
  * with their location; no verifier is created then.
  */
-import { closestName } from "../../core/closest-name.ts";
-import type { ReceiverCrypto } from "../crypto/crypto.ts";
-import { defaultCrypto } from "../crypto/default-crypto.ts";
-import { objectOf } from "../providers/unproven-body.ts";
-import { ReceiverError } from "../receiver-error.ts";
-import { allOfSources, anyOfSources } from "./compositions.ts";
-import {
-  type Configuration,
-  configurationBounds,
-  type ConfigurationProblem,
-  fieldProblems,
-  type Fields,
-} from "./fields.ts";
-import { type ProviderKind, providerKinds } from "./provider-kinds.ts";
-import { singleSource, type SourceVerifier } from "./source-verifier.ts";
-import { type VerifierKind, verifierKinds } from "./verifier-kinds.ts";
 
 export type ConfiguredVerifier =
   | { readonly kind: "ok"; readonly source: SourceVerifier }

@@ -1,5 +1,5 @@
 /** The fields of a stored configuration and their validation. */
-import { closestName } from "../../core/closest-name.ts";
+import { closestName } from "../../domain/closest-name.ts";
 
 /** One problem with its location (JSON pointer) and a sentence. Never contains part of a secret. */
 export interface ConfigurationProblem {

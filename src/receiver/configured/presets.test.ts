@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { suite, test } from "node:test";
-import { presetTable } from "../presets/preset-table.ts";
+import { presetTable } from "../presets/presets.ts";
 import { memberAt } from "../presets/value-source.ts";
 import { messageOf } from "../providers/senders.fixture.ts";
 import type { ReceivedMessage } from "../message/message.ts";

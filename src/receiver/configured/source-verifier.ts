@@ -1,11 +1,9 @@
 /** The interface that a stored configuration produces: it decides whether the message of a request is an event. */
-import type { SourceProbe } from "../../core/gateway/source.ts";
-import type { ReceiverCrypto } from "../crypto/crypto.ts";
-import { andThen, type MaybePromise } from "../crypto/maybe-promise.ts";
-import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";
-import type { AcceptedVerification } from "../message/verified-message.ts";
-import type { Preset } from "../presets/preset.ts";
-import { firstValue, type ValueSource, valueReader } from "../presets/value-source.ts";
+import type { SourceProbe } from "../../features/gateway/source.ts";
+import { andThen, type MaybePromise, type ReceiverCrypto } from "../crypto/crypto.ts";
+import type { AcceptedVerification, MessageVerifier, ReceivedMessage } from "../message/message.ts";
+import type { Preset } from "../presets/presets.ts";
+import { firstValue, valueReader, type ValueSource } from "../presets/value-source.ts";
 import { messageIdFrom, rejected, type Rejected } from "../providers/reading.ts";
 import {
   answerGet,

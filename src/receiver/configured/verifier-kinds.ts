@@ -1,12 +1,14 @@
 /** Values of `type` other than the providers and the compositions, with their fields and verifiers. */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier } from "../message/message.ts";
-import { prepareApiKeyVerifier } from "../schemes/api-key.ts";
-import { prepareBasicVerifier } from "../schemes/basic.ts";
-import { prepareBearerVerifier } from "../schemes/bearer.ts";
-import { prepareClientCertificateVerifier } from "../schemes/client-certificate.ts";
 import { prepareHmacVerifier } from "../schemes/hmac.ts";
 import { prepareHttpSignaturesVerifier } from "../schemes/http-signatures.ts";
+import {
+  prepareApiKeyVerifier,
+  prepareBasicVerifier,
+  prepareBearerVerifier,
+  prepareClientCertificateVerifier,
+} from "../schemes/plain-credentials.ts";
 import { prepareStandardWebhooksVerifier } from "../schemes/standard-webhooks.ts";
 import { prepareXWebhookVerifier } from "../schemes/x-webhook.ts";
 import type { Configuration, ConfigurationField, Fields } from "./fields.ts";

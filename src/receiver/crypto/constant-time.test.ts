@@ -7,7 +7,7 @@ import { createWebCrypto } from "./crypto-web.ts";
 import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";
 import { bindProviders } from "../providers/index.ts";
 import { senders } from "../providers/senders.fixture.ts";
-import { prepareBearerVerifier } from "../schemes/bearer.ts";
+import { prepareBearerVerifier } from "../schemes/plain-credentials.ts";
 import { prepareHttpSignaturesVerifier } from "../schemes/http-signatures.ts";
 import {
   httpSignatureHeaders,

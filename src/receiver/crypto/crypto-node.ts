@@ -1,7 +1,6 @@
 /** The kit's cryptography based on `node:crypto`; results are synchronous. */
 import type * as node from "node:crypto";
-import { concat } from "./concat.ts";
-import type { ReceiverCrypto } from "./crypto.ts";
+import { concat, type ReceiverCrypto } from "./crypto.ts";
 
 /** The functions used from `node:crypto`. They are passed in, so that bundlers do not look for Node. */
 export type NodeCrypto = Pick<

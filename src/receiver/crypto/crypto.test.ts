@@ -3,12 +3,11 @@ import { Buffer } from "node:buffer";
 import { createHash, createHmac, generateKeyPairSync, randomBytes, sign } from "node:crypto";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import published from "../../core/signing/rfc9421-vectors.fixture.json" with { type: "json" };
-import { createWebCrypto } from "./crypto-web.ts";
+import published from "../../domain/signing/rfc9421-vectors.fixture.json" with { type: "json" };
+import { ReceiverError } from "../receiver-error.ts";
+import { createWebCrypto, p1363FromDer } from "./crypto-web.ts";
 import { cryptos } from "./cryptos.fixture.ts";
 import { defaultCrypto } from "./default-crypto.ts";
-import { p1363FromDer } from "./ecdsa-signature.ts";
-import { ReceiverError } from "../receiver-error.ts";
 
 const parts = [Buffer.from("one"), Buffer.alloc(0), Buffer.from(" and two")];
 const whole = Buffer.concat(parts);

@@ -1,3 +1,39 @@
+/** Concatenates all parts; a single part is not copied. */
+export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const [only] = parts;
+  if (parts.length === 1 && only !== undefined) return ownBytes(only);
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let end = 0;
+  for (const part of parts) {
+    whole.set(part, end);
+    end += part.length;
+  }
+  return whole;
+}
+
+/** The same bytes. They are copied only if threads share their memory, which WebCrypto refuses. */
+export function ownBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return bytes.buffer instanceof ArrayBuffer ? (bytes as Uint8Array<ArrayBuffer>) : Uint8Array.from(bytes);
+}
+
+/** A value or a promise of it. `node:crypto` returns values, WebCrypto promises. */
+export type MaybePromise<Value> = Value | Promise<Value>;
+
+/** Continues synchronously with a value; only a promise costs a turn of the event loop. */
+export function andThen<Value, Next>(
+  value: MaybePromise<Value>,
+  next: (value: Value) => MaybePromise<Next>,
+): MaybePromise<Next> {
+  return value instanceof Promise ? value.then(next) : next(value);
+}
+
+/** Waits for all of them; synchronous if none is a promise. */
+export function whenAll<Value>(values: readonly MaybePromise<Value>[]): MaybePromise<readonly Value[]> {
+  return values.some((value) => value instanceof Promise)
+    ? Promise.all(values)
+    : (values as readonly Value[]);
+}
+
 /**
  * The cryptography that the kit needs, so that it runs on both `node:crypto` and WebCrypto. The Node implementation
  * returns values, the WebCrypto one promises. Callers await only promises: verifying 1 KiB takes a few microseconds,

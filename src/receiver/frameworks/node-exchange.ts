@@ -1,5 +1,5 @@
 import { readBody } from "../message/read-body.ts";
-import { receivedHeaders } from "../message/received-headers.ts";
+import { receivedHeaders } from "../message/message.ts";
 import type { ReceiverAnswer } from "../receiver-answer.ts";
 import { ReceiverError } from "../receiver-error.ts";
 import type { Receiver } from "../receiver.ts";

@@ -1,11 +1,40 @@
-import { backoffMs } from "../../core/backoff.ts";
-import { runHandler } from "../run-handler.ts";
-import type { MessageHandler } from "../handler-answer.ts";
+import { backoffMs } from "../../domain/backoff.ts";
+import { type MessageHandler, runHandler } from "../handler-answer.ts";
 import { endpointOf, storeKey } from "../message/message-key.ts";
+import { withoutToken } from "../message/message-url.ts";
+import { listHeaders, type MessageFacts, receivedHeaders, verifiedMessage } from "../message/message.ts";
 import type { ReceiverError } from "../receiver-error.ts";
-import { verifiedMessage, type MessageFacts } from "../message/verified-message.ts";
-import { readEnvelope, writeEnvelope } from "./envelope.ts";
 import type { InboxEntry, InboxStore } from "./inbox-store.ts";
+
+/** Credentials are not needed after a message is verified, and should not be stored in a database. */
+const droppedHeaders = new Set(["authorization", "cookie", "proxy-authorization"]);
+
+interface Envelope extends Omit<MessageFacts, "message" | "attempt"> {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+}
+
+/** Everything about a message except its body, as text for a store. */
+function writeEnvelope(facts: MessageFacts): string {
+  const { message, scheme, producer, messageId, timestampSeconds, key, receivedAt } = facts;
+  const { method, url } = message;
+  const headers = [...listHeaders(message.headers)].filter(
+    ([name]) => !droppedHeaders.has(name.toLowerCase()),
+  );
+  const verified = { scheme, producer, messageId, timestampSeconds, key, receivedAt };
+  return JSON.stringify({ ...verified, method, url: withoutToken(url), headers } satisfies Envelope);
+}
+
+function readEnvelope(entry: {
+  readonly envelope: string;
+  readonly body: Uint8Array;
+  readonly attempt: number;
+}): MessageFacts {
+  const { method, url, headers, ...facts } = JSON.parse(entry.envelope) as Envelope;
+  const message = { method, url, headers: receivedHeaders(headers), body: entry.body };
+  return { ...facts, message, attempt: entry.attempt };
+}
 
 /**
  * Stores messages and processes them later: the sender gets its 202 as soon as a message is stored, and the application
@@ -32,7 +61,7 @@ export interface Inbox {
   discard(id: string): Promise<boolean>;
 }
 
-export interface ParkedMessage {
+interface ParkedMessage {
   readonly id: string;
   readonly facts: MessageFacts;
   readonly parkedAt: Date;

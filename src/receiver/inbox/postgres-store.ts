@@ -1,6 +1,5 @@
 import { checkedQualifiedName, type PostgresQueryable } from "../stores/database-objects.ts";
-import { entryOf, inboxTable, parkedOf, type InboxRow } from "./inbox-rows.ts";
-import type { InboxStore } from "./inbox-store.ts";
+import { entryOf, type InboxRow, type InboxStore, inboxTable, parkedOf } from "./inbox-store.ts";
 
 interface PostgresInboxOptions {
   /** With or without a schema; default `posthorn_inbox`. */

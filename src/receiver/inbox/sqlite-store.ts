@@ -1,6 +1,5 @@
 import { checkedTableName, type SqliteDatabase } from "../stores/database-objects.ts";
-import { entryOf, inboxTable, parkedOf, type InboxRow } from "./inbox-rows.ts";
-import type { InboxStore } from "./inbox-store.ts";
+import { entryOf, type InboxRow, type InboxStore, inboxTable, parkedOf } from "./inbox-store.ts";
 
 /** Stores messages in a table of the application's database; creates the table if it is missing. */
 export function createSqliteInboxStore(

@@ -1,8 +1,7 @@
-import { isIdempotencyKey, parseKeyHeader } from "../../core/http/idempotency-key.ts";
-import type { ReceivedMessage } from "./message.ts";
-import { canonicalPathOf } from "./message-url.ts";
+import { isIdempotencyKey, parseKeyHeader } from "../../domain/http/idempotency-key.ts";
 import { ReceiverError } from "../receiver-error.ts";
-import type { AcceptedVerification } from "./verified-message.ts";
+import { canonicalPathOf } from "./message-url.ts";
+import type { AcceptedVerification, ReceivedMessage } from "./message.ts";
 
 /**
  * Source of a message's key: the `Idempotency-Key` header, which is used only if the sender vouches for it

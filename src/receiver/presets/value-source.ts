@@ -1,8 +1,8 @@
 /** The location of a value in a message, as data of a preset or of an endpoint's configuration. */
-import { isRawNumber, parseCanonical, wholeNumberText } from "../../core/json/lossless.ts";
+import { isRawNumber, parseCanonical, wholeNumberText } from "../../domain/json/lossless.ts";
 import { queryOf } from "../message/message-url.ts";
 import type { ReceivedMessage } from "../message/message.ts";
-import { textOf } from "../providers/bytes.ts";
+import { textOf } from "../providers/reading.ts";
 
 export type ValueSource =
   | { readonly header: string }

@@ -4,12 +4,20 @@
  */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";
-import { base64Bytes, utf8 } from "./bytes.ts";
 import { type Claim, createClaimVerifier, hmacProof } from "./claim-verifier.ts";
 import { keyTexts, type SecretOptions } from "./options.ts";
 import { hexKey } from "./provider-keys.ts";
-import { isRejected, messageIdFrom, rejected, type Rejected } from "./reading.ts";
-import { type JsonObject, objectOf, unprovenBody } from "./unproven-body.ts";
+import {
+  base64Bytes,
+  isRejected,
+  type JsonObject,
+  messageIdFrom,
+  objectOf,
+  rejected,
+  type Rejected,
+  unprovenBody,
+  utf8,
+} from "./reading.ts";
 
 /** `secrets` are HMAC keys in hexadecimal, as the Customer Area shows them. */
 export type AdyenOptions = SecretOptions;

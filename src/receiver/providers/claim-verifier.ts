@@ -1,10 +1,7 @@
 /** The part that all providers share: read a claim, verify it, accept. */
-import type { ReceiverCrypto } from "../crypto/crypto.ts";
-import { andThen, type MaybePromise, whenAll } from "../crypto/maybe-promise.ts";
+import { andThen, type MaybePromise, type ReceiverCrypto, whenAll } from "../crypto/crypto.ts";
 import type { MessageVerifier, ReceivedMessage, Verification } from "../message/message.ts";
-import { isRejected, rejected } from "./reading.ts";
-import type { Rejected } from "./reading.ts";
-import { replayIdOf } from "./replay-id.ts";
+import { isRejected, rejected, type Rejected, replayIdOf } from "./reading.ts";
 
 /** What a message claims before it is verified. */
 export interface Claim {

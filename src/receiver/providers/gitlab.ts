@@ -5,8 +5,8 @@
  */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier } from "../message/message.ts";
-import { anyOf } from "../schemes/any-of.ts";
-import { prepareApiKeyVerifier } from "../schemes/api-key.ts";
+import { anyOf } from "../schemes/first-match.ts";
+import { prepareApiKeyVerifier } from "../schemes/plain-credentials.ts";
 import { keyTexts, type SecretOptions, type ToleranceOptions } from "./options.ts";
 import { schemeOf } from "./provider-table.ts";
 import { createSchemeVerifier } from "./scheme-verifier.ts";

@@ -1,7 +1,6 @@
 /** Verifiers for well-known senders of webhooks. */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier } from "../message/message.ts";
-import { zoomUrlValidation } from "./address-checks.ts";
 import { type AdyenOptions, createAdyenVerifier } from "./adyen.ts";
 import { createGitlabVerifier, type GitlabOptions } from "./gitlab.ts";
 import {
@@ -13,19 +12,19 @@ import {
   type MicrosoftGraphOptions,
 } from "./looking-first.ts";
 import { createMailgunVerifier, type MailgunOptions } from "./mailgun.ts";
-import type {
-  PublicKeyOptions,
-  PublicUrlOptions,
-  SecretOptions,
-  ToleranceOptions,
-  UnsignedIdOptions,
+import {
+  type PublicKeyOptions,
+  type PublicUrlOptions,
+  type SecretOptions,
+  type ToleranceOptions,
+  type UnsignedIdOptions,
+  zoomUrlValidation,
 } from "./options.ts";
-import { schemeOf, type SchemeName } from "./provider-table.ts";
+import { type SchemeName, schemeOf } from "./provider-table.ts";
 import { createSchemeVerifier, type SchemeOptions } from "./scheme-verifier.ts";
-import { createTwilioVerifier } from "./twilio.ts";
-import type { TwilioOptions } from "./twilio.ts";
+import { createTwilioVerifier, type TwilioOptions } from "./twilio.ts";
 
-export { discordPing, slackChallenge } from "./address-checks.ts";
+export { discordPing, slackChallenge } from "./options.ts";
 export { providerTable } from "./provider-table.ts";
 export type { ProviderDescription } from "./provider-table.ts";
 export type { AdyenOptions, GitlabOptions, MailgunOptions, TwilioOptions };

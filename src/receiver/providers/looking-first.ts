@@ -3,15 +3,22 @@
  * the address and the parameters of a form; Mailchimp and Microsoft Graph sign nothing and send a secret, in the query
  * of the address or in each notification.
  */
-import type { ReceiverCrypto } from "../crypto/crypto.ts";
-import { andThen, type MaybePromise, whenAll } from "../crypto/maybe-promise.ts";
+import { andThen, type MaybePromise, type ReceiverCrypto, whenAll } from "../crypto/crypto.ts";
 import { queryOf } from "../message/message-url.ts";
 import type { MessageVerifier, ReceivedMessage, Verification } from "../message/message.ts";
-import { base64Bytes, textOf, utf8 } from "./bytes.ts";
-import { createClaimVerifier, hmacProof, type Claim } from "./claim-verifier.ts";
+import { type Claim, createClaimVerifier, hmacProof } from "./claim-verifier.ts";
 import { publicUrlOf, type PublicUrlOptions, secretBytes, type SecretOptions } from "./options.ts";
-import { headerOf, isRejected, rejected, type Rejected } from "./reading.ts";
-import { objectOf, unprovenBody } from "./unproven-body.ts";
+import {
+  base64Bytes,
+  headerOf,
+  isRejected,
+  objectOf,
+  rejected,
+  type Rejected,
+  textOf,
+  unprovenBody,
+  utf8,
+} from "./reading.ts";
 
 /** `secrets` are the keys of the webhook; `publicUrl` is its address exactly as entered at Mandrill. */
 export interface MandrillOptions extends SecretOptions, PublicUrlOptions {}

@@ -6,11 +6,21 @@
  */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";
-import { hexBytes, utf8 } from "./bytes.ts";
 import { type Claim, createClaimVerifier, hmacProof } from "./claim-verifier.ts";
 import { secretBytes, type SecretOptions, toleranceOf, type ToleranceOptions } from "./options.ts";
-import { fieldOf, isRejected, messageIdFrom, rejected, type Rejected, timestampOf } from "./reading.ts";
-import { type JsonObject, objectOf, unprovenBody } from "./unproven-body.ts";
+import {
+  fieldOf,
+  hexBytes,
+  isRejected,
+  type JsonObject,
+  messageIdFrom,
+  objectOf,
+  rejected,
+  type Rejected,
+  timestampOf,
+  unprovenBody,
+  utf8,
+} from "./reading.ts";
 
 /** `secrets` are HTTP webhook signing keys. */
 export interface MailgunOptions extends SecretOptions, ToleranceOptions {}

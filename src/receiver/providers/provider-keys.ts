@@ -1,6 +1,6 @@
 /** Keys that need decoding. All functions throw ReceiverError `misconfigured`, never with a part of the key. */
-import { decodeBase64 } from "../../core/base64.ts";
-import { base64Bytes, hexBytes } from "./bytes.ts";
+import { decodeBase64 } from "../../domain/base64.ts";
+import { base64Bytes, hexBytes } from "./reading.ts";
 import { misconfigured } from "./options.ts";
 
 const ed25519KeyBytes = 32;

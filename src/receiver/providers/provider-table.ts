@@ -5,7 +5,7 @@
  */
 import { discordKey, sendgridKey, svixKey } from "./provider-keys.ts";
 import { isTimed, type ProviderScheme } from "./scheme-verifier.ts";
-import { utf8 } from "./bytes.ts";
+import { utf8 } from "./reading.ts";
 
 /** One row of the provider table. */
 export interface ProviderDescription {

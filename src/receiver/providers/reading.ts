@@ -1,6 +1,51 @@
-/** Reads untrusted input: every length is bounded, and invalid input is a rejection, never an exception. */
+import { decodeBase64 } from "../../domain/base64.ts";
+import { andThen, concat, type MaybePromise, type ReceiverCrypto } from "../crypto/crypto.ts";
 import type { ReceivedMessage, Verification } from "../message/message.ts";
-import { textOf } from "./bytes.ts";
+
+/** Converts text to bytes and back, with functions that Node, browsers and edge runtimes share. */
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+export function utf8(text: string): Uint8Array {
+  return encoder.encode(text);
+}
+
+/** Invalid UTF-8 becomes replacement characters. */
+export function textOf(bytes: Uint8Array): string {
+  return decoder.decode(bytes);
+}
+
+/** Null unless the text is exactly `length` bytes in hexadecimal, in either case. */
+export function hexBytes(text: string, length: number): Uint8Array | null {
+  if (text.length !== length * 2 || !/^[0-9a-f]*$/i.test(text)) return null;
+  const bytes = new Uint8Array(length);
+  for (let at = 0; at < length; at += 1) bytes[at] = Number.parseInt(text.slice(at * 2, at * 2 + 2), 16);
+  return bytes;
+}
+
+/**
+ * Null unless the text is canonical, padded base64 of 1 to `lengthMax` bytes, so that each value has a single spelling.
+ */
+export function base64Bytes(text: string, lengthMax: number): Uint8Array | null {
+  if (text === "" || text.length > Math.ceil(lengthMax / 3) * 4) return null;
+  const bytes = decodeBase64(text);
+  return bytes === null || bytes.length > lengthMax ? null : bytes;
+}
+
+export function hexOf(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/**
+ * A value that a replayed message cannot change: a digest of all signed content, including the time. The signature is
+ * not suitable, because some can be written in several ways, and an attacker may omit one of several valid ones.
+ */
+export function replayIdOf(crypto: ReceiverCrypto, signed: readonly Uint8Array[]): MaybePromise<string> {
+  return andThen(crypto.digest({ hash: "sha256", data: concat(signed) }), hexOf);
+}
+
+/** Reads untrusted input: every length is bounded, and invalid input is a rejection, never an exception. */
 
 export type Rejected = Extract<Verification, { kind: "rejected" }>;
 
@@ -98,4 +143,24 @@ export function fieldOf(body: Uint8Array, name: string): unknown {
 /** Null unless it is a string of 1 to 255 visible ASCII characters. */
 export function messageIdFrom(value: unknown): string | null {
   return typeof value === "string" && /^[\x21-\x7e]{1,255}$/.test(value) ? value : null;
+}
+
+/** For providers that sign inside the body: it must be parsed before anything is verified, so it is bounded here. */
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+const bytesMax = 262_144;
+
+export function unprovenBody({ body }: ReceivedMessage): JsonObject | Rejected {
+  if (body.length > bytesMax) return rejected("body_altered", `the body has more than ${bytesMax} bytes`);
+  try {
+    return objectOf(JSON.parse(textOf(body))) ?? rejected("body_altered", "the body is not a JSON object");
+  } catch {
+    return rejected("body_altered", "the body is not JSON");
+  }
+}
+
+/** Null for anything but an object with named members. */
+export function objectOf(value: unknown): JsonObject | null {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
 }

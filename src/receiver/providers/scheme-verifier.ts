@@ -1,21 +1,30 @@
 /** Verifies messages according to a row of the scheme table. */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";
-import { base64Bytes, hexBytes, utf8 } from "./bytes.ts";
 import { type Claim, createClaimVerifier, hmacProof, type Proof, publicKeyProof } from "./claim-verifier.ts";
-import { keyTexts, publicUrlOf, toleranceOf } from "./options.ts";
-import type { PublicUrlOptions, ToleranceOptions, UnsignedIdOptions } from "./options.ts";
+import {
+  keyTexts,
+  publicUrlOf,
+  type PublicUrlOptions,
+  toleranceOf,
+  type ToleranceOptions,
+  type UnsignedIdOptions,
+} from "./options.ts";
 import {
   ageProblem,
+  base64Bytes,
   entriesIn,
   fieldOf,
   headerOf,
+  hexBytes,
   isRejected,
   messageIdFrom,
   rejected,
+  type Rejected,
+  type TimestampForm,
   timestampOf,
+  utf8,
 } from "./reading.ts";
-import type { Rejected, TimestampForm } from "./reading.ts";
 
 const hmacHashes = { "HMAC-SHA1": "sha1", "HMAC-SHA256": "sha256", "HMAC-SHA512": "sha512" } as const;
 

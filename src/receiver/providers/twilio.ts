@@ -6,15 +6,27 @@
  * The form must be parsed before anything is verified, because the signature covers its parameters. Parsing is bounded
  * here (bytes, parameters) and uses the platform's parser.
  */
-import type { ReceiverCrypto } from "../crypto/crypto.ts";
+import { andThen, type ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier, ReceivedMessage, Verification } from "../message/message.ts";
-import { base64Bytes, hexBytes, textOf, utf8 } from "./bytes.ts";
 import { type Claim, createClaimVerifier, hmacProof } from "./claim-verifier.ts";
-import { andThen } from "../crypto/maybe-promise.ts";
-import { publicUrlOf, secretBytes } from "./options.ts";
-import type { PublicUrlOptions, SecretOptions, UnsignedIdOptions } from "./options.ts";
-import { headerOf, isRejected, messageIdFrom, rejected } from "./reading.ts";
-import type { Rejected } from "./reading.ts";
+import {
+  publicUrlOf,
+  type PublicUrlOptions,
+  secretBytes,
+  type SecretOptions,
+  type UnsignedIdOptions,
+} from "./options.ts";
+import {
+  base64Bytes,
+  headerOf,
+  hexBytes,
+  isRejected,
+  messageIdFrom,
+  rejected,
+  type Rejected,
+  textOf,
+  utf8,
+} from "./reading.ts";
 
 /**
  * `secrets` are the auth tokens. `publicUrl` is the address entered at Twilio, including its query, so that a signature

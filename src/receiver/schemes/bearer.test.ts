@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { cryptos } from "../crypto/cryptos.fixture.ts";
 import type { ReceivedMessage, Verification } from "../message/message.ts";
 import { ReceiverError } from "../receiver-error.ts";
-import { prepareBearerVerifier } from "./bearer.ts";
+import { prepareBearerVerifier } from "./plain-credentials.ts";
 import { type Headers, received, signedAt, strangeMessages } from "./signed-messages.fixture.ts";
 
 const [, crypto] = cryptos[0] ?? assert.fail();

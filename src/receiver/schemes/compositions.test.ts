@@ -4,10 +4,9 @@ import { describe, test } from "node:test";
 import { cryptos } from "../crypto/cryptos.fixture.ts";
 import type { MessageVerifier, Verification } from "../message/message.ts";
 import { ReceiverError } from "../receiver-error.ts";
-import { allOf } from "./all-of.ts";
-import { anyOf } from "./any-of.ts";
-import { prepareBearerVerifier } from "./bearer.ts";
+import { allOf, anyOf } from "./first-match.ts";
 import { prepareHttpSignaturesVerifier } from "./http-signatures.ts";
+import { prepareBearerVerifier } from "./plain-credentials.ts";
 import {
   httpSignatureHeaders,
   messageId,

@@ -1,5 +1,45 @@
+import { andThen, type MaybePromise } from "../crypto/crypto.ts";
 import type { MessageVerifier, RejectionCause, Verification } from "../message/message.ts";
-import type { MaybePromise } from "../crypto/maybe-promise.ts";
+import { keyTexts, misconfigured } from "../providers/options.ts";
+
+/**
+ * Accepts only messages that every verifier accepts, such as a signature and a bearer token. They run in order, and the
+ * first rejection is returned. The first verifier determines the producer; message id and time come from the first that
+ * has them; `scheme` joins all with `+`. Throws ReceiverError `misconfigured` without a verifier.
+ */
+export function allOf(verifiers: readonly MessageVerifier[]): MessageVerifier {
+  const [first, ...others] = verifiers.length > 0 ? verifiers : [];
+  if (first === undefined) throw misconfigured("allOf needs a list of at least one verifier");
+  return {
+    verify: (message, now) =>
+      others.reduce<MaybePromise<Verification>>(
+        (before, verifier) =>
+          andThen(before, (left) => {
+            if (left.kind === "rejected") return left;
+            return andThen(verifier.verify(message, now), (right) => combined(left, right));
+          }),
+        first.verify(message, now),
+      ),
+  };
+}
+
+/** Combines the results of two verifiers that accepted the same message. */
+export function combined(
+  left: Extract<Verification, { kind: "verified" }>,
+  right: Verification,
+): Verification {
+  if (right.kind === "rejected") return right;
+  const replayId = left.replayId ?? right.replayId;
+  return {
+    kind: "verified",
+    scheme: `${left.scheme}+${right.scheme}`,
+    producer: left.producer,
+    messageId: left.messageId ?? right.messageId,
+    timestampSeconds: left.timestampSeconds ?? right.timestampSeconds,
+    ...(replayId !== undefined && { replayId }),
+    ...((left.isKeyAuthentic === true || right.isKeyAuthentic === true) && { isKeyAuthentic: true }),
+  };
+}
 
 /** The first item that passes; synchronous unless a test returns a promise. */
 export function firstMatch<Item>(
@@ -70,4 +110,53 @@ export function firstAccepted<Item, Answer extends { readonly kind: string }>(
 
 function isRejection(answer: { readonly kind: string }): answer is Rejected {
   return answer.kind === "rejected";
+}
+
+/**
+ * Accepts messages that at least one verifier accepts; the first that does determines scheme and producer. If none
+ * does, the most informative rejection is returned: an altered body rather than another scheme's missing header. Throws
+ * ReceiverError `misconfigured` without a verifier, which would accept nothing or, worse, everything.
+ */
+export function anyOf(verifiers: readonly MessageVerifier[]): MessageVerifier {
+  // This also catches a single verifier that is not in a list, which has no length.
+  if (!(verifiers.length > 0)) throw misconfigured("anyOf needs a list of at least one verifier");
+  return {
+    verify: (message, now) => firstVerified(verifiers, (verifier) => verifier.verify(message, now)),
+  };
+}
+
+/**
+ * Secrets, keys or tokens as strings: one, several during a rotation, or those of several producers by name. The name
+ * becomes `producer` of verified messages; without names it is `default`. Up to 16 for one producer, and 64 in total.
+ */
+export type ByProducer = string | readonly string[] | Readonly<Record<string, string | readonly string[]>>;
+
+const producersMax = 256;
+/**
+ * For all producers together, because each key may have to be tried for an attacker's message. Use separate endpoints
+ * for more producers.
+ */
+const keysMax = 64;
+
+/**
+ * All values with their producers, converted by `read`. Throws ReceiverError `misconfigured`, which names the option,
+ * if there are none.
+ */
+export function readByProducer<Value>(
+  given: ByProducer,
+  option: string,
+  readText: (text: string) => Value,
+): readonly { readonly producer: string; readonly value: Value }[] {
+  const isNamed = typeof given === "object" && given !== null && !Array.isArray(given);
+  const named = isNamed ? Object.entries(given) : [["default", given] as const];
+  if (named.length === 0) throw misconfigured(`${option}: at least one producer is needed`);
+  if (named.length > producersMax)
+    throw misconfigured(`${option}: no more than ${producersMax} producers can be given`);
+  const read = named.flatMap(([producer, texts]) => {
+    if (producer === "") throw misconfigured(`${option}: a producer must have a name`);
+    return keyTexts(texts, option).map((text) => ({ producer, value: readText(text) }));
+  });
+  if (read.length > keysMax)
+    throw misconfigured(`${option}: no more than ${keysMax} keys can be given in total`);
+  return read;
 }

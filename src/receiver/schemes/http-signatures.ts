@@ -1,3 +1,127 @@
+import { encodeBase64Url } from "../../domain/base64.ts";
+import { type ContentDigest, parseContentDigest } from "../../domain/signing/content-digest.ts";
+import {
+  buildSignatureBase,
+  type LabelledSignature,
+  parseSignatures,
+  type SignatureInput,
+  type SignedMessage,
+} from "../../domain/signing/signature-base.ts";
+import { andThen, type MaybePromise, type ReceiverCrypto, whenAll } from "../crypto/crypto.ts";
+import type { MessageVerifier, ReceivedMessage, Verification } from "../message/message.ts";
+import { keyTexts, misconfigured, toleranceOf, type ToleranceOptions } from "../providers/options.ts";
+import { ageProblem, isRejected, type Rejected, rejected, replayIdOf, utf8 } from "../providers/reading.ts";
+import { firstMatch, firstVerified } from "./first-match.ts";
+import { readVerificationKey, type VerificationKey } from "./key-text.ts";
+
+/** Keys for HTTP Message Signatures, looked up by `keyid`. */
+
+/** One key of one producer. */
+export interface HttpSignatureKey {
+  /** `whpk_…` for `ed25519`, `whsec_…` for `hmac-sha256`. */
+  readonly key: string;
+  /** `keyid` of its signatures. Defaults to the RFC 7638 thumbprint for a public key; required for a shared secret. */
+  readonly keyId?: string | undefined;
+  /** Defaults to `default`. */
+  readonly producer?: string | undefined;
+}
+
+interface FoundKey {
+  readonly producer: string;
+  readonly key: VerificationKey;
+  /** Name in RFC 9421's registry of algorithms. */
+  readonly algorithm: "ed25519" | "hmac-sha256";
+}
+
+/** Finds a key; null for an unknown `keyid`. */
+type KeyIndex = (keyId: string) => FoundKey | null;
+
+interface ReadKey extends FoundKey {
+  readonly keyId: string | null;
+}
+
+const keysMax = 1024;
+
+/**
+ * Parses all keys now, and builds the index on first use: thumbprints need a hash, which may be a promise. Throws
+ * ReceiverError `misconfigured`.
+ */
+function prepareKeyIndex(
+  crypto: ReceiverCrypto,
+  keys: readonly HttpSignatureKey[],
+): () => MaybePromise<KeyIndex> {
+  if (!Array.isArray(keys) || keys.length === 0)
+    throw misconfigured(
+      "keys must be a list of at least one key, such as [{ key: process.env.WEBHOOK_PUBLIC_KEY }]",
+    );
+  if (keys.length > keysMax) throw misconfigured(`no more than ${keysMax} keys can be given`);
+  const read = keys.map(readKey);
+  const names = read.flatMap(({ keyId }) => keyId ?? []);
+  if (new Set(names).size !== names.length) throw misconfigured("two keys have the same keyId");
+  let index: MaybePromise<KeyIndex> | null = null;
+  return () => {
+    index ??= makeIndex(crypto, read);
+    return index;
+  };
+}
+
+function readKey({ key: text, keyId: given, producer = "default" }: HttpSignatureKey): ReadKey {
+  const keyId = given ?? null;
+  const [keyText = ""] = keyTexts(text, "key of an entry of keys");
+  const key = readVerificationKey(keyText);
+  if (keyId !== null && !/^[\x20-\x7e]{1,255}$/.test(keyId)) {
+    throw misconfigured("a keyId must be 1 to 255 printable ASCII characters");
+  }
+  if (key.kind === "ed25519") return { producer, key, keyId, algorithm: "ed25519" };
+  if (keyId === null) throw misconfigured("a shared secret (whsec_) needs the keyId that its sender uses");
+  return { producer, key, keyId, algorithm: "hmac-sha256" };
+}
+
+function makeIndex(crypto: ReceiverCrypto, keys: readonly ReadKey[]): MaybePromise<KeyIndex> {
+  const keyIds = keys.map(({ keyId, key }) => keyId ?? thumbprint(crypto, key.bytes));
+  return andThen(whenAll(keyIds), (names) => {
+    const found = new Map<string, FoundKey>();
+    for (const [position, key] of keys.entries()) found.set(names[position] ?? "", key);
+    return (keyId: string) => found.get(keyId) ?? null;
+  });
+}
+
+/** RFC 7638: the hash of the JWK's required members in the defined order. */
+function thumbprint(crypto: ReceiverCrypto, publicKey: Uint8Array): MaybePromise<string> {
+  const jwk = JSON.stringify({ crv: "Ed25519", kty: "OKP", x: encodeBase64Url(publicKey) });
+  return andThen(crypto.digest({ hash: "sha256", data: utf8(jwk) }), encodeBase64Url);
+}
+
+/**
+ * The address as its sender used it, reconstructed from the request. Behind a proxy only the application knows scheme
+ * and host, so it can configure them. Otherwise an absolute URL is used unchanged, and a path gets the Host header,
+ * with `https` unless the host is this machine. Forwarding headers are ignored, because any sender can set them.
+ */
+function targetUriOf(message: ReceivedMessage, publicOrigin: string | null): string {
+  const { url } = message;
+  const absolute = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i.exec(url)?.[0];
+  const pathAndQuery = (absolute === undefined ? url : url.slice(absolute.length)).replace(/#.*$/s, "");
+  return `${publicOrigin ?? absolute ?? originFromHost(message)}${pathAndQuery}`;
+}
+
+function originFromHost({ headers }: ReceivedMessage): string {
+  const host = headers.get("host")?.trim() ?? "";
+  const isThisMachine = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d+)?$/i.test(host);
+  return `${isThisMachine ? "http" : "https"}://${host}`;
+}
+
+/**
+ * Validates the option: scheme, host, and optionally the part of the path that a proxy removes. A trailing slash is
+ * dropped. Null if it was not given. Throws ReceiverError `misconfigured`.
+ */
+function publicOriginOf(given: string | undefined): string | null {
+  if (given === undefined) return null;
+  if (typeof given === "string" && /^https?:\/\/[^/?#\s]+(?:\/[^?#\s]*)?$/i.test(given)) {
+    return given.endsWith("/") ? given.slice(0, -1) : given;
+  }
+  throw misconfigured("publicOrigin must be scheme and host, such as https://hooks.example.com");
+}
+
 /**
  * HTTP Message Signatures (RFC 9421) with Content-Digest (RFC 9530), algorithms `ed25519` and `hmac-sha256`.
  *
@@ -5,29 +129,6 @@
  * through its digest. A message may have several signatures, for example during a rotation or from gateways; one valid
  * signature is sufficient.
  */
-import { type ContentDigest, parseContentDigest } from "../../core/signing/content-digest-field.ts";
-import { buildSignatureBase } from "../../core/signing/signature-base.ts";
-import {
-  type LabelledSignature,
-  parseSignatures,
-  type SignatureInput,
-} from "../../core/signing/signature-input.ts";
-import type { SignedMessage } from "../../core/signing/signed-message.ts";
-import type { ReceiverCrypto } from "../crypto/crypto.ts";
-import type { MessageVerifier, ReceivedMessage, Verification } from "../message/message.ts";
-import { utf8 } from "../providers/bytes.ts";
-import { andThen, type MaybePromise } from "../crypto/maybe-promise.ts";
-import { misconfigured, type ToleranceOptions, toleranceOf } from "../providers/options.ts";
-import { ageProblem, isRejected, type Rejected, rejected } from "../providers/reading.ts";
-import { replayIdOf } from "../providers/replay-id.ts";
-import { firstMatch, firstVerified } from "./first-match.ts";
-import {
-  type FoundKey,
-  type HttpSignatureKey,
-  type KeyIndex,
-  prepareKeyIndex,
-} from "./http-signature-keys.ts";
-import { publicOriginOf, targetUriOf } from "./target-uri.ts";
 
 /** `toleranceSeconds` defaults to 300 and applies to `created`. */
 export interface HttpSignaturesOptions extends ToleranceOptions {

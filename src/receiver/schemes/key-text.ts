@@ -2,7 +2,7 @@
  * Parses keys in the form that senders show. Mistakes are detected here, once, and not with the first message: which
  * kind of key is needed, and which kind was given. Messages reveal nothing of a key except its length.
  */
-import { decodeBase64 } from "../../core/base64.ts";
+import { decodeBase64 } from "../../domain/base64.ts";
 import { misconfigured } from "../providers/options.ts";
 
 /** Bounds of a shared secret (TS16-63). */

@@ -2,12 +2,18 @@ import { Buffer } from "node:buffer";
 import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { unicodeText } from "../../../test/services/unicode-text.ts";
-import { type HttpSignatureOptions, prepareHttpSignatureSigner } from "../../core/signing/http-signatures.ts";
-import { generateEd25519Key, generateSymmetricSecret, parseSecret } from "../../core/signing/signing-key.ts";
-import { prepareSigner } from "../../core/signing/standard-webhooks.ts";
-import { prepareXWebhookSigner } from "../../core/signing/x-webhook.ts";
-import type { ReceivedMessage } from "../message/message.ts";
-import { receivedHeaders } from "../message/received-headers.ts";
+import {
+  type HttpSignatureOptions,
+  prepareHttpSignatureSigner,
+} from "../../domain/signing/http-signatures.ts";
+import {
+  generateEd25519Key,
+  generateSymmetricSecret,
+  parseSecret,
+} from "../../domain/signing/signing-key.ts";
+import { prepareSigner } from "../../domain/signing/standard-webhooks.ts";
+import { prepareXWebhookSigner } from "../../domain/signing/x-webhook.ts";
+import { receivedHeaders, type ReceivedMessage } from "../message/message.ts";
 
 /** Signing time of everything here, Unix seconds. */
 export const signedAt = 1_700_000_000;

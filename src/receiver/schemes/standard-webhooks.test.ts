@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { standardWebhooksVectors } from "../../core/signing/vectors.fixture.ts";
+import { standardWebhooksVectors } from "../../domain/signing/vectors.fixture.ts";
 import { cryptos } from "../crypto/cryptos.fixture.ts";
 import type { ReceivedMessage, Verification } from "../message/message.ts";
 import { ReceiverError } from "../receiver-error.ts";
-import type { ByProducer } from "./by-producer.ts";
+import type { ByProducer } from "./first-match.ts";
 import {
   type Headers,
   messageId,

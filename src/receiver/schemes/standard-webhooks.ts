@@ -1,14 +1,11 @@
 /** Standard Webhooks: `v1` (HMAC-SHA256) and `v1a` (Ed25519) over `{id}.{timestamp}.{body}`. */
-import { decodeBase64 } from "../../core/base64.ts";
-import { isSignableMessageId } from "../../core/signing/message-id.ts";
-import type { ReceiverCrypto } from "../crypto/crypto.ts";
+import { decodeBase64 } from "../../domain/base64.ts";
+import { isSignableMessageId } from "../../domain/signing/standard-webhooks.ts";
+import { andThen, type MaybePromise, type ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier, Verification } from "../message/message.ts";
-import { utf8 } from "../providers/bytes.ts";
-import { andThen, type MaybePromise } from "../crypto/maybe-promise.ts";
-import { type ToleranceOptions, toleranceOf } from "../providers/options.ts";
-import { headerOf, isRejected, rejected, timestampOf } from "../providers/reading.ts";
-import { type ByProducer, readByProducer } from "./by-producer.ts";
-import { firstMatch } from "./first-match.ts";
+import { toleranceOf, type ToleranceOptions } from "../providers/options.ts";
+import { headerOf, isRejected, rejected, timestampOf, utf8 } from "../providers/reading.ts";
+import { type ByProducer, firstMatch, readByProducer } from "./first-match.ts";
 import { readVerificationKey, type VerificationKey } from "./key-text.ts";
 
 /** `toleranceSeconds` defaults to 300. */

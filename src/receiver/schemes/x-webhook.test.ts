@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { cryptos } from "../crypto/cryptos.fixture.ts";
 import type { ReceivedMessage, Verification } from "../message/message.ts";
 import { ReceiverError } from "../receiver-error.ts";
-import type { ByProducer } from "./by-producer.ts";
+import type { ByProducer } from "./first-match.ts";
 import {
   newPair,
   newSecret,

@@ -1,21 +1,20 @@
 /** `X-Webhook-Signature: t=…,v1=…`: HMAC-SHA256 in hex over `{t}.{body}`. */
-import type { ReceiverCrypto } from "../crypto/crypto.ts";
+import { andThen, type MaybePromise, type ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier, Verification } from "../message/message.ts";
-import { hexBytes, utf8 } from "../providers/bytes.ts";
-import { andThen, type MaybePromise } from "../crypto/maybe-promise.ts";
-import { type ToleranceOptions, toleranceOf } from "../providers/options.ts";
+import { toleranceOf, type ToleranceOptions } from "../providers/options.ts";
 import {
+  entriesIn,
   fieldOf,
   headerOf,
+  hexBytes,
   isRejected,
   messageIdFrom,
   rejected,
+  replayIdOf,
   timestampOf,
-  entriesIn,
+  utf8,
 } from "../providers/reading.ts";
-import { replayIdOf } from "../providers/replay-id.ts";
-import { type ByProducer, readByProducer } from "./by-producer.ts";
-import { firstMatch } from "./first-match.ts";
+import { type ByProducer, firstMatch, readByProducer } from "./first-match.ts";
 import { readSecretText } from "./key-text.ts";
 
 /** `toleranceSeconds` defaults to 300. */

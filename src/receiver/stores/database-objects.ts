@@ -1,7 +1,7 @@
-import { isTableName, type PostgresQueryable } from "../../core/application-database.ts";
+import { isTableName, type PostgresQueryable } from "../../domain/application-database.ts";
 import { ReceiverError } from "../receiver-error.ts";
 
-export type { PostgresQueryable, SqliteDatabase } from "../../core/application-database.ts";
+export type { PostgresQueryable, SqliteDatabase } from "../../domain/application-database.ts";
 
 /** A `Pool` of `pg`. */
 export interface PostgresPool<Client extends PostgresClient> {

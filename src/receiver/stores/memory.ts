@@ -1,4 +1,4 @@
-import { outcomeOf, type DeduplicationEntry, type DeduplicationStore } from "../deduplication-store.ts";
+import { outcomeOf, type DeduplicationEntry, type DeduplicationStore } from "../deduplication.ts";
 
 interface MemoryEntry extends DeduplicationEntry {
   /** Null once completed. */

@@ -1,4 +1,4 @@
-import type { ClaimOutcome, DeduplicationStore } from "../deduplication-store.ts";
+import type { ClaimOutcome, DeduplicationStore } from "../deduplication.ts";
 import type { RedisClient } from "./database-objects.ts";
 
 export interface RedisDeduplicationOptions {

@@ -1,4 +1,4 @@
-import { outcomeOf, type DeduplicationStore, type InTransaction } from "../deduplication-store.ts";
+import { outcomeOf, type DeduplicationStore, type InTransaction } from "../deduplication.ts";
 import { checkedTableName, type SqliteDatabase } from "./database-objects.ts";
 
 interface Row {

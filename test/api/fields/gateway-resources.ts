@@ -1,14 +1,12 @@
 import type { RunningPosthorn } from "../../../src/app/posthorn.ts";
-import { connectionChangeFields } from "../../../src/core/fields/connection.ts";
 import {
+  connectionChangeFields,
   filterEvaluationFields,
   type FilterEvaluationInput,
-} from "../../../src/core/fields/filter-evaluation.ts";
-import {
   sourceAcknowledgeFields,
   sourceFields,
   sourceRotateFields,
-} from "../../../src/core/fields/gateway.ts";
+} from "../../../src/resources/gateway.ts";
 import type { Resource } from "./resource.ts";
 
 /** A source and a connection that are changed again and again: of each there is a limited number. */

@@ -1,6 +1,6 @@
 /** Values at every bound of a field, and one beyond, in the words of the library. */
 import assert from "node:assert/strict";
-import type { Field, Kind, ListKind, ObjectKind, TextKind } from "../../../src/core/fields/field.ts";
+import type { Field, Kind, ListKind, ObjectKind, TextKind } from "../../../src/resources/field.ts";
 
 export interface Probe {
   /** Name in the library of the field or of the member of it that is tried: `retry.maxAttempts`. */

@@ -1,4 +1,4 @@
-import type { Fields } from "../../../src/core/fields/field.ts";
+import type { Fields } from "../../../src/resources/field.ts";
 import type { Specials } from "./probes.ts";
 
 /** A thing that callers set, with the two ways to set it: a route of the API and a call of the library. */

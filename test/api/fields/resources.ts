@@ -10,6 +10,7 @@ import {
   libraryWebhooks,
 } from "../../../src/app/library-calls.ts";
 import type { RunningPosthorn } from "../../../src/app/posthorn.ts";
+import { ProblemList, readFields } from "../../../src/features/input.ts";
 import {
   circuitActionFields,
   deliveryRetryFields,
@@ -21,26 +22,22 @@ import {
   rotateFields,
   testFields,
   urlCheckFields,
-} from "../../../src/core/fields/actions.ts";
-import { apiKeyFields } from "../../../src/core/fields/api-key.ts";
+} from "../../../src/resources/actions.ts";
+import { alertRuleFields } from "../../../src/resources/alert.ts";
+import { problemChangeFields } from "../../../src/resources/delivery-problem.ts";
+import { eventFields } from "../../../src/resources/event-input.ts";
 import {
   cancelDeliveriesFields,
   discardFields,
   retryDeliveriesFields,
-} from "../../../src/core/fields/bulk.ts";
-import { problemChangeFields } from "../../../src/core/fields/delivery-problem.ts";
-import { eventTypeFields } from "../../../src/core/fields/event-type.ts";
-import { eventFields } from "../../../src/core/fields/event.ts";
+} from "../../../src/resources/operation.ts";
 import {
   portalRevokeFields,
   portalSessionFields,
   portalSettingsFields,
-} from "../../../src/core/fields/portal.ts";
-import { tenantFields } from "../../../src/core/fields/tenant.ts";
-import { alertRuleFields } from "../../../src/core/fields/alert.ts";
-import { webhookFields } from "../../../src/core/fields/webhook.ts";
-import { ProblemList } from "../../../src/services/problem-list.ts";
-import { readFields } from "../../../src/services/read-fields.ts";
+} from "../../../src/resources/portal.ts";
+import { apiKeyFields, eventTypeFields, tenantFields } from "../../../src/resources/registry.ts";
+import { webhookFields } from "../../../src/resources/webhook.ts";
 import { refusingPath } from "../../scenarios/api/agreeable-transport.ts";
 import { gatewayResources } from "./gateway-resources.ts";
 import type { Specials } from "./probes.ts";

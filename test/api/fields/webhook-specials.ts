@@ -1,7 +1,7 @@
 /** Fields of a webhook whose values need more than their bounds tell. */
 import { randomBytes } from "node:crypto";
-import type { Profile } from "../../../src/core/profile.ts";
-import { profiles } from "../../../src/core/profiles/index.ts";
+import type { Profile } from "../../../src/domain/profile.ts";
+import { profiles } from "../../../src/domain/profiles/index.ts";
 import { validPair } from "../../peers/certificates.ts";
 import type { Specials } from "./probes.ts";
 

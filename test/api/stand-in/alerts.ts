@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import type { AlertRecord } from "../../../src/core/alerts/alert-record.ts";
+import type { AlertRecord } from "../../../src/features/alerts/alert.ts";
 import type { AlertStore, StoredAlertRule } from "../../../src/ports/store/alerts.ts";
 import type { StatisticsStore } from "../../../src/ports/store/statistics.ts";
-import { Alerts } from "../../../src/services/alerts/alert-service.ts";
-import type { AlertService } from "../../../src/services/services.ts";
+import { Alerts } from "../../../src/features/alerts/alert-service.ts";
+import type { AlertService } from "../../../src/features/services.ts";
 
 const firing: AlertRecord = {
   id: randomUUID(),

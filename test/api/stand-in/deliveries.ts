@@ -1,17 +1,24 @@
 /** Deliveries and dead letters of the stand-in engine. */
 import { randomUUID } from "node:crypto";
-import { NotFoundError } from "../../../src/core/errors.ts";
+import { NotFoundError } from "../../../src/domain/errors.ts";
 import type {
   BulkStarted,
   DeliveryListQuery,
   DeliveryPage,
   Scope,
   Services,
-} from "../../../src/services/services.ts";
+} from "../../../src/features/services.ts";
 import type { StoredDelivery } from "../../../src/ports/store/history.ts";
 import type { BatchOperation } from "../../../src/ports/store/operations.ts";
-import { addDelivery, pageOf, startOperation, viewOf, viewsOf } from "./world.ts";
-import type { StandInOptions, World } from "./world.ts";
+import {
+  addDelivery,
+  pageOf,
+  type StandInOptions,
+  startOperation,
+  viewOf,
+  viewsOf,
+  type World,
+} from "./world.ts";
 
 export function createDeliveries(world: World, { now }: StandInOptions): Services["deliveries"] {
   const find = (scope: Scope, id: string): StoredDelivery => {

@@ -6,15 +6,14 @@ import {
   NotFoundError,
   PayloadTooLargeError,
   PosthornError,
-} from "../../../src/core/errors.ts";
-import { eventFieldProblems, parseTimestamp } from "../../../src/core/event-input.ts";
-import { JsonText } from "../../../src/core/json/json-text.ts";
-import { isSystemEventType, matches } from "../../../src/core/event-type.ts";
-import type { PublishInput, PublishReceipt, Scope, Services } from "../../../src/services/services.ts";
+} from "../../../src/domain/errors.ts";
+import { isSystemEventType, matches } from "../../../src/domain/event-type.ts";
+import { JsonText } from "../../../src/domain/json/json-text.ts";
+import type { PublishInput, PublishReceipt, Scope, Services } from "../../../src/features/services.ts";
 import type { StoredEvent } from "../../../src/ports/store/history.ts";
+import { eventFieldProblems, parseTimestamp } from "../../../src/resources/event-input.ts";
 import { found } from "./deliveries.ts";
-import { addDelivery, pageOf } from "./world.ts";
-import type { StandInOptions, World } from "./world.ts";
+import { addDelivery, pageOf, type StandInOptions, type World } from "./world.ts";
 
 type EventOptions = StandInOptions & { readonly tenantExists: (id: string) => boolean };
 

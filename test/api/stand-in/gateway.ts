@@ -1,8 +1,8 @@
-import { createGateway, type GatewayOptions } from "../../../src/gateway/create-gateway.ts";
-import { OwnAddresses } from "../../../src/gateway/own-addresses.ts";
-import { GatewayDirectory } from "../../../src/services/gateway/gateway-directory.ts";
-import type { GatewayServices } from "../../../src/services/gateway/gateway-services.ts";
-import type { Services } from "../../../src/services/services.ts";
+import { createGateway, type GatewayOptions } from "../../../src/features/gateway/create-gateway.ts";
+import { OwnAddresses } from "../../../src/features/gateway/own-addresses.ts";
+import { GatewayDirectory } from "../../../src/features/gateway/gateway-directory.ts";
+import type { GatewayServices } from "../../../src/features/gateway/gateway-services.ts";
+import type { Services } from "../../../src/features/services.ts";
 import { ModelGateway } from "../../simulation/model-store/gateway.ts";
 import type { EngineAccess } from "../../../src/engine/engine-access.ts";
 

@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { createAddressPolicy } from "../../../src/core/egress/address-policy.ts";
-import { Wording } from "../../../src/core/notifications/messages.ts";
-import { freshStatus } from "../../../src/core/notifications/notification.ts";
+import { createAddressPolicy } from "../../../src/domain/egress/address-policy.ts";
+import { Wording } from "../../../src/features/notifications/messages.ts";
+import { freshStatus } from "../../../src/features/notifications/notification.ts";
 import type { NotificationQueue, StoredChannel } from "../../../src/ports/store/notifications.ts";
 import {
   NotificationChannels,
   type NotificationChannelsOptions,
-} from "../../../src/services/notifications/notification-channels.ts";
-import type { NotificationService, TenantService } from "../../../src/services/services.ts";
+} from "../../../src/features/notifications/notification-channels.ts";
+import type { NotificationService, TenantService } from "../../../src/features/services.ts";
 
 /** Channels in an array, whose messages go nowhere. */
 export function createStandInNotifications(given: {

@@ -1,15 +1,13 @@
-import { sourceTypes } from "../../../src/app/source-types.ts";
 import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from "node:crypto";
-import { Sessions } from "../../../src/api/dashboard/sessions.ts";
-import { createApi } from "../../../src/api/server.ts";
-import type { Api, ApiOptions } from "../../../src/api/server.ts";
-import { profiles } from "../../../src/core/profiles/index.ts";
+import { sourceTypes } from "../../../src/app/listeners.ts";
+import { profiles } from "../../../src/domain/profiles/index.ts";
+import { type Api, type ApiOptions, createApi } from "../../../src/http/server.ts";
+import { Sessions } from "../../../src/http/sessions.ts";
 import type { Clock } from "../../../src/ports/clock.ts";
-import { SecretUnreadableError } from "../../../src/ports/secret-box.ts";
-import type { SecretBox } from "../../../src/ports/secret-box.ts";
+import { type SecretBox, SecretUnreadableError } from "../../../src/ports/secret-box.ts";
 import type { OpenedApi } from "../../scenarios/api/client.ts";
-import { StandInIdempotencyStore } from "./idempotency-store.ts";
 import { createStandInGateway } from "./gateway.ts";
+import { StandInIdempotencyStore } from "./idempotency-store.ts";
 import { createStandInServices } from "./services.ts";
 
 export interface StandIn extends OpenedApi {

@@ -1,7 +1,7 @@
 /** Tenants, API keys and event types of the stand-in engine. */
 import { createHash, randomUUID } from "node:crypto";
-import { InvalidRequestError, NotFoundError, PosthornError } from "../../../src/core/errors.ts";
-import { mergeRateLimit } from "../../../src/services/merge-rate-limit.ts";
+import { InvalidRequestError, NotFoundError, PosthornError } from "../../../src/domain/errors.ts";
+import { mergeRateLimit } from "../../../src/features/input.ts";
 import type {
   ApiKeyService,
   EventTypeService,
@@ -9,7 +9,7 @@ import type {
   Scope,
   TenantInput,
   TenantService,
-} from "../../../src/services/services.ts";
+} from "../../../src/features/services.ts";
 import type { ApiKey, EventType, EventTypeKey, Tenant } from "../../../src/ports/store/registry.ts";
 
 export interface StandInTenants extends TenantService {

@@ -1,23 +1,22 @@
 /** An engine that keeps everything in maps and delivers nothing: enough for the API to be tested black-box. */
-import { readPause, withPause } from "../../../src/services/webhooks/webhook-pause.ts";
 import { generateKeyPairSync, randomBytes, randomUUID } from "node:crypto";
-import { PortalLooks } from "../../../src/services/portal/portal-looks.ts";
-import { PortalSessions } from "../../../src/services/portal/portal-sessions.ts";
-import { ModelPortal } from "../../simulation/model-store/portal.ts";
-import { snapshotCircuit } from "../../../src/core/circuit-breaker.ts";
-import { newProblem } from "../../../src/core/delivery-problems/delivery-problem.ts";
-import { NotFoundError, PosthornError } from "../../../src/core/errors.ts";
-import { matches } from "../../../src/core/event-type.ts";
+import { snapshotCircuit } from "../../../src/domain/circuit-breaker.ts";
+import { NotFoundError, PosthornError } from "../../../src/domain/errors.ts";
+import { matches } from "../../../src/domain/event-type.ts";
+import { PortalLooks } from "../../../src/features/portal/portal-looks.ts";
+import { PortalSessions } from "../../../src/features/portal/portal-sessions.ts";
+import { newProblem } from "../../../src/features/problems/problem.ts";
+import type { DeliveryProblemView, Scope, Services } from "../../../src/features/services.ts";
+import { readPause, withPause } from "../../../src/features/webhooks/webhook-circuit.ts";
 import type { StoredAuditEntry } from "../../../src/ports/store/audit.ts";
-import type { DeliveryProblemView, Scope, Services } from "../../../src/services/services.ts";
+import { ModelPortal } from "../../simulation/model-store/portal.ts";
 import { createStandInAlerts } from "./alerts.ts";
-import { createStandInNotifications } from "./notifications.ts";
 import { createDeadLetters, createDeliveries } from "./deliveries.ts";
 import { createEvents } from "./events.ts";
+import { createStandInNotifications } from "./notifications.ts";
 import { createApiKeys, createEventTypes, createTenants } from "./registry.ts";
 import { createWebhookShelf } from "./webhooks.ts";
-import { startOperation } from "./world.ts";
-import type { StandInOptions, World } from "./world.ts";
+import { type StandInOptions, startOperation, type World } from "./world.ts";
 
 export function createStandInServices(options: StandInOptions): Services {
   const tenants = createTenants(options.now);

@@ -1,24 +1,23 @@
 /** Webhooks of the stand-in engine: judged as the real ones are, kept in a map. */
-import { pauseAt } from "../../../src/core/webhook.ts";
 import { randomBytes, randomUUID } from "node:crypto";
 import {
+  type CircuitBreakerState,
   createCircuit,
   forceClose,
   forceOpen,
   resetCircuit,
   snapshotCircuit,
-} from "../../../src/core/circuit-breaker.ts";
-import type { CircuitBreakerState } from "../../../src/core/circuit-breaker.ts";
-import { resolvePolicy } from "../../../src/core/delivery-policy.ts";
-import { createAddressPolicy } from "../../../src/core/egress/address-policy.ts";
-import { InvalidRequestError, NotFoundError, PosthornError } from "../../../src/core/errors.ts";
-import { findProfile } from "../../../src/core/profiles/index.ts";
-import { parseSecret } from "../../../src/core/signing/signing-key.ts";
-import type { Webhook } from "../../../src/core/webhook.ts";
-import { certificateView } from "../../../src/services/webhooks/client-certificate.ts";
-import { ProblemList } from "../../../src/services/problem-list.ts";
-import { blankWebhook, mergeWebhook } from "../../../src/services/webhooks/webhook-input.ts";
-import type { Scope, WebhookInput, WebhookView } from "../../../src/services/services.ts";
+} from "../../../src/domain/circuit-breaker.ts";
+import { resolvePolicy } from "../../../src/domain/delivery-policy.ts";
+import { createAddressPolicy } from "../../../src/domain/egress/address-policy.ts";
+import { InvalidRequestError, NotFoundError, PosthornError } from "../../../src/domain/errors.ts";
+import { findProfile } from "../../../src/domain/profiles/index.ts";
+import { parseSecret } from "../../../src/domain/signing/signing-key.ts";
+import { pauseAt, type Webhook } from "../../../src/domain/webhook.ts";
+import { ProblemList } from "../../../src/features/input.ts";
+import type { Scope, WebhookInput, WebhookView } from "../../../src/features/services.ts";
+import { certificateView } from "../../../src/features/webhooks/webhook-credentials.ts";
+import { blankWebhook, mergeWebhook } from "../../../src/features/webhooks/webhook-input.ts";
 import type { StandInTenants } from "./registry.ts";
 
 export interface StandInWebhook {

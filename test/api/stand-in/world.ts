@@ -1,7 +1,7 @@
 /** What the stand-in engine remembers, and how it is read. */
 import { randomUUID } from "node:crypto";
-import type { Priority } from "../../../src/core/delivery.ts";
-import type { DeliveryView, PublishReceipt } from "../../../src/services/services.ts";
+import type { Priority } from "../../../src/domain/delivery.ts";
+import type { DeliveryView, PublishReceipt } from "../../../src/features/services.ts";
 import type { Page, PageRequest } from "../../../src/ports/store.ts";
 import type { StoredDelivery, StoredEvent } from "../../../src/ports/store/history.ts";
 import { type BatchOperation, newOperationDefaults } from "../../../src/ports/store/operations.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import type { DeduplicationStore } from "../../../src/receiver/deduplication-store.ts";
+import type { DeduplicationStore } from "../../../src/receiver/deduplication.ts";
 
 /** An implementation under test. */
 export interface DeduplicationSubject {

@@ -1,6 +1,6 @@
-import { systemClock } from "../../../src/adapters/system/clock.ts";
-import { priorities, type Priority } from "../../../src/core/delivery.ts";
-import type { LaneKey } from "../../../src/core/webhook.ts";
+import { systemClock } from "../../../src/system/clock.ts";
+import { priorities, type Priority } from "../../../src/domain/delivery.ts";
+import type { LaneKey } from "../../../src/domain/webhook.ts";
 import type { Clock } from "../../../src/ports/clock.ts";
 import {
   type WorkConsumer,

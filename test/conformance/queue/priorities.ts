@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { priorities } from "../../../src/core/delivery.ts";
+import { priorities } from "../../../src/domain/delivery.ts";
 import { heldHandler, hint, hints, sent, until, Worker } from "./scene.ts";
 import type { QueueTheme } from "./suite.ts";
 

@@ -2,10 +2,10 @@ import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { promisify } from "node:util";
 import { connect, type Channel } from "amqplib";
-import { openRabbitMqQueue, type RabbitMqQueueOptions } from "../../../src/adapters/queue/rabbitmq/open.ts";
-import type { RabbitMqQueue } from "../../../src/adapters/queue/rabbitmq/queue.ts";
-import { systemClock } from "../../../src/adapters/system/clock.ts";
-import { createSystemRandom } from "../../../src/adapters/system/random.ts";
+import { openRabbitMqQueue, type RabbitMqQueueOptions } from "../../../src/queue/rabbitmq/open.ts";
+import type { RabbitMqQueue } from "../../../src/queue/rabbitmq/queue.ts";
+import { systemClock } from "../../../src/system/clock.ts";
+import { createSystemRandom } from "../../../src/system/random.ts";
 import type { LogFields, Logger } from "../../../src/ports/telemetry.ts";
 import { CuttingProxy } from "../../services/cutting-proxy.fixture.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, suite, test } from "node:test";
-import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { systemClock } from "../../../src/system/clock.ts";
 import type { Clock } from "../../../src/ports/clock.ts";
 import { eventually } from "../../scenarios/eventually.ts";
 import { blocked, startAlteringProxy, unblocked } from "./altering-proxy.fixture.ts";

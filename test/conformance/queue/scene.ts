@@ -1,5 +1,5 @@
-import type { Priority } from "../../../src/core/delivery.ts";
-import type { LaneKey } from "../../../src/core/webhook.ts";
+import type { Priority } from "../../../src/domain/delivery.ts";
+import type { LaneKey } from "../../../src/domain/webhook.ts";
 import type { WorkConsumer, WorkHint, WorkQueue } from "../../../src/ports/work-queue.ts";
 import { eventually } from "../../scenarios/eventually.ts";
 

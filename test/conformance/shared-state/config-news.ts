@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import type { StoreChange } from "../../../src/ports/store/changes.ts";
-import type { ConfigChange } from "../../../src/ports/store/config-changes.ts";
 import type { SharedState } from "../../../src/ports/shared-state.ts";
+import type { ConfigChange, StoreChange } from "../../../src/ports/store/changes.ts";
 import { eventually } from "../../scenarios/eventually.ts";
 import type { SharedStateTheme } from "./suite.ts";
 

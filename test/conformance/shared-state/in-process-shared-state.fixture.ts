@@ -5,9 +5,7 @@ import {
   type RateBucket,
   reconfigureBucket,
   tryTake,
-} from "../../../src/core/rate-limit.ts";
-import type { StoreChange } from "../../../src/ports/store/changes.ts";
-import type { ConfigChange } from "../../../src/ports/store/config-changes.ts";
+} from "../../../src/domain/rate-limit.ts";
 import {
   type ConfigNews,
   type EndpointMemory,
@@ -22,6 +20,7 @@ import {
   type TokenDraw,
   type TokenGrant,
 } from "../../../src/ports/shared-state.ts";
+import type { ConfigChange, StoreChange } from "../../../src/ports/store/changes.ts";
 
 /** Slices of a window (core/rolling-window.ts); what is further away than that says nothing. */
 const slicesMax = 60;

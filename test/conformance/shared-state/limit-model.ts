@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { RateLimitConfig } from "../../../src/core/profile.ts";
+import type { RateLimitConfig } from "../../../src/domain/profile.ts";
 import {
   createBucket,
   giveBack,
@@ -8,7 +8,7 @@ import {
   type RateBucket,
   reconfigureBucket,
   tryTake,
-} from "../../../src/core/rate-limit.ts";
+} from "../../../src/domain/rate-limit.ts";
 import type { SharedState, TokenGrant } from "../../../src/ports/shared-state.ts";
 import type { OpenSharedState, SharedStateTheme } from "./suite.ts";
 

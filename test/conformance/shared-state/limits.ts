@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { RateLimitConfig } from "../../../src/core/profile.ts";
+import type { RateLimitConfig } from "../../../src/domain/profile.ts";
 import type { SharedState, TokenDraw, TokenGrant } from "../../../src/ports/shared-state.ts";
 import type { SharedStateTheme } from "./suite.ts";
 

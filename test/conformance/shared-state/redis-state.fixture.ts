@@ -1,11 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { createClient } from "redis";
-import {
-  openRedisSharedState,
-  type RedisSharedStateOptions,
-} from "../../../src/adapters/shared-state/redis/open.ts";
-import { systemClock } from "../../../src/adapters/system/clock.ts";
-import { createSystemRandom } from "../../../src/adapters/system/random.ts";
+import { openRedisSharedState, type RedisSharedStateOptions } from "../../../src/shared-state/redis/open.ts";
+import { systemClock } from "../../../src/system/clock.ts";
+import { createSystemRandom } from "../../../src/system/random.ts";
 import type { LogFields, Logger } from "../../../src/ports/telemetry.ts";
 
 /** The Redis that the machine's tests share. */

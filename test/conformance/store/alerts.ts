@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { AlertRecord } from "../../../src/core/alerts/alert-record.ts";
+import type { AlertRecord } from "../../../src/features/alerts/alert.ts";
 import type { AlertStore, StoredAlertRule } from "../../../src/ports/store/alerts.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import { firstPage, hour, idsOf, newId, start } from "./scene.ts";

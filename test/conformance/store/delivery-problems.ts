@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { problemKind, problemKindsMax } from "../../../src/core/delivery-problems/problem-kind.ts";
-import type { AttemptRecord } from "../../../src/core/delivery.ts";
+import { problemKind, problemKindsMax } from "../../../src/features/problems/problem.ts";
+import type { AttemptRecord } from "../../../src/domain/delivery.ts";
 import type { CommitResult, Lease } from "../../../src/ports/store/deliveries.ts";
 import type {
   DeliveryProblemStore,

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import type { AttemptRecord } from "../../../src/core/delivery.ts";
-import { problemKind } from "../../../src/core/delivery-problems/problem-kind.ts";
-import type { Connection, Source } from "../../../src/core/gateway/source.ts";
-import { parseLossless } from "../../../src/core/json/lossless.ts";
-import { uuidV7Floor } from "../../../src/core/uuid.ts";
+import type { AttemptRecord } from "../../../src/domain/delivery.ts";
+import { problemKind } from "../../../src/features/problems/problem.ts";
+import type { Connection, Source } from "../../../src/features/gateway/source.ts";
+import { parseLossless } from "../../../src/domain/json/lossless.ts";
+import { uuidV7Floor } from "../../../src/domain/uuid.ts";
 import {
   everyRequest,
   type ReceivedRequest,

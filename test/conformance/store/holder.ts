@@ -1,8 +1,8 @@
 /** A process that holds deliveries, as far as settling goes: the code of production, with nothing sent. */
-import { createCircuit } from "../../../src/core/circuit-breaker.ts";
-import type { HolderEvent } from "../../../src/core/delivery-state.ts";
-import { createHealth } from "../../../src/core/endpoint-health.ts";
-import { standard } from "../../../src/core/profiles/standard.ts";
+import { createCircuit } from "../../../src/domain/circuit-breaker.ts";
+import type { HolderEvent } from "../../../src/domain/delivery-state.ts";
+import { createHealth } from "../../../src/domain/endpoint-health.ts";
+import { standard } from "../../../src/domain/profiles/standard.ts";
 import { Settler, type SettleOptions } from "../../../src/engine/attempt/settle.ts";
 import type { Flight } from "../../../src/engine/attempt/flight.ts";
 import { ManualClock } from "../../../src/engine/manual-clock.fixture.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { AttemptRecord } from "../../../src/core/delivery.ts";
+import type { AttemptRecord } from "../../../src/domain/delivery.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import type { Lease } from "../../../src/ports/store/deliveries.ts";
 import type { StoredDelivery } from "../../../src/ports/store/history.ts";

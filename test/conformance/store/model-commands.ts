@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { AsyncCommand } from "fast-check";
-import { type DeliveryState, type Priority, priorities } from "../../../src/core/delivery.ts";
-import type { LaneKey } from "../../../src/core/webhook.ts";
+import { type DeliveryState, type Priority, priorities } from "../../../src/domain/delivery.ts";
+import type { LaneKey } from "../../../src/domain/webhook.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import type { Lease } from "../../../src/ports/store/deliveries.ts";
 import type { ModelDelivery, StoreModel } from "./model-state.ts";

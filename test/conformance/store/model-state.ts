@@ -1,5 +1,5 @@
-import type { DeliveryState, Priority } from "../../../src/core/delivery.ts";
-import type { LaneKey } from "../../../src/core/webhook.ts";
+import type { DeliveryState, Priority } from "../../../src/domain/delivery.ts";
+import type { LaneKey } from "../../../src/domain/webhook.ts";
 import type { Lease, NewDelivery, StoreDepth } from "../../../src/ports/store/deliveries.ts";
 
 export interface ModelDelivery {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { priorities } from "../../../src/core/delivery.ts";
-import { orderingGuarantees } from "../../../src/core/webhook.ts";
+import { priorities } from "../../../src/domain/delivery.ts";
+import { orderingGuarantees } from "../../../src/domain/webhook.ts";
 import {
   ClaimCommand,
   CommitCommand,

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
-import { freshStatus, type NotificationChannel } from "../../../src/core/notifications/notification.ts";
-import type { OperationalEvent } from "../../../src/core/notifications/operational-event.ts";
+import { freshStatus, type NotificationChannel } from "../../../src/features/notifications/notification.ts";
+import type { OperationalEvent } from "../../../src/features/notifications/operational-event.ts";
 import type {
   FailureEpisode,
   NewNotification,
   NotificationQueue,
 } from "../../../src/ports/store/notifications.ts";
 import type { Store } from "../../../src/ports/store.ts";
-import { createHealth } from "../../../src/core/endpoint-health.ts";
+import { createHealth } from "../../../src/domain/endpoint-health.ts";
 import { firstPage, hour, idsOf, minute, newId, newWebhook, start } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 

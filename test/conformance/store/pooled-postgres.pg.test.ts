@@ -1,5 +1,5 @@
 import { after } from "node:test";
-import { openPostgresStore } from "../../../src/adapters/store/postgres/open.ts";
+import { openPostgresStore } from "../../../src/store/postgres/open.ts";
 import { expiry } from "./expiry.ts";
 import { keepFresh } from "./fresh-schema.fixture.ts";
 import { leases } from "./leases.ts";

@@ -1,6 +1,6 @@
 /** Manual retries keep the delivery: it waits again, with its id, its attempts and its place in the history. */
 import assert from "node:assert/strict";
-import type { DeliveryProgress } from "../../../src/core/delivery.ts";
+import type { DeliveryProgress } from "../../../src/domain/delivery.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import type { ClaimedDelivery, NewDelivery } from "../../../src/ports/store/deliveries.ts";
 import type { OperationDeliveries, StoredDelivery } from "../../../src/ports/store/history.ts";

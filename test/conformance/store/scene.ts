@@ -1,5 +1,5 @@
-import type { AttemptRecord, DeliveryProgress, Priority } from "../../../src/core/delivery.ts";
-import { type LaneKey, type Webhook, webhookDefaults } from "../../../src/core/webhook.ts";
+import type { AttemptRecord, DeliveryProgress, Priority } from "../../../src/domain/delivery.ts";
+import { type LaneKey, type Webhook, webhookDefaults } from "../../../src/domain/webhook.ts";
 import type { PageRequest, Store } from "../../../src/ports/store.ts";
 import type {
   ClaimedDelivery,

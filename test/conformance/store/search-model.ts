@@ -1,15 +1,15 @@
 /** What a search finds, in plain words: for the suite, and for the store of the simulation. */
-import { matches } from "../../../src/core/event-type.ts";
 import { Buffer } from "node:buffer";
+import { matches } from "../../../src/domain/event-type.ts";
 import type { EventSummary, StoredDelivery } from "../../../src/ports/store/history.ts";
-import { SearchBudget } from "../../../src/ports/timing/search-budget.ts";
-import { everyEvent } from "../../../src/ports/store/search.ts";
-import type {
-  DeliveryFilter,
-  DeliverySearch,
-  EventFilter,
-  EventSearch,
+import {
+  type DeliveryFilter,
+  type DeliverySearch,
+  type EventFilter,
+  type EventSearch,
+  everyEvent,
 } from "../../../src/ports/store/search.ts";
+import { SearchBudget } from "../../../src/ports/timing/search-budget.ts";
 
 export function isWaiting({ progress }: StoredDelivery): boolean {
   return progress.state === "pending" || progress.state === "failed";

@@ -1,17 +1,18 @@
 import assert from "node:assert/strict";
-import type { AttemptRecord, DeliveryProgress } from "../../../src/core/delivery.ts";
-import { deliveryOrders } from "../../../src/core/fields/delivery-list.ts";
+import type { AttemptRecord, DeliveryProgress } from "../../../src/domain/delivery.ts";
+import type { Store } from "../../../src/ports/store.ts";
 import type { EventSummary, StoredDelivery } from "../../../src/ports/store/history.ts";
-import { everyDelivery, everyEvent } from "../../../src/ports/store/search.ts";
-import type {
-  DeliveryFilter,
-  DeliverySearch,
-  EventFilter,
-  EventSearch,
-  SearchPage,
+import {
+  type DeliveryFilter,
+  type DeliverySearch,
+  type EventFilter,
+  type EventSearch,
+  everyDelivery,
+  everyEvent,
+  type SearchPage,
 } from "../../../src/ports/store/search.ts";
 import { SearchBudget } from "../../../src/ports/timing/search-budget.ts";
-import type { Store } from "../../../src/ports/store.ts";
+import { deliveryOrders } from "../../../src/resources/delivery.ts";
 import { seededNumbers } from "../../services/seeded-numbers.ts";
 import {
   commit,
@@ -19,6 +20,7 @@ import {
   idsOf,
   lane,
   newAttempt,
+  newDelivery,
   newWebhook,
   only,
   progressed,
@@ -27,7 +29,6 @@ import {
   publishSettled,
   requeue,
   runToEnd,
-  newDelivery,
   settlement,
   start,
 } from "./scene.ts";

@@ -1,7 +1,7 @@
 /** Executes every row of the table in docs/state-machine.md with the code that does it in production. */
 import assert from "node:assert/strict";
-import { deliveryStates, type DeliveryState } from "../../../src/core/delivery.ts";
-import { type TableRow, tableRows } from "../../../src/core/delivery-table.fixture.ts";
+import { deliveryStates, type DeliveryState } from "../../../src/domain/delivery.ts";
+import { type TableRow, tableRows } from "../../../src/domain/delivery-table.fixture.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import type { ClaimedDelivery, EndCommand } from "../../../src/ports/store/deliveries.ts";
 import type { StoredDelivery } from "../../../src/ports/store/history.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { Counts } from "../../../src/core/statistics/counts.ts";
-import { keys } from "../../../src/core/statistics/keys.ts";
+import { Counts } from "../../../src/domain/statistics/counts.ts";
+import { keys } from "../../../src/domain/statistics/keys.ts";
 import type { EndCommand } from "../../../src/ports/store/deliveries.ts";
 import type { StatisticsQuery } from "../../../src/ports/store/statistics.ts";
 import type { Store } from "../../../src/ports/store.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { Counts } from "../../../src/core/statistics/counts.ts";
-import { addFact, type Fact } from "../../../src/core/statistics/facts.ts";
-import { keys } from "../../../src/core/statistics/keys.ts";
-import type { BucketRow } from "../../../src/core/statistics/open-buckets.ts";
+import { Counts } from "../../../src/domain/statistics/counts.ts";
+import { addFact, type Fact } from "../../../src/domain/statistics/facts.ts";
+import { keys } from "../../../src/domain/statistics/keys.ts";
+import type { BucketRow } from "../../../src/domain/statistics/open-buckets.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import type {
   StatisticsBatch,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { WebhookHistoryEntry } from "../../../src/core/webhook-history.ts";
+import type { WebhookHistoryEntry } from "../../../src/domain/webhook-history.ts";
 import type { AuditEntry } from "../../../src/ports/store/audit.ts";
 import type { WebhookRuntimeState } from "../../../src/ports/store/deliveries.ts";
 import type { StoredHistoryEntry, StoredSecret } from "../../../src/ports/store/webhooks.ts";

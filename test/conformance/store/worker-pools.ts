@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { Priority } from "../../../src/core/delivery.ts";
-import type { LaneKey } from "../../../src/core/webhook.ts";
+import type { Priority } from "../../../src/domain/delivery.ts";
+import type { LaneKey } from "../../../src/domain/webhook.ts";
 import type { NewDelivery } from "../../../src/ports/store/deliveries.ts";
 import type { AcquireRequest, PendingLane } from "../../../src/ports/store/ownership.ts";
 import type { Tenant } from "../../../src/ports/store/registry.ts";

@@ -1,11 +1,10 @@
 /** What a transport must not connect to, by literal, by name, and by the address of the socket. */
 import { strict as assert } from "node:assert";
 import { describe, it } from "node:test";
-import { createAddressPolicy } from "../../../src/core/egress/address-policy.ts";
+import { createAddressPolicy } from "../../../src/domain/egress/address-policy.ts";
 import { behaviours, startHostileReceiver } from "../../peers/hostile-receiver.ts";
 import { startReceiver } from "../../peers/receiver.ts";
-import { checkMessage, loopbackOnly, testRequest } from "./suite.ts";
-import type { CreateTransport } from "./suite.ts";
+import { checkMessage, type CreateTransport, loopbackOnly, testRequest } from "./suite.ts";
 
 const refused = { kind: "failure", category: "network", requestSent: false };
 const publicOnly = createAddressPolicy({ allow: [], allowLoopback: false });

@@ -1,14 +1,13 @@
 /** What a transport must make of each hostile receiver. */
 import { describe } from "node:test";
-import type { AttemptObservation, TransportFailureCategory } from "../../../src/core/outcome.ts";
+import type { AttemptObservation, TransportFailureCategory } from "../../../src/domain/outcome.ts";
 import {
   answering,
   answeringThenClosing,
   answeringThenResetting,
   behaviours,
 } from "../../peers/hostile-receiver.ts";
-import { hostileTest } from "./suite.ts";
-import type { CreateTransport, HostileRow } from "./suite.ts";
+import { type CreateTransport, type HostileRow, hostileTest } from "./suite.ts";
 
 const ok = "HTTP/1.1 200 OK\r\n";
 

@@ -1,8 +1,8 @@
-import { systemClock as clock } from "../../../src/adapters/system/clock.ts";
-import { createHostNames } from "../../../src/adapters/system/host-names.ts";
-import { createHttpTransport } from "../../../src/adapters/transport/http/http-transport.ts";
 import type { NameSource } from "../../../src/ports/name-lookup.ts";
 import type { Transport } from "../../../src/ports/transport.ts";
+import { systemClock as clock } from "../../../src/system/clock.ts";
+import { createHostNames } from "../../../src/system/host-names.ts";
+import { createHttpTransport } from "../../../src/transport/http/http-transport.ts";
 import { answerSuite } from "./answers.ts";
 import { clientCertificateSuite } from "./client-certificates.ts";
 import { earlyDataSuite } from "./early-data.ts";
@@ -10,8 +10,7 @@ import { egressSuite } from "./egress.ts";
 import { hostileSuite } from "./hostile-rows.ts";
 import { http2Suite } from "./http2.ts";
 import { shortageSuite } from "./shortages.ts";
-import { transportSuite } from "./suite.ts";
-import type { TransportSetup } from "./suite.ts";
+import { type TransportSetup, transportSuite } from "./suite.ts";
 import { tlsSuite } from "./tls.ts";
 import { traceSuite } from "./traces.ts";
 

@@ -1,18 +1,14 @@
 /** HTTP/2 by opt-in: what is sent, what a stream may do to an answer, and which connections it shares with whom. */
 import { strict as assert } from "node:assert";
-import { describe, it } from "node:test";
-import type { TestContext } from "node:test";
-import type { AttemptObservation } from "../../../src/core/outcome.ts";
+import { describe, it, type TestContext } from "node:test";
+import type { AttemptObservation } from "../../../src/domain/outcome.ts";
 import type { Transport } from "../../../src/ports/transport.ts";
 import { testAuthority, validPair } from "../../peers/certificates.ts";
-import { startHostileReceiver } from "../../peers/hostile-receiver.ts";
-import type { Behaviour, HostileReceiver } from "../../peers/hostile-receiver.ts";
+import { type Behaviour, type HostileReceiver, startHostileReceiver } from "../../peers/hostile-receiver.ts";
 import { answeringFrames, frames, http2Pair, refusesPush } from "../../peers/http2-frames.ts";
-import { startHttp2Receiver } from "../../peers/http2-receiver.ts";
-import type { Http2Receiver } from "../../peers/http2-receiver.ts";
+import { type Http2Receiver, startHttp2Receiver } from "../../peers/http2-receiver.ts";
 import { startReceiver } from "../../peers/receiver.ts";
-import { checkMessage, loopbackOnly, sentInTime, testRequest } from "./suite.ts";
-import type { CreateTransport } from "./suite.ts";
+import { checkMessage, type CreateTransport, loopbackOnly, sentInTime, testRequest } from "./suite.ts";
 
 const request = { ...testRequest, http2: true };
 const ok = { kind: "response", status: 200, complete: true } as const;

@@ -1,18 +1,16 @@
 // The thread of the conformance suites. It serves one transport after the other, because starting a thread for each of a
 // hundred costs more than all else they do.
 
-import { parentPort } from "node:worker_threads";
-import type { MessagePort } from "node:worker_threads";
-import { systemClock as clock } from "../../../src/adapters/system/clock.ts";
-import { createHostNames } from "../../../src/adapters/system/host-names.ts";
-import { createHttpTransport } from "../../../src/adapters/transport/http/http-transport.ts";
-import type { SenderData } from "../../../src/adapters/transport/threads/sender-messages.ts";
-import { serveOn } from "../../../src/adapters/transport/threads/serve-sender.ts";
-import type { AddressJudgement } from "../../../src/core/egress/address-policy.ts";
+import { type MessagePort, parentPort } from "node:worker_threads";
+import type { AddressJudgement } from "../../../src/domain/egress/address-policy.ts";
 import type { NameSource } from "../../../src/ports/name-lookup.ts";
 import type { Transport } from "../../../src/ports/transport.ts";
-import { openLine } from "./questions.ts";
-import type { QuestionLine } from "./questions.ts";
+import { systemClock as clock } from "../../../src/system/clock.ts";
+import { createHostNames } from "../../../src/system/host-names.ts";
+import { createHttpTransport } from "../../../src/transport/http/http-transport.ts";
+import type { SenderData } from "../../../src/transport/threads/sender-messages.ts";
+import { serveOn } from "../../../src/transport/threads/serve-sender.ts";
+import { openLine, type QuestionLine } from "./questions.ts";
 
 export interface HostedSender {
   readonly port: MessagePort;

@@ -7,14 +7,21 @@
 import { strict as assert } from "node:assert";
 import { describe, it } from "node:test";
 import { isDeepStrictEqual } from "node:util";
-import type { AddressPolicy } from "../../../src/core/egress/address-policy.ts";
-import type { AttemptObservation } from "../../../src/core/outcome.ts";
-import { responseSampleBytesMax } from "../../../src/ports/transport.ts";
-import type { OutboundRequest, Transport, TransportResult } from "../../../src/ports/transport.ts";
-import { startHostileReceiver } from "../../peers/hostile-receiver.ts";
-import type { Behaviour, HostileOptions, HostileReceiver } from "../../peers/hostile-receiver.ts";
-import { startReceiver } from "../../peers/receiver.ts";
-import type { Receiver } from "../../peers/receiver.ts";
+import type { AddressPolicy } from "../../../src/domain/egress/address-policy.ts";
+import type { AttemptObservation } from "../../../src/domain/outcome.ts";
+import {
+  type OutboundRequest,
+  responseSampleBytesMax,
+  type Transport,
+  type TransportResult,
+} from "../../../src/ports/transport.ts";
+import {
+  type Behaviour,
+  type HostileOptions,
+  type HostileReceiver,
+  startHostileReceiver,
+} from "../../peers/hostile-receiver.ts";
+import { type Receiver, startReceiver } from "../../peers/receiver.ts";
 
 export interface TransportSetup {
   readonly policy: Pick<AddressPolicy, "judge">;

@@ -1,10 +1,9 @@
 import { EventEmitter } from "node:events";
-import { MessageChannel, Worker } from "node:worker_threads";
-import type { MessagePort } from "node:worker_threads";
-import { systemClock as clock } from "../../../src/adapters/system/clock.ts";
-import type { SenderData } from "../../../src/adapters/transport/threads/sender-messages.ts";
-import { createThreadsTransport } from "../../../src/adapters/transport/threads/threads-transport.ts";
+import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import type { Transport } from "../../../src/ports/transport.ts";
+import { systemClock as clock } from "../../../src/system/clock.ts";
+import type { SenderData } from "../../../src/transport/threads/sender-messages.ts";
+import { createThreadsTransport } from "../../../src/transport/threads/threads-transport.ts";
 import { answerSuite } from "./answers.ts";
 import { clientCertificateSuite } from "./client-certificates.ts";
 import { earlyDataSuite } from "./early-data.ts";
@@ -14,8 +13,7 @@ import { http2Suite } from "./http2.ts";
 import { answerQuestions } from "./questions.ts";
 import type { HostedSender, HostedSettings } from "./sender-host.ts";
 import { shortageSuite } from "./shortages.ts";
-import { transportSuite } from "./suite.ts";
-import type { TransportSetup } from "./suite.ts";
+import { type TransportSetup, transportSuite } from "./suite.ts";
 import { tlsSuite } from "./tls.ts";
 import { traceSuite } from "./traces.ts";
 

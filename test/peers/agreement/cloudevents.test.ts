@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { CloudEvent, type CloudEventV1, HTTP } from "cloudevents";
-import type { PayloadFormatName } from "../../../src/core/profile.ts";
-import type { PublishInput } from "../../../src/services/services.ts";
+import type { PayloadFormatName } from "../../../src/domain/profile.ts";
+import type { PublishInput } from "../../../src/features/services.ts";
 import { type EngineWorld, openEngineWorld } from "../../scenarios/engine-world.ts";
 import { type ReceivedRequest, type Receiver, startReceiver } from "../receiver.ts";
 

@@ -9,7 +9,7 @@ import { createSigner, createVerifier, httpbis } from "http-message-signatures";
 import {
   type HttpMessageToSign,
   prepareHttpSignatureSigner,
-} from "../../../src/core/signing/http-signatures.ts";
+} from "../../../src/domain/signing/http-signatures.ts";
 import {
   generateEd25519Key,
   generateSymmetricSecret,
@@ -17,9 +17,9 @@ import {
   privateKeyObject,
   publicKeyJwk,
   publicKeyObject,
-} from "../../../src/core/signing/signing-key.ts";
+} from "../../../src/domain/signing/signing-key.ts";
 import { cryptos } from "../../../src/receiver/crypto/cryptos.fixture.ts";
-import { receivedHeaders } from "../../../src/receiver/message/received-headers.ts";
+import { receivedHeaders } from "../../../src/receiver/message/message.ts";
 import { prepareHttpSignaturesVerifier } from "../../../src/receiver/schemes/http-signatures.ts";
 import { webUrls } from "../../services/web-urls.ts";
 

@@ -12,10 +12,10 @@ import {
   parseSecret,
   type SigningKey,
   symmetricSecretText,
-} from "../../../src/core/signing/signing-key.ts";
-import { prepareSigner } from "../../../src/core/signing/standard-webhooks.ts";
+} from "../../../src/domain/signing/signing-key.ts";
+import { prepareSigner } from "../../../src/domain/signing/standard-webhooks.ts";
 import { cryptos } from "../../../src/receiver/crypto/cryptos.fixture.ts";
-import { receivedHeaders } from "../../../src/receiver/message/received-headers.ts";
+import { receivedHeaders } from "../../../src/receiver/message/message.ts";
 import { prepareStandardWebhooksVerifier } from "../../../src/receiver/schemes/standard-webhooks.ts";
 
 const peers = [

@@ -6,10 +6,10 @@ import { randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import Stripe from "stripe";
-import { generateSymmetricSecret } from "../../../src/core/signing/signing-key.ts";
-import { prepareXWebhookSigner } from "../../../src/core/signing/x-webhook.ts";
+import { generateSymmetricSecret } from "../../../src/domain/signing/signing-key.ts";
+import { prepareXWebhookSigner } from "../../../src/domain/signing/x-webhook.ts";
 import { cryptos } from "../../../src/receiver/crypto/cryptos.fixture.ts";
-import { receivedHeaders } from "../../../src/receiver/message/received-headers.ts";
+import { receivedHeaders } from "../../../src/receiver/message/message.ts";
 import { prepareXWebhookVerifier } from "../../../src/receiver/schemes/x-webhook.ts";
 
 const { webhooks } = Stripe;

@@ -2,11 +2,10 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
-import { errorTable } from "../../../src/core/errors.ts";
-import { assertProblem } from "./client.ts";
-import { tour } from "./tour.ts";
-import type { Client } from "./client.ts";
+import { errorTable } from "../../../src/domain/errors.ts";
+import { assertProblem, type Client } from "./client.ts";
 import { type ApiDocument, operationsOf, PublishedSchemas } from "./published-schemas.ts";
+import { tour } from "./tour.ts";
 
 export function documentsSuite(client: () => Client): void {
   const read = async (): Promise<ApiDocument> =>

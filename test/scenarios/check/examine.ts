@@ -1,4 +1,4 @@
-import { findProfile } from "../../../src/core/profiles/index.ts";
+import { findProfile } from "../../../src/domain/profiles/index.ts";
 import type { Finding } from "../../../src/check/finding.ts";
 import { checkReceiver } from "../../../src/check/receiver/check-receiver.ts";
 import type { ReceiverUnderCheck } from "../../../src/check/receiver/messages.ts";

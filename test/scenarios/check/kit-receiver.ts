@@ -1,10 +1,9 @@
-import { findProfile } from "../../../src/core/profiles/index.ts";
-import { parseSecret, publicKeyText } from "../../../src/core/signing/signing-key.ts";
+import { findProfile } from "../../../src/domain/profiles/index.ts";
+import { parseSecret, publicKeyText } from "../../../src/domain/signing/signing-key.ts";
 import type { MessageVerifier } from "../../../src/receiver/message/message.ts";
 import type { ReceiverOptions } from "../../../src/receiver/receiver-options.ts";
-import { createReceiver } from "../../../src/receiver/receiver.ts";
-import type { Receiver } from "../../../src/receiver/receiver.ts";
-import { allOf } from "../../../src/receiver/schemes/all-of.ts";
+import { createReceiver, type Receiver } from "../../../src/receiver/receiver.ts";
+import { allOf } from "../../../src/receiver/schemes/first-match.ts";
 import { createMemoryDeduplicationStore } from "../../../src/receiver/stores/memory.ts";
 import { bearer, httpSignatures, standardWebhooks, xWebhook } from "../../../src/receiver/verifiers.ts";
 import { bearerToken, keyId, origin, secret } from "./examine.ts";

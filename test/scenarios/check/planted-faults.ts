@@ -1,10 +1,9 @@
 /** One mistake each that receivers make, and the rules that have to find it. */
-import { contentDigest } from "../../../src/core/signing/content-digest.ts";
 import type { ReceiverUnderCheck } from "../../../src/check/receiver/messages.ts";
+import { contentDigest } from "../../../src/domain/signing/content-digest.ts";
 import type { ReceiverAnswer } from "../../../src/receiver/receiver-answer.ts";
 import type { ReceiverOptions } from "../../../src/receiver/receiver-options.ts";
-import { answerWith } from "./sloppy-receiver.ts";
-import type { Arrival, Fault } from "./sloppy-receiver.ts";
+import { answerWith, type Arrival, type Fault } from "./sloppy-receiver.ts";
 
 export interface PlantedFault {
   readonly name: string;

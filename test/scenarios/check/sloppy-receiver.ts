@@ -1,11 +1,10 @@
-import { createServer } from "node:http";
-import type { IncomingMessage } from "node:http";
+import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setImmediate } from "node:timers/promises";
+import { receivedHeaders } from "../../../src/receiver/message/message.ts";
 import type { ReceiverAnswer } from "../../../src/receiver/receiver-answer.ts";
 import type { ReceiverOptions } from "../../../src/receiver/receiver-options.ts";
 import type { Receiver } from "../../../src/receiver/receiver.ts";
-import { receivedHeaders } from "../../../src/receiver/message/received-headers.ts";
 import { kitReceiver } from "./kit-receiver.ts";
 
 /** A request as a sloppy receiver sees it. */

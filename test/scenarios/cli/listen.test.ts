@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
-import { after, before, suite, test } from "node:test";
-import type { TestContext } from "node:test";
-import { profiles } from "../../../src/core/profiles/index.ts";
+import { after, before, suite, test, type TestContext } from "node:test";
+import { profiles } from "../../../src/domain/profiles/index.ts";
 import { PosthornProcess } from "../posthorn-process.ts";
-import { posthorn, RunningCommand } from "./command-line.ts";
-import type { Args } from "./command-line.ts";
+import { type Args, posthorn, RunningCommand } from "./command-line.ts";
 
 /** What a webhook of the profile signs with first, as `listen` names it. */
 const schemes: Readonly<Record<string, string>> = {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { suite, test } from "node:test";
-import { parseMasterKey } from "../../../src/adapters/keys/master-key.ts";
+import { parseMasterKey } from "../../../src/system/keys/key-file.ts";
 import { assertFits, assertPinned } from "./container-rules.ts";
 import { composeContainers, readOnlyYaml } from "./deployment-files.ts";
 import { SecretFiles } from "./secret-files.ts";

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { BlockList, isIP, isIPv6 } from "node:net";
 import { basename } from "node:path";
 import { suite, test } from "node:test";
-import { Topology } from "../../../src/adapters/queue/rabbitmq/topology.ts";
+import { Topology } from "../../../src/queue/rabbitmq/topology.ts";
 import { resolveSettings } from "../../../src/config/resolve.ts";
-import { addressBoundaries } from "../../../src/core/egress/address-policy.fixture.ts";
-import { priorities } from "../../../src/core/delivery.ts";
+import { addressBoundaries } from "../../../src/domain/egress/address-policy.fixture.ts";
+import { priorities } from "../../../src/domain/delivery.ts";
 import { assertFits, assertPinned } from "./container-rules.ts";
 import { readOnlyYaml, readText, workloadContainers, yamlFilesBelow } from "./deployment-files.ts";
 import { manifestsOf, readKustomization } from "./kustomization.ts";
@@ -204,7 +204,7 @@ for (const folder of [shared, distributed]) {
     });
 
     test("WDS-219 workers are scaled by metrics that the program has, each pool by its own", () => {
-      const gauges = readText("src/adapters/telemetry/prometheus/gauges.ts");
+      const gauges = readText("src/system/telemetry/gauges.ts");
       const rules = [shared, folder].map((each) => readText(`${each}/autoscaling.yaml`)).join("\n");
       for (const [name] of rules.matchAll(/(webhook|posthorn)_(queue|worker)_[a-z_]+/g))
         assert.ok(gauges.includes(`"${name}"`), name);

@@ -81,7 +81,7 @@ test("what the WAL took of a full disk comes back as soon as there is room for t
   const program = `
     import { statSync } from "node:fs";
     import { once } from "node:events";
-    const { databaseFile, openSqliteStore } = await import(${JSON.stringify(sourceOf("src/adapters/store/sqlite/open.ts"))});
+    const { databaseFile, openSqliteStore } = await import(${JSON.stringify(sourceOf("src/store/sqlite/open.ts"))});
     const { publish, start } = await import(${JSON.stringify(sourceOf("test/conformance/store/scene.ts"))});
     const dataDir = ${JSON.stringify(join(disk.folder, "data"))};
     const bytes = (ending) => statSync(databaseFile(dataDir) + ending).size;

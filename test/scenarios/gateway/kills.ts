@@ -1,7 +1,7 @@
 /** The gateway is killed with signal 9 while senders wait for answers, and a ledger of what they were answered. */
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";
-import { databaseFile } from "../../../src/adapters/store/sqlite/open.ts";
+import { databaseFile } from "../../../src/store/sqlite/open.ts";
 import { type ReceivedRequest, type Receiver, startReceiver } from "../../peers/receiver.ts";
 import { seededNumbers } from "../../services/seeded-numbers.ts";
 import { type Client, createClient, itemsOf, textOf } from "../api/client.ts";

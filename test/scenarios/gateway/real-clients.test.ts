@@ -9,7 +9,7 @@ import { verifyKey } from "discord-interactions";
 import { Webhook as StandardWebhook } from "standardwebhooks";
 import { Stripe } from "stripe";
 import { Webhook as SvixWebhook } from "svix";
-import { receivedHeaders } from "../../../src/receiver/message/received-headers.ts";
+import { receivedHeaders } from "../../../src/receiver/message/message.ts";
 import {
   discordKeys,
   secrets,

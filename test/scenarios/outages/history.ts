@@ -1,4 +1,4 @@
-import { outcomeCodes, stateCodes } from "../../../src/adapters/store/codes.ts";
+import { outcomeCodes, stateCodes } from "../../../src/store/column-values.ts";
 import type { PostgresServer } from "../../services/postgres-server.fixture.ts";
 import type { Accepted } from "./publisher.ts";
 import type { Arrival, OutageReceiver } from "./receiver.ts";

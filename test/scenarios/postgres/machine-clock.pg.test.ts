@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { systemClock } from "../../../src/system/clock.ts";
 import { createTestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
 import { createClient, textOf } from "../api/client.ts";
 import { openServer } from "../api/running-server.ts";

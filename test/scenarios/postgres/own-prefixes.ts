@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { type Channel, connect } from "amqplib";
-import { Topology } from "../../../src/adapters/queue/rabbitmq/topology.ts";
-import { systemClock } from "../../../src/adapters/system/clock.ts";
-import { priorities } from "../../../src/core/delivery.ts";
+import { Topology } from "../../../src/queue/rabbitmq/topology.ts";
+import { systemClock } from "../../../src/system/clock.ts";
+import { priorities } from "../../../src/domain/delivery.ts";
 import {
   connectOperator,
   keysUnder,

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { masterKeyId } from "../../../src/adapters/keys/secret-box.ts";
-import { openPostgresStore } from "../../../src/adapters/store/postgres/open.ts";
+import { masterKeyId } from "../../../src/system/keys/secret-box.ts";
+import { openPostgresStore } from "../../../src/store/postgres/open.ts";
 import { startReceiver } from "../../peers/receiver.ts";
 import { serverUnderTest } from "../posthorn-process.ts";
 import { addLoadWebhooks, cancelSome } from "../statistics-kills.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openRedisSharedState } from "../../../src/adapters/shared-state/redis/open.ts";
-import { systemClock } from "../../../src/adapters/system/clock.ts";
-import { createSystemRandom } from "../../../src/adapters/system/random.ts";
+import { openRedisSharedState } from "../../../src/shared-state/redis/open.ts";
+import { systemClock } from "../../../src/system/clock.ts";
+import { createSystemRandom } from "../../../src/system/random.ts";
 import type { SharedState } from "../../../src/ports/shared-state.ts";
 import { startReceiver } from "../../peers/receiver.ts";
 import { eventually } from "../eventually.ts";

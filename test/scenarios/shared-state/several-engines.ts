@@ -2,11 +2,11 @@
  * Several engines in virtual time, each with a store of its own, that share only one in-memory state: what they do
  * together is then what the shared state makes them do. Its calls take a moment, as over a network.
  */
-import { createAddressPolicy } from "../../../src/core/egress/address-policy.ts";
-import type { RateLimitConfig } from "../../../src/core/profile.ts";
-import { type Webhook, webhookDefaults } from "../../../src/core/webhook.ts";
+import { createAddressPolicy } from "../../../src/domain/egress/address-policy.ts";
+import type { RateLimitConfig } from "../../../src/domain/profile.ts";
+import { type Webhook, webhookDefaults } from "../../../src/domain/webhook.ts";
 import { Engine } from "../../../src/engine/engine.ts";
-import type { DeliveryView } from "../../../src/services/services.ts";
+import type { DeliveryView } from "../../../src/features/services.ts";
 import type { SharedState } from "../../../src/ports/shared-state.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import { noResponseFields, type Transport } from "../../../src/ports/transport.ts";

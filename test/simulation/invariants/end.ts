@@ -1,8 +1,7 @@
-import type { Priority } from "../../../src/core/delivery.ts";
+import type { Priority } from "../../../src/domain/delivery.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import type { EngineRun } from "../engine-run.ts";
-import { isWaiting } from "../ledger.ts";
-import type { LedgerDelivery } from "../ledger.ts";
+import { isWaiting, type LedgerDelivery } from "../ledger.ts";
 import type { Watched } from "./watched.ts";
 
 export interface EndState {

@@ -1,7 +1,6 @@
-import type { AttemptObservation, Outcome } from "../../../src/core/outcome.ts";
+import type { AttemptObservation, Outcome } from "../../../src/domain/outcome.ts";
 import type { EngineRun } from "../engine-run.ts";
-import { isWaiting } from "../ledger.ts";
-import type { Ledger, LedgerDelivery } from "../ledger.ts";
+import { isWaiting, type Ledger, type LedgerDelivery } from "../ledger.ts";
 
 /** What the receiver knows that it did, said without the engine's own rules. */
 export interface Answer {

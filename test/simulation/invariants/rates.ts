@@ -1,4 +1,4 @@
-import type { RateLimitConfig } from "../../../src/core/profile.ts";
+import type { RateLimitConfig } from "../../../src/domain/profile.ts";
 import type { Watched } from "./watched.ts";
 
 interface Tokens {

@@ -1,12 +1,10 @@
-import { agesFrom, scheduledAttempts } from "../../../src/core/delivery.ts";
-import { parseSecret } from "../../../src/core/signing/signing-key.ts";
-import { prepareVerifier } from "../../../src/core/signing/standard-webhooks.ts";
-import type { VerificationKey } from "../../../src/core/signing/standard-webhooks.ts";
+import { agesFrom, scheduledAttempts } from "../../../src/domain/delivery.ts";
+import { parseSecret } from "../../../src/domain/signing/signing-key.ts";
+import { prepareVerifier, type VerificationKey } from "../../../src/domain/signing/standard-webhooks.ts";
 import type { LiveWebhook } from "../../../src/engine/endpoint/live-webhook.ts";
 import type { OutboundRequest } from "../../../src/ports/transport.ts";
 import type { EngineRun } from "../engine-run.ts";
-import { isWaiting } from "../ledger.ts";
-import type { LedgerDelivery } from "../ledger.ts";
+import { isWaiting, type LedgerDelivery } from "../ledger.ts";
 import { openStubSecret } from "../stub-secret-box.ts";
 import type { Flight, Flights } from "./flights.ts";
 import type { Pauses } from "./pauses.ts";

@@ -1,8 +1,7 @@
-import { scheduledAttempts } from "../../../src/core/delivery.ts";
+import { scheduledAttempts } from "../../../src/domain/delivery.ts";
 import type { CommitBatch, Settlement, SettlementResult } from "../../../src/ports/store/deliveries.ts";
 import type { EngineRun } from "../engine-run.ts";
-import { isWaiting } from "../ledger.ts";
-import type { LedgerDelivery } from "../ledger.ts";
+import { isWaiting, type LedgerDelivery } from "../ledger.ts";
 import type { Flight } from "./flights.ts";
 import type { Pauses } from "./pauses.ts";
 import type { Watched } from "./watched.ts";

@@ -1,7 +1,13 @@
-import { givenUpStates, priorities, waitingStates } from "../../../src/core/delivery.ts";
-import type { LaneKey } from "../../../src/core/webhook.ts";
-import type { DeliveryProgress, DeliveryState, Priority } from "../../../src/core/delivery.ts";
-import { endings, restart } from "../../../src/core/delivery-state.ts";
+import { endings, restart } from "../../../src/domain/delivery-state.ts";
+import {
+  type DeliveryProgress,
+  type DeliveryState,
+  givenUpStates,
+  priorities,
+  type Priority,
+  waitingStates,
+} from "../../../src/domain/delivery.ts";
+import type { LaneKey } from "../../../src/domain/webhook.ts";
 import type {
   ClaimedDelivery,
   ClaimRequest,
@@ -26,8 +32,7 @@ import type {
   StoreDepth,
 } from "../../../src/ports/store/deliveries.ts";
 import type { ModelGateway } from "./gateway.ts";
-import { isHeld, isWaiting } from "./rows.ts";
-import type { DeliveryRow, EventRow, Rows } from "./rows.ts";
+import { type DeliveryRow, type EventRow, isHeld, isWaiting, type Rows } from "./rows.ts";
 
 /** The path of an event, as the port says it, by looking at everything each time. */
 export class ModelDeliveries implements DeliveryStore {

@@ -1,5 +1,5 @@
-import { heldOf, releasedConnection, settledRequest } from "../../../src/adapters/store/gateway-rows.ts";
-import type { Connection, Source } from "../../../src/core/gateway/source.ts";
+import { heldOf, releasedConnection, settledRequest } from "../../../src/store/gateway-rows.ts";
+import type { Connection, Source } from "../../../src/features/gateway/source.ts";
 import type {
   AnswerCompletion,
   AnswerStore,

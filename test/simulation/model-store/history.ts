@@ -1,5 +1,5 @@
-import type { AttemptRecord } from "../../../src/core/delivery.ts";
-import type { FailureCategory } from "../../../src/core/outcome.ts";
+import type { AttemptRecord } from "../../../src/domain/delivery.ts";
+import type { FailureCategory } from "../../../src/domain/outcome.ts";
 import type { Page, PageRequest } from "../../../src/ports/store.ts";
 import type {
   AttemptStats,
@@ -15,9 +15,8 @@ import type {
   WaitingQuery,
 } from "../../../src/ports/store/history.ts";
 import type { DeliverySearch, EventSearch, SearchPage } from "../../../src/ports/store/search.ts";
+import { type DeliveryRow, type EventRow, type Rows, storedDelivery, storedEvent } from "./rows.ts";
 import { searchEventModel, searchModel } from "./searches.ts";
-import { storedDelivery, storedEvent } from "./rows.ts";
-import type { DeliveryRow, EventRow, Rows } from "./rows.ts";
 
 const statsAttemptsMax = 10_000;
 

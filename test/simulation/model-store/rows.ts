@@ -4,11 +4,11 @@ import type {
   DeliveryProgress,
   DeliveryRetry,
   Priority,
-} from "../../../src/core/delivery.ts";
-import type { Ending } from "../../../src/core/delivery-state.ts";
-import type { FailureCategory } from "../../../src/core/outcome.ts";
-import type { PayloadFormatName } from "../../../src/core/profile.ts";
-import type { LaneKey, Webhook } from "../../../src/core/webhook.ts";
+} from "../../../src/domain/delivery.ts";
+import type { Ending } from "../../../src/domain/delivery-state.ts";
+import type { FailureCategory } from "../../../src/domain/outcome.ts";
+import type { PayloadFormatName } from "../../../src/domain/profile.ts";
+import type { LaneKey, Webhook } from "../../../src/domain/webhook.ts";
 import type { NewDelivery, NewEvent, WebhookRuntimeState } from "../../../src/ports/store/deliveries.ts";
 import type { StoredDelivery, StoredEvent } from "../../../src/ports/store/history.ts";
 import type { StoredSecret } from "../../../src/ports/store/webhooks.ts";

@@ -1,9 +1,8 @@
-import { relayedKeyPrefix } from "../../../src/core/gateway/relayed.ts";
+import { relayedKeyPrefix } from "../../../src/features/gateway/relayed.ts";
 import type { EventSummary, StoredDelivery } from "../../../src/ports/store/history.ts";
 import type { DeliverySearch, EventSearch, SearchPage } from "../../../src/ports/store/search.ts";
 import { comparedIn, eventFulfils, fulfils, isWaiting } from "../../conformance/store/search-model.ts";
-import { storedDelivery, storedEvent } from "./rows.ts";
-import type { EventRow, Rows } from "./rows.ts";
+import { type EventRow, type Rows, storedDelivery, storedEvent } from "./rows.ts";
 
 /** A search that looks at everything: what it answers is what any budget answers in the end. */
 export function searchModel(rows: Rows, search: DeliverySearch): SearchPage<StoredDelivery> {

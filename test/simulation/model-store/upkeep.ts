@@ -1,4 +1,4 @@
-import { endings, isTooOld } from "../../../src/core/delivery-state.ts";
+import { endings, isTooOld } from "../../../src/domain/delivery-state.ts";
 import type {
   BringNearResult,
   CancelStep,
@@ -7,8 +7,7 @@ import type {
   StepResult,
   UpkeepStore,
 } from "../../../src/ports/store/upkeep.ts";
-import { isHeld, isWaiting } from "./rows.ts";
-import type { DeliveryRow, EventRow, Rows } from "./rows.ts";
+import { type DeliveryRow, type EventRow, isHeld, isWaiting, type Rows } from "./rows.ts";
 
 interface RetentionStep {
   readonly createdBefore: number;

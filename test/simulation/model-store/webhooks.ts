@@ -1,5 +1,5 @@
-import type { Webhook } from "../../../src/core/webhook.ts";
-import { revisionAfter } from "../../../src/core/webhook-revision.ts";
+import type { Webhook } from "../../../src/domain/webhook.ts";
+import { revisionAfter } from "../../../src/domain/webhook-history.ts";
 import type {
   SavedBeside,
   StoredSecret,

@@ -1,5 +1,0 @@
-/** Time units for the profiles, in milliseconds. */
-export const secondMs = 1_000;
-export const minuteMs = 60 * secondMs;
-export const hourMs = 60 * minuteMs;
-export const dayMs = 24 * hourMs;

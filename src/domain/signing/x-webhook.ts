@@ -1,0 +1,47 @@
+/**
+ * `X-Webhook-Signature: t=<unix seconds>,v1=<hex>[,v1=<hex>]` (WDS-153 to 155): HMAC-SHA256 over `{t}.{raw body}`.
+ *
+ * The document does not define the signed text, the key bytes and the encoding. Posthorn follows the widely used header
+ * of this form: the key is the UTF-8 text of the whole secret as its owner sees it, including the prefix, and the
+ * digest is lower-case hex. Any library for that header verifies our signatures.
+ */
+import { Buffer } from "node:buffer";
+import {
+  type Content,
+  placeContent,
+  prepareMac,
+  requireUnixSeconds,
+  UnsignableMessageError,
+} from "./signed-content.ts";
+
+/** One message to sign. `body` is exactly what is sent. */
+export interface XWebhookMessage {
+  /** Unix seconds when this request is sent; receivers accept it for five minutes (WDS-154). */
+  readonly timestampSeconds: number;
+  readonly body: Uint8Array;
+}
+
+/** Returns the value of `X-Webhook-Signature`. Throws {@link UnsignableMessageError}. */
+export type XWebhookSigner = (message: XWebhookMessage) => string;
+
+/**
+ * Prepares a signer from the texts of a webhook's secrets, newest first: during a rotation there is one `v1` for each.
+ * Throws {@link UnsignableMessageError} if there is none, or an empty one.
+ */
+export function prepareXWebhookSigner(secretTexts: readonly string[]): XWebhookSigner {
+  if (secretTexts.length === 0 || secretTexts.includes("")) {
+    throw new UnsignableMessageError("no_keys", "a signer needs a secret");
+  }
+  const macs = secretTexts.map((text) => prepareMac(Buffer.from(text, "utf8"), "hex"));
+  return ({ timestampSeconds, body }) => {
+    requireUnixSeconds(timestampSeconds);
+    const content = placeContent(`${timestampSeconds}.`, body);
+    return `t=${timestampSeconds}${entries(macs, content)}`;
+  };
+}
+
+function entries(macs: readonly ((content: Content) => string)[], content: Content): string {
+  let text = "";
+  for (const mac of macs) text += `,v1=${mac(content)}`;
+  return text;
+}

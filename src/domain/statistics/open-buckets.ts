@@ -1,0 +1,201 @@
+import { bucketAt, stepMs } from "./keys.ts";
+import { Counts } from "./counts.ts";
+import { addFact, type Fact, type FactKind } from "./facts.ts";
+
+/** A bucket as it is written: the total that one process has counted so far, which replaces its earlier row. */
+export interface BucketRow {
+  readonly kind: FactKind;
+  /** Start of its minute, Unix milliseconds. */
+  readonly start: number;
+  /** Null for all tenants. */
+  readonly tenant: string | null;
+  /** Null for the whole tenant. */
+  readonly subject: string | null;
+  /** Distinguishes rows of the same minute that was entered again after the clock was set back. */
+  readonly part: number;
+  /** Includes commits up to this number. */
+  readonly countedTo: number;
+  readonly counts: Uint8Array;
+}
+
+interface OpenBucket extends Omit<BucketRow, "countedTo" | "counts"> {
+  /** The bucket that contains it: its tenant, then all tenants; null for the latter. */
+  readonly within: OpenBucket | null;
+  readonly counts: Counts;
+  /** When its first unwritten count was added, by the wall clock. */
+  unwrittenSince: number;
+  /** The commit of that count. */
+  unwrittenFrom: number;
+}
+
+interface OpenMinute {
+  readonly start: number;
+  readonly part: number;
+  readonly buckets: Map<string, OpenBucket>;
+  readonly subjectsByTenant: Map<string, number>;
+}
+
+/**
+ * Buckets of the current minute, and earlier ones that are not written yet. Counts committed facts, and selects the
+ * rows to write: the longest unwritten first, each once per second, and those of a past minute at once.
+ *
+ * Commits are numbered. A fact is counted after its commit. The store keeps it until every bucket that counts it was
+ * written with `countedTo` at or above that number.
+ */
+export class OpenBuckets {
+  readonly #minutes = new Map<number, OpenMinute>();
+  /** In the order in which they became different from their written rows. */
+  readonly #unwritten = new Set<OpenBucket>();
+  readonly #typesPerTenantMax: number;
+  #lastCommit = 0;
+  #newestDropped = Number.NEGATIVE_INFINITY;
+  #reopened = 0;
+
+  constructor(typesPerTenantMax: number) {
+    this.#typesPerTenantMax = typesPerTenantMax;
+  }
+
+  /** Counts the facts of a commit. */
+  add(facts: readonly Fact[], commit: number, now: number): void {
+    this.#lastCommit = Math.max(this.#lastCommit, commit);
+    for (const fact of facts) {
+      const minute = this.#minute(bucketAt(fact.at, "minute"));
+      const own = this.#bucket(minute, fact);
+      this.#count(own, fact, commit, now);
+      // A delivery may be stopped because its event belongs to another tenant than its webhook. It then counts for the
+      // event's tenant.
+      let around = own.tenant === fact.tenant ? own.within : this.#bucket(minute, { ...fact, subject: null });
+      for (; around !== null; around = around.within) this.#count(around, fact, commit, now);
+    }
+  }
+
+  /**
+   * The type under which an event is counted. Limited to a few hundred types per tenant and minute; all others share
+   * one.
+   */
+  subjectOf(tenantId: string, eventType: string, at: number): string {
+    const minute = this.#minute(bucketAt(at, "minute"));
+    if (minute.buckets.has(nameOf("event", tenantId, eventType))) return eventType;
+    const known = minute.subjectsByTenant.get(tenantId) ?? 0;
+    return known < this.#typesPerTenantMax ? eventType : otherTypes;
+  }
+
+  /** Rows to write with the next commit. If the commit fails, return them with `putBack`. */
+  take(now: number, limit: number): readonly BucketRow[] {
+    const rows: BucketRow[] = [];
+    for (const bucket of this.#unwritten) {
+      const isPast = bucket.start + stepMs.minute <= now;
+      const waited = now - bucket.unwrittenSince;
+      if (rows.length === limit || (!isPast && waited >= 0 && waited < writtenEveryMs)) break;
+      this.#unwritten.delete(bucket);
+      rows.push(this.#row(bucket));
+    }
+    return rows;
+  }
+
+  /** All unwritten rows, however recent. For shutdown. */
+  takeAll(limit: number): readonly BucketRow[] {
+    const taken = [...this.#unwritten].slice(0, limit);
+    for (const bucket of taken) this.#unwritten.delete(bucket);
+    return taken.map((bucket) => this.#row(bucket));
+  }
+
+  /** Marks rows as not written. Their counts start from the oldest commit with unwritten data. */
+  putBack(rows: readonly BucketRow[], from: number, since: number): void {
+    const younger = [...this.#unwritten];
+    this.#unwritten.clear();
+    for (const row of rows) {
+      const bucket = this.#minutes.get(row.start)?.buckets.get(nameOf(row.kind, row.tenant, row.subject));
+      if (bucket === undefined) continue;
+      bucket.unwrittenFrom = from;
+      bucket.unwrittenSince = since;
+      this.#unwritten.add(bucket);
+    }
+    for (const bucket of younger) this.#unwritten.add(bucket);
+  }
+
+  /** Every bucket is written up to this commit. */
+  get writtenTo(): number {
+    const [oldest] = this.#unwritten;
+    return oldest === undefined ? this.#lastCommit : oldest.unwrittenFrom - 1;
+  }
+
+  /** Since when there is unwritten data, Unix milliseconds; null if there is none. */
+  get unwrittenSince(): number | null {
+    const [oldest] = this.#unwritten;
+    return oldest === undefined ? null : oldest.unwrittenSince;
+  }
+
+  /** Drops past minutes that are written. Must not run while rows are being written, because `putBack` needs them. */
+  dropWritten(now: number): void {
+    for (const start of this.#minutes.keys()) {
+      if (start + stepMs.minute + lateMs > now || this.#hasUnwritten(start)) continue;
+      this.#minutes.delete(start);
+      this.#newestDropped = Math.max(this.#newestDropped, start);
+    }
+  }
+
+  #hasUnwritten(start: number): boolean {
+    for (const bucket of this.#unwritten) if (bucket.start === start) return true;
+    return false;
+  }
+
+  #minute(start: number): OpenMinute {
+    const known = this.#minutes.get(start);
+    if (known !== undefined) return known;
+    // The earlier rows of this minute are stored and must not be replaced by rows of a second start.
+    if (start <= this.#newestDropped) this.#reopened += 1;
+    const part = start <= this.#newestDropped ? this.#reopened : 0;
+    const minute = { start, part, buckets: new Map(), subjectsByTenant: new Map() };
+    this.#minutes.set(start, minute);
+    return minute;
+  }
+
+  #bucket(minute: OpenMinute, of: Pick<BucketRow, "kind" | "tenant" | "subject">): OpenBucket {
+    const { kind, tenant, subject } = of;
+    const name = nameOf(kind, of.tenant, of.subject);
+    const known = minute.buckets.get(name);
+    if (known !== undefined) return known;
+    const { start, part } = minute;
+    const around = tenant === null ? null : { kind, tenant: subject === null ? null : tenant, subject: null };
+    const bucket = {
+      kind,
+      start,
+      tenant,
+      subject,
+      part,
+      within: around === null ? null : this.#bucket(minute, around),
+      counts: new Counts(),
+      unwrittenSince: 0,
+      unwrittenFrom: 0,
+    };
+    minute.buckets.set(name, bucket);
+    if (kind === "event" && subject !== null && tenant !== null)
+      minute.subjectsByTenant.set(tenant, (minute.subjectsByTenant.get(tenant) ?? 0) + 1);
+    return bucket;
+  }
+
+  #count(bucket: OpenBucket, fact: Fact, commit: number, now: number): void {
+    addFact(bucket.counts, fact);
+    if (this.#unwritten.has(bucket)) return;
+    bucket.unwrittenSince = now;
+    bucket.unwrittenFrom = commit;
+    this.#unwritten.add(bucket);
+  }
+
+  #row({ kind, start, tenant, subject, part, counts }: OpenBucket): BucketRow {
+    return { kind, start, tenant, subject, part, countedTo: this.#lastCommit, counts: counts.pack() };
+  }
+}
+
+/** Ids and types contain no line feed. */
+function nameOf(kind: FactKind, tenant: string | null, subject: string | null): string {
+  if (kind === "delivery") return subject ?? `\n${tenant ?? ""}`;
+  return subject === null ? `\r\n${tenant ?? ""}` : `\r${tenant ?? ""}\n${subject}`;
+}
+
+/** Not a valid event type. */
+export const otherTypes = "*";
+const writtenEveryMs = 1_000;
+/** Commits happen later than the times of their facts. */
+const lateMs = 30_000;

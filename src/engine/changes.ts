@@ -1,0 +1,179 @@
+import type { CircuitTransition } from "../domain/circuit-breaker.ts";
+import type { Webhook } from "../domain/webhook.ts";
+import type {
+  DeliveryStore,
+  EndResult,
+  RequeueCommand,
+  RequeueResult,
+  RetryCommand,
+  RetryResult,
+} from "../ports/store/deliveries.ts";
+import type { StoredSecret } from "../ports/store/webhooks.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import { circuitOrder } from "./cluster/endpoint-notes.ts";
+import type { CommitGroup } from "./commit/commit-group.ts";
+import type { Dispatcher } from "./dispatch/dispatcher.ts";
+import type { Directory } from "./endpoint/directory.ts";
+import type { EndpointStates } from "./endpoint/endpoint-states.ts";
+import type { Endpoint } from "./endpoint/endpoint.ts";
+import type { Ownership } from "./endpoint/ownership.ts";
+import type { EndDeliveries } from "./engine-access.ts";
+
+interface DeliveryChangesOptions {
+  readonly store: Pick<DeliveryStore, "end">;
+  readonly commits: CommitGroup;
+  readonly directory: Directory;
+  readonly dispatcher: Dispatcher;
+  readonly isCounted: boolean;
+}
+
+/** Actions of users on stored deliveries: requeue, retry, end. */
+export class DeliveryChanges {
+  readonly #options: DeliveryChangesOptions;
+
+  constructor(options: DeliveryChangesOptions) {
+    this.#options = options;
+  }
+
+  async requeue(command: RequeueCommand): Promise<RequeueResult> {
+    const result = await new Promise<RequeueResult>((resolve, reject) => {
+      this.#options.commits.requeue({
+        command,
+        done: (answer) => (answer instanceof Error ? reject(answer) : resolve(answer)),
+      });
+    });
+    if (result.kind === "accepted") this.#requeued(command);
+    return result;
+  }
+
+  async retry(command: RetryCommand): Promise<RetryResult> {
+    const result = await new Promise<RetryResult>((resolve, reject) => {
+      this.#options.commits.retry({
+        retry: command,
+        done: (answer) => (answer instanceof Error ? reject(answer) : resolve(answer)),
+      });
+    });
+    const endpoint = this.#options.directory.get(command.lane.webhookId);
+    if (result.kind !== "accepted" || endpoint === undefined) return result;
+    // It may have been the head that a lane waited for, including a lane from before a change of the ordering.
+    this.#options.dispatcher.headsChanged(endpoint);
+    const lane = endpoint.lane(command.lane);
+    this.#options.dispatcher.stored(lane, lane.tier(result.priority), command.retry.at);
+    return result;
+  }
+
+  async end({ deliveries, ...command }: EndDeliveries): Promise<readonly EndResult[]> {
+    const { store, directory, dispatcher, isCounted } = this.#options;
+    const ids = deliveries.map(({ id }) => id);
+    const results = await store.end({ ...command, ids, isCounted });
+    if (command.event === "discarded") return results;
+    const ended = deliveries.filter((_, index) => results[index] === "ended");
+    for (const webhookId of new Set(ended.map((delivery) => delivery.webhookId))) {
+      const endpoint = directory.get(webhookId);
+      if (endpoint !== undefined) dispatcher.headsChanged(endpoint);
+    }
+    return results;
+  }
+
+  /** Deliveries of an old event were stored: their lanes have work. */
+  #requeued({ deliveries }: RequeueCommand): void {
+    const { directory, dispatcher } = this.#options;
+    for (const delivery of deliveries) {
+      const endpoint = directory.get(delivery.lane.webhookId);
+      if (endpoint === undefined || delivery.state !== "pending") continue;
+      const lane = endpoint.lane(delivery.lane);
+      dispatcher.stored(lane, lane.tier(delivery.priority), delivery.dueAt);
+    }
+  }
+}
+
+interface EndpointChangesOptions {
+  readonly telemetry: Pick<Telemetry, "log">;
+  readonly directory: Directory;
+  readonly states: EndpointStates;
+  readonly dispatcher: Dispatcher;
+  readonly ownership: Ownership;
+  readonly commits: CommitGroup;
+}
+
+interface WebhookChange {
+  readonly webhook: Webhook;
+  readonly secrets: readonly StoredSecret[];
+}
+
+/** Changes by users to running endpoints, in this or another process. */
+export class EndpointChanges {
+  readonly #options: EndpointChangesOptions;
+
+  constructor(options: EndpointChangesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Applies a change made in this process, and sends the owner an order for the part that is not in the webhook
+   * itself.
+   */
+  made(change: WebhookChange): void {
+    const before = this.#options.directory.get(change.webhook.id)?.webhook;
+    const endpoint = this.apply(change);
+    const kind = before === undefined ? null : beginsAnew(before, change.webhook);
+    if (kind === null) return;
+    this.#options.ownership.order(endpoint, { kind }).catch((error: unknown) => {
+      this.#options.telemetry.log.warn({ err: String(error) }, "notifying the owner of a webhook failed");
+    });
+  }
+
+  /** Applies the current version of a webhook, after a change by any process. */
+  apply(change: WebhookChange): Endpoint {
+    const { directory, states, dispatcher } = this.#options;
+    const before = directory.get(change.webhook.id)?.webhook;
+    const endpoint = directory.apply(change.webhook, change.secrets);
+    if (before !== undefined) {
+      if (before.url !== change.webhook.url) states.moved(endpoint);
+      if (beginsAnew(before, change.webhook) === "reenabled") states.reenabled(endpoint);
+    }
+    dispatcher.considerEndpoint(endpoint);
+    return endpoint;
+  }
+
+  remove(id: string): void {
+    const { directory, states, dispatcher } = this.#options;
+    const endpoint = directory.remove(id);
+    if (endpoint === undefined) return;
+    states.forget(endpoint);
+    for (const lane of endpoint.lanes.values()) dispatcher.giveBack(lane);
+    endpoint.reconfigure({ ...endpoint.config, webhook: { ...endpoint.webhook, status: "disabled" } });
+  }
+
+  async circuitChanged(webhookId: string, transition: CircuitTransition | null): Promise<void> {
+    const { directory, states, ownership } = this.#options;
+    const endpoint = directory.get(webhookId);
+    if (endpoint === undefined) return;
+    if (!endpoint.owned) return ownership.order(endpoint, circuitOrder(endpoint));
+    if (transition !== null) states.circuitMoved(endpoint, transition);
+    states.changed(endpoint);
+    await this.#looked(endpoint);
+  }
+
+  /** Ends a pause. */
+  async resume(webhookId: string): Promise<void> {
+    const { directory, states, ownership } = this.#options;
+    const endpoint = directory.get(webhookId);
+    if (endpoint === undefined) return;
+    states.resumed(endpoint);
+    if (!endpoint.owned) return ownership.order(endpoint, { kind: "resumed" });
+    await this.#looked(endpoint);
+  }
+
+  /** Serves its deliveries again, and stores the change. */
+  async #looked(endpoint: Endpoint): Promise<void> {
+    this.#options.dispatcher.considerEndpoint(endpoint);
+    await this.#options.commits.written();
+  }
+}
+
+/** The part of a change that is not in the webhook but affects the owner's endpoint state. */
+function beginsAnew(before: Webhook, now: Webhook): "reenabled" | "resumed" | null {
+  if (before.status !== "active" && now.status === "active") return "reenabled";
+  return before.url === now.url ? null : "resumed";
+}

@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { membersOf } from "../notifications/operational-event-catalogue.ts";
+import { operatorTenantId } from "../notifications/operational-event.ts";
+import { alertContent, alertEvents } from "./alert-watch.ts";
+import type { AlertRecord } from "./alert.ts";
+
+const minute = 60_000;
+const firing: AlertRecord = {
+  id: "a1",
+  rule: "queue-deep",
+  ruleTenantId: null,
+  severity: "critical",
+  title: "Many deliveries wait",
+  audience: "operator",
+  tenantId: null,
+  webhookId: null,
+  subject: "installation",
+  summary: "10001 deliveries wait",
+  state: "firing",
+  value: 10_001,
+  threshold: 10_000,
+  since: 0,
+  lastHeldAt: minute,
+  firedAt: minute,
+  resolvedAt: null,
+  firedToldAt: null,
+  resolvedToldAt: null,
+  inhibitedBy: null,
+};
+const over: AlertRecord = { ...firing, id: "a2", state: "resolved", resolvedAt: 5 * minute };
+const group = { group: "operator:", audience: "operator", tenantId: null } as const;
+
+test("programs are told of an alert with all that the catalogue names", () => {
+  const events = alertEvents([{ ...group, fired: [firing], resolved: [over] }], 6 * minute);
+  assert.deepEqual(
+    events.map(({ key, tenantId, onlyForOperator }) => [key, tenantId, onlyForOperator]),
+    [
+      ["posthorn.alert.fired:a1", operatorTenantId, true],
+      ["posthorn.alert.resolved:a2", operatorTenantId, true],
+    ],
+  );
+  for (const { type, data } of events)
+    assert.deepEqual(new Set(Object.keys(data)), new Set(Object.keys(membersOf(type))));
+});
+
+test("an alert of a tenant's rule is told to the tenant as well", () => {
+  const own = { ...firing, audience: "tenant", tenantId: "acme" } as const;
+  const [event] = alertEvents([{ ...group, fired: [own], resolved: [] }], minute);
+  assert.deepEqual([event?.tenantId, event?.onlyForOperator], ["acme", undefined]);
+});
+
+test("a message says what fires and what is over, in the language of its channel", () => {
+  const message = { ...group, fired: [firing], resolved: [over] };
+  const [english, german] = [alertContent(message, "en"), alertContent(message, "de")];
+  assert.equal(english.subject, "Alert: Many deliveries wait (and 1 more)");
+  assert.equal(german.subject, "Alarm: Many deliveries wait (und 1 weitere)");
+  assert.match(english.text, /Resolved: Many deliveries wait: 10001 deliveries wait, lasted 5 min/);
+  assert.deepEqual([english.severity, english.resolves], ["critical", false]);
+  const end = alertContent({ ...message, fired: [] }, "en");
+  assert.deepEqual(
+    [end.subject, end.severity, end.resolves],
+    ["Resolved: Many deliveries wait", "info", true],
+  );
+});

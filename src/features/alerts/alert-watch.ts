@@ -1,0 +1,307 @@
+import { messageOf } from "../../domain/thrown.ts";
+import type { Leaderships } from "../../engine/cluster/leaderships.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { AlertStore } from "../../ports/store/alerts.ts";
+import type { NotificationQueue } from "../../ports/store/notifications.ts";
+import type { Logger } from "../../ports/telemetry.ts";
+import { Loop } from "../../ports/timing/loop.ts";
+import type { NotificationDesk } from "../notifications/notification-desk.ts";
+import type {
+  NotificationContent,
+  NotificationLanguage,
+  NotificationSeverity,
+} from "../notifications/notification.ts";
+import { instant, type OperationalEvent, operatorTenantId } from "../notifications/operational-event.ts";
+import { AlertReadings } from "./alert-readings.ts";
+import { allRules } from "./alert-service.ts";
+import { alertKey, type AlertObservation, type AlertRecord, type AlertRule, nextRecord } from "./alert.ts";
+import { type AlertMessage, dueMessages, inhibitorOf } from "./due-messages.ts";
+import { type AlertSources, observe, roundMs } from "./observations.ts";
+
+const words = {
+  en: {
+    fires: "Alert",
+    over: "Resolved",
+    more: (count: number) => `and ${count} more`,
+    for: (minutes: number) => `lasted ${minutes} min`,
+    since: "since",
+    details: "Details: posthorn alerts list, or the Alerts page of the dashboard.",
+  },
+  de: {
+    fires: "Alarm",
+    over: "Behoben",
+    more: (count: number) => `und ${count} weitere`,
+    for: (minutes: number) => `dauerte ${minutes} min`,
+    since: "seit",
+    details: "Einzelheiten: posthorn alerts list, oder die Seite Alerts der Oberfläche.",
+  },
+} as const;
+
+const linesMax = 20;
+const ranks: readonly NotificationSeverity[] = ["info", "warning", "critical"];
+
+/** One notification for all alerts of a group. */
+export function alertContent(message: AlertMessage, language: NotificationLanguage): NotificationContent {
+  const { fired, resolved } = message;
+  const say = words[language];
+  const [first] = [...fired, ...resolved];
+  const count = fired.length + resolved.length;
+  const more = count > 1 ? ` (${say.more(count - 1)})` : "";
+  const isOver = fired.length === 0;
+  const lines = [
+    ...fired.map((alert) => `${say.fires}: ${lineOf(alert)} ${say.since} ${timeOf(alert.since)}`),
+    ...resolved.map((alert) => `${say.over}: ${lineOf(alert)} ${say.for(minutesOf(alert))}`),
+  ];
+  return {
+    subject: `${isOver ? say.over : say.fires}: ${first?.title ?? ""}${more}`,
+    text: [...lines.slice(0, linesMax), say.details].join("\n\n"),
+    facts: [],
+    severity: isOver ? "info" : worstOf(fired),
+    link: null,
+    resolves: isOver,
+  };
+}
+
+function lineOf({ title, summary }: AlertRecord): string {
+  return `${title}: ${summary},`;
+}
+
+function minutesOf({ since, resolvedAt }: AlertRecord): number {
+  return Math.max(1, Math.round(((resolvedAt ?? since) - since) / 60_000));
+}
+
+function timeOf(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+}
+
+function worstOf(alerts: readonly AlertRecord[]): NotificationSeverity {
+  const rank = Math.max(...alerts.map(({ severity }) => ranks.indexOf(severity)));
+  return ranks[rank] ?? "info";
+}
+
+/** Operational events for the alerts that channels are notified of. */
+export function alertEvents(messages: readonly AlertMessage[], now: number): readonly OperationalEvent[] {
+  return messages.flatMap(({ fired, resolved }) => [
+    ...fired.map((alert) => eventOf(alert, "posthorn.alert.fired", now)),
+    ...resolved.map((alert) => eventOf(alert, "posthorn.alert.resolved", now)),
+  ]);
+}
+
+function eventOf(
+  alert: AlertRecord,
+  type: "posthorn.alert.fired" | "posthorn.alert.resolved",
+  at: number,
+): OperationalEvent {
+  const { id, rule, severity, summary, value, threshold, tenantId, webhookId, firedAt } = alert;
+  return {
+    key: `${type}:${id}`,
+    type,
+    tenantId: tenantId ?? operatorTenantId,
+    webhookId: null,
+    at,
+    data: {
+      alert_id: id,
+      rule,
+      severity,
+      summary,
+      value,
+      threshold,
+      tenant_id: tenantId,
+      webhook_id: webhookId,
+      ...(type === "posthorn.alert.resolved" && { fired_at: instant(firedAt ?? at) }),
+      occurred_at: instant(at),
+    },
+    ...(alert.audience === "operator" && { onlyForOperator: true }),
+  };
+}
+
+interface AlertWatchOptions {
+  readonly store: AlertStore;
+  readonly sources: AlertSources;
+  /** Null without notification channels; alerts are still recorded. */
+  readonly desk: Pick<NotificationDesk, "enqueue"> | null;
+  /** For operational events; null if they are disabled. */
+  readonly events: Pick<NotificationQueue, "appendEvents"> | null;
+  /** Only one of several schedulers evaluates at a time; null if there is only one. */
+  readonly leaderships: Pick<Leaderships, "acquire" | "resign"> | null;
+  readonly nextId: () => string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Retry interval while the store is unavailable. */
+const askAgainMs = 3_000;
+/** Threshold of WDS-205. */
+const storeFailuresMax = 5;
+const leadership = { name: "alerts", forMs: 60_000 };
+/** Alerts that ended earlier are not announced. */
+const endedLatelyMs = 86_400_000;
+const historyMs = 90 * 86_400_000;
+const forgottenAtOnce = 500;
+
+/**
+ * Evaluates the rules every 15 s, in one scheduler at a time. All state is in the store, so that another scheduler, or
+ * this one after a restart, can continue. It reads buckets and counters, never deliveries.
+ */
+export class AlertWatch {
+  readonly #options: AlertWatchOptions;
+  readonly #loop: Loop;
+  #storeFailures = 0;
+  #storeFailingSince: number | null = null;
+
+  constructor(options: AlertWatchOptions) {
+    this.#options = options;
+    this.#loop = new Loop({
+      clock: options.clock,
+      round: () => this.round(),
+      pauseMs: () => (this.#storeFailures === 0 ? roundMs : askAgainMs),
+      failed: (error) => this.#failed(error),
+    });
+  }
+
+  start(): void {
+    this.#loop.soon(roundMs);
+  }
+
+  async stop(): Promise<void> {
+    await this.#loop.stop();
+    await this.#options.leaderships?.resign();
+  }
+
+  /** Evaluates all rules once. Public for tests. */
+  async round(): Promise<void> {
+    const { store, clock, leaderships } = this.#options;
+    if (leaderships !== null && !(await leaderships.acquire(leadership.name, leadership.forMs))) {
+      this.#storeFailures = 0;
+      return;
+    }
+    const now = clock.now();
+    const [stored, current, mutes] = await Promise.all([
+      store.rules(),
+      store.current(now - endedLatelyMs),
+      store.mutes(),
+    ]);
+    const rules = allRules(stored);
+    const { records, gone } = await this.#look(rules, current, now);
+    const told = await this.#tell(dueMessages(records, { rules, mutes, now }), records, now);
+    const before = new Map(current.map((record) => [record.id, record]));
+    const put = told.filter((record) => record !== before.get(record.id));
+    if (put.length > 0 || gone.length > 0) await store.save({ put, remove: gone });
+    await store.forget(now - historyMs, forgottenAtOnce);
+    this.#storeFailures = 0;
+    this.#storeFailingSince = null;
+  }
+
+  async #look(
+    rules: readonly AlertRule[],
+    current: readonly AlertRecord[],
+    now: number,
+  ): Promise<{ readonly records: readonly AlertRecord[]; readonly gone: readonly string[] }> {
+    const { sources, nextId } = this.#options;
+    const readings = new AlertReadings(sources.store, now);
+    const past = current.filter(({ state }) => state === "resolved");
+    const open = new Map(
+      current.filter(({ state }) => state !== "resolved").map((record) => [alertKey(record), record]),
+    );
+    const next: AlertRecord[] = [];
+    for (const rule of rules) {
+      if (!rule.enabled) continue;
+      const mine = [...open].filter(
+        ([, record]) => record.rule === rule.name && record.ruleTenantId === rule.tenantId,
+      );
+      const webhookIds = mine.flatMap(([, record]) => record.webhookId ?? []);
+      const held = [
+        ...(await observe({ rule, readings, sources, webhookIds })),
+        ...this.#storeWasAway(rule, now),
+      ];
+      const byKey = new Map(held.map((each) => [keyOf(rule, each), each]));
+      for (const key of new Set([...byKey.keys(), ...mine.map(([known]) => known)])) {
+        const record = open.get(key) ?? null;
+        const after = nextRecord(record, { rule, observation: byKey.get(key) ?? null, now, nextId });
+        open.delete(key);
+        if (after !== null) next.push(after);
+        else if (record !== null) open.set(key, { ...record, state: "pending" });
+      }
+    }
+    // The remaining alerts belong to deleted or disabled rules, or ended before they fired.
+    const gone = [...open.values()].filter(({ state }) => state === "pending").map(({ id }) => id);
+    const orphans = [...open.values()]
+      .filter(({ state }) => state === "firing")
+      .map((record) => ended(record, now));
+    const all = [...past, ...next, ...orphans];
+    return { records: all.map((record) => inhibited(record, all)), gone };
+  }
+
+  /** The outage could not be recorded while it lasted. */
+  #storeWasAway(rule: AlertRule, now: number): readonly AlertObservation[] {
+    if (rule.source !== "store" || this.#storeFailingSince === null) return [];
+    if (this.#storeFailures < rule.threshold) return [];
+    const seconds = Math.round((now - this.#storeFailingSince) / 1_000);
+    const summary = `the database was unavailable for ${seconds} s, until ${new Date(now).toISOString().slice(0, 19)}Z`;
+    const about = { tenantId: null, webhookId: null, subject: "installation" };
+    return [{ ...about, value: this.#storeFailures, summary }];
+  }
+
+  async #tell(
+    messages: readonly AlertMessage[],
+    records: readonly AlertRecord[],
+    now: number,
+  ): Promise<readonly AlertRecord[]> {
+    if (messages.length === 0) return records;
+    const drafts = messages.map((message) => ({
+      // Deduplicates a message that is repeated after a crash.
+      key: `alert ${[...message.fired, ...message.resolved].map(({ id, state }) => `${state[0]}${id}`).join(" ")}`.slice(
+        0,
+        500,
+      ),
+      tenantId: message.audience === "operator" ? null : message.tenantId,
+      topic: "alert" as const,
+      group: message.group,
+      content: (language: "en" | "de") => alertContent(message, language),
+    }));
+    await this.#options.desk?.enqueue(drafts);
+    await this.#options.events?.appendEvents(alertEvents(messages, now));
+    const fired = new Set(messages.flatMap((message) => message.fired.map(({ id }) => id)));
+    const over = new Set(messages.flatMap((message) => message.resolved.map(({ id }) => id)));
+    this.#log(messages);
+    return records.map((record) => {
+      if (fired.has(record.id)) return { ...record, firedToldAt: now };
+      return over.has(record.id) ? { ...record, resolvedToldAt: now } : record;
+    });
+  }
+
+  #log(messages: readonly AlertMessage[]): void {
+    const { log } = this.#options;
+    for (const { fired, resolved } of messages) {
+      for (const { id, rule, tenantId, webhookId, summary } of fired)
+        log.warn({ alertId: id, rule, tenantId, webhookId, summary }, "alert fired");
+      for (const { id, rule, tenantId, webhookId } of resolved)
+        log.info({ alertId: id, rule, tenantId, webhookId }, "alert resolved");
+    }
+  }
+
+  #failed(error: unknown): void {
+    const { log, clock } = this.#options;
+    if (this.#loop.isStopped) return;
+    this.#storeFailures += 1;
+    this.#storeFailingSince ??= clock.now();
+    const fields = { err: messageOf(error), failures: this.#storeFailures };
+    if (this.#storeFailures === storeFailuresMax)
+      log.error({ ...fields, rule: "store-away" }, "alert fired: the database is unavailable");
+    else log.warn(fields, "alert evaluation failed");
+  }
+}
+
+function keyOf(rule: AlertRule, { subject }: AlertObservation): string {
+  return alertKey({ rule: rule.name, ruleTenantId: rule.tenantId, subject });
+}
+
+function inhibited(record: AlertRecord, all: readonly AlertRecord[]): AlertRecord {
+  if (record.state !== "firing") return record;
+  const inhibitedBy = inhibitorOf(record, all);
+  return inhibitedBy === record.inhibitedBy ? record : { ...record, inhibitedBy };
+}
+
+function ended(record: AlertRecord, now: number): AlertRecord {
+  return { ...record, state: "resolved", resolvedAt: now };
+}

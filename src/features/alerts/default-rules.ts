@@ -1,0 +1,223 @@
+import type { AlertRule } from "./alert.ts";
+
+const minute = 60_000;
+const hour = 60 * minute;
+
+type Told = Pick<AlertRule, "name" | "title" | "description" | "severity" | "source" | "threshold"> &
+  Partial<AlertRule>;
+
+function rule(told: Told): AlertRule {
+  return {
+    tenantId: null,
+    isDefault: true,
+    metric: null,
+    comparison: "above",
+    windowMs: 5 * minute,
+    forMs: 0,
+    keepFiringForMs: minute,
+    attemptsMin: 0,
+    webhookId: null,
+    eventType: null,
+    audience: "operator",
+    enabled: true,
+    mutedUntil: null,
+    muteReason: null,
+    runbook: told.name,
+    ...told,
+  };
+}
+
+/** The built-in rules. Thresholds follow WDS-205 to 241. */
+export const defaultAlertRules: readonly AlertRule[] = [
+  rule({
+    name: "circuit-opened",
+    title: "Circuit opened",
+    severity: "warning",
+    source: "circuit",
+    description: "The circuit of a webhook is not closed: only probes are sent to it (WDS-236).",
+    threshold: 0,
+  }),
+  rule({
+    name: "circuit-open-long",
+    title: "Circuit open for an hour",
+    severity: "critical",
+    description: "The circuit of a webhook has not closed for an hour (WDS-237).",
+    source: "circuit",
+    threshold: 0,
+    forMs: hour,
+  }),
+  rule({
+    name: "dead-letters",
+    title: "Many dead letters",
+    severity: "warning",
+    source: "dead_letters",
+    description: "A tenant has more dead letters than the threshold (WDS-238).",
+    threshold: 1_000,
+  }),
+  rule({
+    name: "success-rate",
+    title: "Many attempts fail",
+    severity: "warning",
+    source: "success_rate",
+    description:
+      "The share of a webhook's attempts that were accepted within five minutes is below the threshold (WDS-239).",
+    comparison: "below",
+    threshold: 0.9,
+    attemptsMin: 50,
+  }),
+  rule({
+    name: "workers-busy",
+    title: "Workers are busy",
+    severity: "warning",
+    source: "places",
+    description:
+      "The share of used slots, for active or for waiting requests, has been above the threshold for ten minutes (WDS-240).",
+    threshold: 0.8,
+    forMs: 10 * minute,
+  }),
+  rule({
+    name: "queue-deep",
+    title: "Many deliveries wait",
+    severity: "critical",
+    source: "waiting",
+    description: "More deliveries are waiting than the threshold (WDS-241).",
+    threshold: 10_000,
+  }),
+  rule({
+    name: "deliveries-late",
+    title: "Deliveries leave late",
+    severity: "critical",
+    source: "late",
+    description:
+      "The oldest delivery that no gate, rate limit or receiver holds back has been due for more seconds than the threshold (WDS-241).",
+    threshold: 60,
+    forMs: minute,
+    runbook: "deliveries-late",
+  }),
+  rule({
+    name: "publisher-silent",
+    title: "A publisher is silent",
+    severity: "info",
+    description:
+      "No event of a type was published in the last whole hour, although the type was published in this hour of each of the last seven days.",
+    source: "silent_publisher",
+    threshold: 0,
+    runbook: "publishers-silent",
+  }),
+  rule({
+    name: "payload-growth",
+    title: "Payloads grow",
+    severity: "warning",
+    source: "payload_growth",
+    description:
+      "The mean payload size of the last hour exceeds that of the seven days before by this factor, and 20,000 bytes.",
+    threshold: 2,
+    runbook: null,
+  }),
+  rule({
+    name: "statistics-behind",
+    title: "Statistics are behind",
+    severity: "warning",
+    source: "statistics",
+    description:
+      "Counts older than this many seconds are not stored yet, so rules evaluate outdated numbers.",
+    threshold: 300,
+    forMs: minute,
+  }),
+  rule({
+    name: "retention-behind",
+    title: "Retention is behind",
+    severity: "warning",
+    source: "retention",
+    description:
+      "No maintenance run has finished for this many seconds: it fails, or more is stored than it can remove.",
+    threshold: 3_600,
+    forMs: minute,
+  }),
+  rule({
+    name: "disk-low",
+    title: "The disk is nearly full",
+    severity: "warning",
+    source: "disk",
+    description: "The disk with the data folder is fuller than this share. Does not cover PostgreSQL's disk.",
+    threshold: 0.9,
+    forMs: minute,
+  }),
+  rule({
+    name: "no-workers",
+    title: "A pool has no workers",
+    severity: "critical",
+    source: "workers",
+    description: "A worker pool that serves a tenant has no worker.",
+    threshold: 0,
+    forMs: 30_000,
+  }),
+  rule({
+    name: "queue-away",
+    title: "RabbitMQ is unavailable",
+    severity: "critical",
+    source: "queue",
+    description:
+      "Three attempts to reconnect to the queue have failed (WDS-212). Deliveries continue through the database.",
+    threshold: 0,
+    forMs: 15_000,
+  }),
+  rule({
+    name: "shared-state-away",
+    title: "Redis is unavailable",
+    severity: "critical",
+    source: "shared_state",
+    description: "The shared state does not respond (WDS-209). Each worker enforces its share of the limits.",
+    threshold: 0,
+  }),
+  rule({
+    name: "store-away",
+    title: "The database does not respond",
+    severity: "critical",
+    source: "store",
+    description:
+      "Five database calls in a row failed (WDS-205). Nothing is accepted until the database responds again.",
+    threshold: 5,
+    runbook: "store-stuck",
+  }),
+  rule({
+    name: "dns-failing",
+    title: "A name cannot be resolved",
+    severity: "warning",
+    source: "dns",
+    description:
+      "The share of a webhook's attempts within ten minutes that found no address is above the threshold (WDS-215).",
+    threshold: 0.8,
+    windowMs: 10 * minute,
+    attemptsMin: 3,
+    audience: "tenant",
+    runbook: "success-rate",
+  }),
+];
+
+/**
+ * While the source alert fires, the alerts that it explains are not announced. `webhook`: only those of the same
+ * webhook.
+ */
+export const alertInhibitions: readonly {
+  readonly source: string;
+  readonly silences: readonly string[];
+  readonly within: "everything" | "webhook";
+}[] = [
+  {
+    source: "store-away",
+    silences: [
+      "queue-deep",
+      "deliveries-late",
+      "success-rate",
+      "publisher-silent",
+      "no-workers",
+      "statistics-behind",
+      "retention-behind",
+    ],
+    within: "everything",
+  },
+  { source: "no-workers", silences: ["queue-deep", "deliveries-late"], within: "everything" },
+  { source: "circuit-opened", silences: ["success-rate"], within: "webhook" },
+  { source: "dns-failing", silences: ["success-rate"], within: "webhook" },
+];

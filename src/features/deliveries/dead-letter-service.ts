@@ -1,0 +1,177 @@
+import { NotFoundError } from "../../domain/errors.ts";
+import type { Webhook } from "../../domain/webhook.ts";
+import type { EngineAccess } from "../../engine/engine-access.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Page, PageRequest } from "../../ports/store.ts";
+import type { DeadLetterQuery, HistoryStore } from "../../ports/store/history.ts";
+import type { BatchOperation } from "../../ports/store/operations.ts";
+import { retryBatchFields } from "../../resources/actions.ts";
+import { defaultOf } from "../../resources/field.ts";
+import { ProblemList, readFields } from "../input.ts";
+import type { BatchOperations } from "../operations/batch-operations.ts";
+import type { BulkActions } from "../operations/bulk-actions.ts";
+import { measureSelection, type Selection } from "../operations/selection-walk.ts";
+import { seesOperation, tenantFilter } from "../scope.ts";
+import type {
+  BulkStarted,
+  ChangeOperationCommand,
+  DeadLetterService,
+  DeliveryView,
+  DiscardCommand,
+  InactiveWebhook,
+  RetryBatchCommand,
+  RetryBatchStarted,
+  Scope,
+} from "../services.ts";
+import { type OpenCircuit, openCircuitsOf } from "../webhooks/webhook-circuit.ts";
+
+type DeadLetterSelection = Extract<Selection, { readonly kind: "dead_letters" }>;
+
+/** Webhooks that delay deliveries are listed for a person, and each costs a query, so the list is short. */
+const webhooksNamedMax = 20;
+const webhooksLookedMax = 200;
+const webhookCountMax = 10_000;
+/** A start further ahead is refused as a likely mistake. */
+const aheadMsMax = 30 * 86_400_000;
+
+export interface DeadLetterServiceOptions {
+  readonly access: Pick<EngineAccess, "explain" | "webhook" | "webhooks" | "refresh">;
+  readonly history: HistoryStore;
+  readonly operations: BatchOperations;
+  readonly bulk: BulkActions;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** Dead letters and their bulk retry (WDS-112, 113). */
+export class DeadLetters implements DeadLetterService {
+  readonly #options: DeadLetterServiceOptions;
+
+  constructor(options: DeadLetterServiceOptions) {
+    this.#options = options;
+  }
+
+  async list(scope: Scope, query: DeadLetterQuery): Promise<Page<DeliveryView>> {
+    const tenantId = tenantFilter(scope, query.tenantId);
+    const page = await this.#options.history.listDeadLetters({ ...query, tenantId });
+    return { rows: page.rows.map((row) => this.#options.access.explain(row)), next: page.next };
+  }
+
+  async retryBatch(scope: Scope, command: RetryBatchCommand): Promise<RetryBatchStarted> {
+    validate(command, this.#options.clock.now());
+    const { webhookIds = null, eventTypes = null, categories = null, from = null, to = null } = command;
+    const requestsPerSecond = command.requestsPerSecond ?? defaultOf(retryBatchFields.requestsPerSecond);
+    const { priority = defaultOf(retryBatchFields.priority) } = command;
+    const { tenantId } = scope;
+    const selection: DeadLetterSelection = {
+      kind: "dead_letters",
+      tenantId,
+      webhookIds,
+      eventTypes,
+      categories,
+      from,
+      to,
+    };
+    const { count, before } = await measureSelection(this.#options.history, selection);
+    const inactive = count === 0 ? [] : await this.#inactive(selection);
+    const openCircuits = count === 0 ? [] : await this.#openCircuits(selection);
+    if (command.dryRun === true) return { operation: null, count, inactive, openCircuits };
+    const operation = await this.#options.operations.create(scope, {
+      tenantId,
+      kind: "dlq_retry",
+      selection,
+      priority,
+      requestsPerSecond,
+      startsAt: command.startAt ?? null,
+      closesCircuits: command.closeCircuits ?? false,
+      total: count,
+      before,
+    });
+    return { operation, count, inactive, openCircuits };
+  }
+
+  async #inactive(selection: DeadLetterSelection): Promise<readonly InactiveWebhook[]> {
+    const statuses = new Map<string, InactiveWebhook["status"]>();
+    for (const { webhook } of this.#options.access.webhooks())
+      if (webhook.status !== "active" && isOf(selection, webhook)) statuses.set(webhook.id, webhook.status);
+    const counts = await this.#countEach(selection, [...statuses.keys()]);
+    return [...counts].flatMap(([webhookId, count]) => {
+      const status = statuses.get(webhookId);
+      return status === undefined ? [] : [{ webhookId, status, count }];
+    });
+  }
+
+  async #openCircuits(selection: DeadLetterSelection): Promise<readonly OpenCircuit[]> {
+    const ids = new Map<string, number>();
+    for (const { webhook, circuit } of this.#options.access.webhooks()) {
+      const mayBeOpen = circuit.phase !== "closed" || circuit.forcedOpenUntil > this.#options.clock.now();
+      if (mayBeOpen && webhook.status === "active" && isOf(selection, webhook)) ids.set(webhook.id, 0);
+    }
+    const open = await openCircuitsOf(ids, this.#options.access, this.#options.clock);
+    const counts = await this.#countEach(
+      selection,
+      open.map(({ webhookId }) => webhookId),
+    );
+    return open.flatMap((circuit) => {
+      const count = counts.get(circuit.webhookId);
+      return count === undefined ? [] : [Object.assign({}, circuit, { count })];
+    });
+  }
+
+  /** Counts the dead letters in the selection per webhook; webhooks without any are omitted. */
+  async #countEach(
+    selection: DeadLetterSelection,
+    webhookIds: readonly string[],
+  ): Promise<ReadonlyMap<string, number>> {
+    const { kind: _, ...query } = selection;
+    const counts = new Map<string, number>();
+    for (const id of webhookIds.slice(0, webhooksLookedMax)) {
+      if (counts.size === webhooksNamedMax) break;
+      const count = await this.#options.history.countDeadLetters({
+        ...query,
+        webhookIds: [id],
+        countMax: webhookCountMax,
+      });
+      if (count > 0) counts.set(id, count);
+    }
+    return counts;
+  }
+
+  discardBatch(scope: Scope, command: DiscardCommand): Promise<BulkStarted> {
+    return this.#options.bulk.discard(scope, command);
+  }
+
+  operationList(scope: Scope, page: PageRequest): Promise<Page<BatchOperation>> {
+    return this.#options.operations.list({ tenantId: scope.tenantId, page });
+  }
+
+  async operation(scope: Scope, id: string): Promise<BatchOperation> {
+    const operation = await this.#options.operations.get(scope, id);
+    if (!seesOperation(scope, operation)) throw new NotFoundError("the batch operation");
+    return operation;
+  }
+
+  change(scope: Scope, command: ChangeOperationCommand): Promise<BatchOperation> {
+    return this.#options.operations.change(scope, command);
+  }
+
+  async cancel(scope: Scope, id: string): Promise<BatchOperation> {
+    if (scope.portal !== undefined) await this.operation(scope, id);
+    return this.#options.operations.cancel(scope, id);
+  }
+}
+
+function isOf({ tenantId, webhookIds }: DeadLetterSelection, webhook: Webhook): boolean {
+  if (tenantId !== null && tenantId !== webhook.tenantId) return false;
+  return webhookIds === null || webhookIds.includes(webhook.id);
+}
+
+function validate(command: RetryBatchCommand, now: number): void {
+  const problems = new ProblemList();
+  const { from = null, to = null, startAt = null } = readFields(retryBatchFields, command, problems);
+  if (from !== null && to !== null && to <= from) {
+    problems.add({ field: "filter.to", message: "must be after from" });
+  }
+  if (startAt !== null && startAt - now > aheadMsMax)
+    problems.add({ field: "start_at", message: "must be at most 30 days ahead" });
+  problems.throwIfAny("the batch retry");
+}

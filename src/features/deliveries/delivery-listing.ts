@@ -1,0 +1,159 @@
+import { type DeliveryState, waitingStates } from "../../domain/delivery.ts";
+import { healthOf } from "../../engine/endpoint/live-webhook.ts";
+import type { EngineAccess } from "../../engine/engine-access.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";
+import type { SearchSelection } from "../../ports/store/operations.ts";
+import type {
+  DeliveryFilter,
+  DeliverySearch,
+  HttpStatusFilter,
+  SearchPage,
+} from "../../ports/store/search.ts";
+import { SearchBudget } from "../../ports/timing/search-budget.ts";
+import { deliveryListFields } from "../../resources/delivery.ts";
+import { defaultOf } from "../../resources/field.ts";
+import { judgeFilters, searchBounds, searchedPage, type SearchPageRequest } from "../searched-pages.ts";
+import type { DeliveryFilters, DeliveryPage, DeliveryView, ListedDelivery } from "../services.ts";
+
+export interface DeliveryListingOptions {
+  readonly access: Pick<EngineAccess, "webhook" | "explain" | "refresh">;
+  readonly history: Pick<HistoryStore, "searchDeliveries" | "getDeliveries">;
+  readonly clock: Pick<Clock, "now" | "monotonicMs">;
+}
+
+/** Reads pages of deliveries for every kind of query. */
+export class DeliveryListing {
+  readonly #options: DeliveryListingOptions;
+
+  constructor(options: DeliveryListingOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * `tenantId` limits the rows to one tenant; null means all. Throws InvalidRequestError for invalid filters, with the
+   * field names of the library; the API has already validated its own.
+   */
+  async page(
+    tenantId: string | null,
+    query: DeliveryFilters & { readonly page: SearchPageRequest },
+  ): Promise<DeliveryPage> {
+    judgeFilters(deliveryListFields, query);
+    const selection = selectionOf(tenantId, query);
+    const { filter } = selection;
+    const order = query.order ?? defaultOf(deliveryListFields.order);
+    const isDue = order === "next_attempt";
+    const budget = new SearchBudget(this.#options.clock, searchBounds);
+    const search = { filter, order, budget };
+    return searchedPage<ListedDelivery>(query.page, {
+      budget,
+      takes: takesOf(selection),
+      read: (part) => this.read({ ...search, ...part }),
+      placeOf: ({ delivery }) => ({
+        position: delivery.position,
+        dueAt: isDue ? delivery.progress.dueAt : null,
+      }),
+      createdAtOf: ({ delivery }) => (isDue ? null : delivery.progress.createdAt),
+    });
+  }
+
+  /** The visible ones of up to 250 deliveries, unordered. */
+  async byIds(tenantId: string | null, ids: readonly string[]): Promise<readonly ListedDelivery[]> {
+    if (ids.length === 0) return [];
+    const { access, history } = this.#options;
+    const found = await history.getDeliveries(tenantId, ids);
+    await access.refresh(waitingWebhooks(found.map((row) => access.explain(row))));
+    return found.map((row) => this.listed(row));
+  }
+
+  /**
+   * Only the owner of a webhook knows what its deliveries wait for. For a query by event or webhooks, that state is
+   * read first and the deliveries afterwards. For other queries, a row may be slightly older than its explanation.
+   */
+  async read(search: DeliverySearch): Promise<SearchPage<ListedDelivery>> {
+    const { access, history } = this.#options;
+    const { webhookIds, eventId } = search.filter;
+    if (webhookIds !== null) await access.refresh(webhookIds);
+    let found = await history.searchDeliveries(search);
+    const waiting = waitingWebhooks(found.rows.map((row) => access.explain(row)));
+    if (webhookIds === null && waiting.length > 0) {
+      await access.refresh(waiting);
+      if (eventId !== null) found = await history.searchDeliveries(search);
+    }
+    return { ...found, rows: found.rows.map((row) => this.listed(row)) };
+  }
+
+  listed(delivery: StoredDelivery): ListedDelivery {
+    const { access, clock } = this.#options;
+    const live = access.webhook(delivery.webhookId);
+    return {
+      ...access.explain(delivery),
+      webhook: live?.webhook ?? null,
+      webhookHealth: live === undefined ? null : healthOf(live, clock.now()),
+    };
+  }
+}
+
+/** Webhooks whose endpoints determine what these deliveries wait for. */
+export function waitingWebhooks(views: readonly DeliveryView[]): readonly string[] {
+  const waiting = views.filter(({ waitingFor }) => waitingFor !== null);
+  return [...new Set(waiting.map(({ delivery }) => delivery.webhookId))];
+}
+
+/** Converts filters into a selection that can be stored, of one tenant or, with null, of all. */
+export function selectionOf(tenantId: string | null, query: DeliveryFilters): SearchSelection {
+  const filter: DeliveryFilter = {
+    tenantId,
+    webhookIds: query.webhookIds ?? null,
+    eventId: query.eventId ?? null,
+    eventTypes: query.eventTypes ?? null,
+    states: statesOf(query),
+    categories: query.categories ?? null,
+    httpStatuses:
+      query.httpStatuses === null || query.httpStatuses === undefined ? null : statusesOf(query.httpStatuses),
+    origins: query.origins ?? null,
+    attemptMin: query.attemptMin ?? null,
+    errorText: query.errorText ?? null,
+    idempotencyKey: query.idempotencyKey ?? null,
+    sourceId: query.sourceId ?? null,
+    from: query.from ?? null,
+    to: query.to ?? null,
+  };
+  return { kind: "search", filter, statuses: query.statuses ?? null, waitingFor: query.waitingFor ?? null };
+}
+
+/**
+ * Filters on values that no store contains: the status of a delivery behind an open circuit, and what it waits for.
+ * Null accepts all rows.
+ */
+export function takesOf({
+  statuses,
+  waitingFor,
+}: Pick<SearchSelection, "statuses" | "waitingFor">): ((view: DeliveryView) => boolean) | null {
+  const derived = derivedStatuses.filter((status) => statuses?.includes(status) ?? true);
+  const isDerived = derived.length > 0 && derived.length < derivedStatuses.length;
+  if (!isDerived && waitingFor === null) return null;
+  return (view) =>
+    (statuses?.includes(view.status) ?? true) &&
+    (waitingFor === null || (view.waitingFor !== null && waitingFor.includes(view.waitingFor)));
+}
+
+/** Statuses of a waiting delivery that depend on the circuit of its webhook. */
+const derivedStatuses = [...waitingStates, "circuit_blocked"] as const;
+
+function statesOf({ statuses, waitingFor }: DeliveryFilters): readonly DeliveryState[] | null {
+  const asked: readonly DeliveryState[] | null =
+    statuses === null || statuses === undefined
+      ? null
+      : [...new Set(statuses.flatMap((status) => (status === "circuit_blocked" ? waitingStates : [status])))];
+  if (waitingFor === null || waitingFor === undefined) return asked;
+  return waitingStates.filter((state) => asked?.includes(state) ?? true);
+}
+
+function statusesOf(words: readonly string[]): HttpStatusFilter {
+  return {
+    codes: words.filter((word) => /^\d+$/.test(word)).map(Number),
+    classes: words.filter((word) => word.endsWith("xx")).map((word) => Number(word[0])),
+    none: words.includes("none"),
+  };
+}

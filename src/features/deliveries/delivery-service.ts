@@ -1,0 +1,174 @@
+import type { AttemptRecord, Priority } from "../../domain/delivery.ts";
+import { NotFoundError, PosthornError } from "../../domain/errors.ts";
+import type { Webhook } from "../../domain/webhook.ts";
+import type { RenderedRequest } from "../../engine/attempt/rendered-request.ts";
+import type { EngineAccess } from "../../engine/engine-access.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";
+import { deliveryRetryFields } from "../../resources/actions.ts";
+import { ProblemList, readFields } from "../input.ts";
+import type { BulkActions } from "../operations/bulk-actions.ts";
+import { requireWebhook, seenWebhooks, seesWebhook, tenantFilter } from "../scope.ts";
+import type {
+  AttemptName,
+  BulkDeliveriesCommand,
+  BulkStarted,
+  DeliveriesOfWebhookQuery,
+  DeliveryListQuery,
+  DeliveryPage,
+  DeliveryService,
+  DeliveryView,
+  RetriedDelivery,
+  RetryDeliveryCommand,
+  Scope,
+} from "../services.ts";
+import { closeCircuit, requireCircuitRights } from "../webhooks/webhook-circuit.ts";
+import { type DeliveryListing, waitingWebhooks } from "./delivery-listing.ts";
+import { authorOf, newReplay, requireAccepted, retryOf } from "./redelivery.ts";
+
+export interface DeliveryServiceOptions {
+  readonly access: Pick<
+    EngineAccess,
+    | "webhook"
+    | "explain"
+    | "refresh"
+    | "requeue"
+    | "retry"
+    | "circuitChanged"
+    | "placeOf"
+    | "nextId"
+    | "renderRequest"
+  >;
+  readonly history: HistoryStore;
+  readonly listing: DeliveryListing;
+  readonly clock: Clock;
+  readonly bulk: BulkActions;
+}
+
+/** Deliveries as visible to their owners, and manual retries. */
+export class Deliveries implements DeliveryService {
+  readonly #options: DeliveryServiceOptions;
+
+  constructor(options: DeliveryServiceOptions) {
+    this.#options = options;
+  }
+
+  async get(
+    scope: Scope,
+    id: string,
+  ): Promise<{ readonly view: DeliveryView; readonly attempts: readonly AttemptRecord[] }> {
+    const view = await this.#explain(scope, id);
+    return { view, attempts: await this.#options.history.listAttempts(id) };
+  }
+
+  async request(scope: Scope, { deliveryId, number }: AttemptName): Promise<RenderedRequest> {
+    const { access, history } = this.#options;
+    const delivery = await this.#require(scope, deliveryId);
+    const attempts = await history.listAttempts(deliveryId);
+    const attempt = attempts.find((each) => each.number === number);
+    if (attempt === undefined) throw new NotFoundError("the attempt");
+    const event = await history.getEvent(delivery.tenantId, delivery.eventId);
+    if (event === null) throw new NotFoundError("the event");
+    const { body } = event;
+    if (body === null)
+      throw new PosthornError("payload_gone", "the payload of the event was removed by retention");
+    await access.refresh([delivery.webhookId]);
+    const rendered = access.renderRequest({ delivery, event: { ...event, body }, attempt });
+    if (rendered === null) throw new NotFoundError("the webhook of the delivery");
+    return rendered;
+  }
+
+  async list(scope: Scope, query: DeliveryListQuery): Promise<DeliveryPage> {
+    const tenantId = tenantFilter(scope, query.tenantId ?? null);
+    const webhookIds = seenWebhooks(scope, query.webhookIds);
+    return this.#options.listing.page(tenantId, { ...query, webhookIds });
+  }
+
+  async listOfWebhook(scope: Scope, query: DeliveriesOfWebhookQuery): Promise<DeliveryPage> {
+    const { access, listing } = this.#options;
+    await access.refresh([query.webhookId]);
+    const { webhook } = requireWebhook(access, scope, query.webhookId);
+    return listing.page(webhook.tenantId, { ...query, webhookIds: [webhook.id] });
+  }
+
+  async retry(scope: Scope, command: RetryDeliveryCommand): Promise<RetriedDelivery> {
+    const { access, clock } = this.#options;
+    await access.refresh([command.webhookId]);
+    const { webhook } = requireWebhook(access, scope, command.webhookId);
+    const delivery = await this.#require(scope, command.deliveryId);
+    if (delivery.webhookId !== webhook.id) throw new NotFoundError("the delivery");
+    const problems = new ProblemList();
+    readFields(deliveryRetryFields, command, problems);
+    problems.throwIfAny("the retry");
+    if (command.closeCircuit === true) {
+      requireCircuitRights(scope);
+      await closeCircuit(webhook.id, this.#options.access, this.#options.clock);
+    }
+    // A successful delivery is not changed: a copy of it is sent.
+    if (delivery.progress.state === "success")
+      return this.#replay(delivery, webhook, command.priority ?? null);
+    const retry = { at: clock.now(), by: authorOf(scope), operationId: null };
+    const priority = command.priority ?? null;
+    requireAccepted(await access.retry(retryOf(access, delivery, webhook, priority, retry)));
+    return this.#handle(scope, delivery.id);
+  }
+
+  async #replay(
+    delivery: StoredDelivery,
+    webhook: Webhook,
+    priority: Priority | null,
+  ): Promise<RetriedDelivery> {
+    const { access, clock } = this.#options;
+    const { eventId, eventType, id: replayOf } = delivery;
+    const made = newReplay(access, {
+      webhook,
+      eventType,
+      priority: priority ?? delivery.priority,
+      origin: "retry",
+      replayOf,
+      operationId: null,
+      now: clock.now(),
+    });
+    requireAccepted(await access.requeue({ eventId, deliveries: [made] }));
+    return this.#handle({ tenantId: delivery.tenantId }, made.id);
+  }
+
+  /** Includes the current gate, such as an open circuit. */
+  async #handle(scope: Scope, deliveryId: string): Promise<RetriedDelivery> {
+    const { delivery, waitingFor, waitingUntil, status } = await this.#explain(scope, deliveryId);
+    return {
+      deliveryId,
+      webhookId: delivery.webhookId,
+      replayOf: delivery.replayOf,
+      status,
+      waitingFor,
+      waitingUntil,
+    };
+  }
+
+  retryBatch(scope: Scope, command: BulkDeliveriesCommand): Promise<BulkStarted> {
+    return this.#options.bulk.retry(scope, command);
+  }
+
+  cancelBatch(scope: Scope, command: Omit<BulkDeliveriesCommand, "priority">): Promise<BulkStarted> {
+    return this.#options.bulk.cancel(scope, command);
+  }
+
+  /**
+   * Only the owner of the webhook knows what the delivery waits for, so read that first and then read the delivery
+   * again.
+   */
+  async #explain(scope: Scope, id: string): Promise<DeliveryView> {
+    const { access } = this.#options;
+    const view = access.explain(await this.#require(scope, id));
+    if (view.waitingFor === null) return view;
+    await access.refresh(waitingWebhooks([view]));
+    return access.explain(await this.#require(scope, id));
+  }
+
+  async #require(scope: Scope, id: string): Promise<StoredDelivery> {
+    const delivery = await this.#options.history.getDelivery(scope.tenantId, id);
+    if (delivery === null || !seesWebhook(scope, delivery.webhookId)) throw new NotFoundError("the delivery");
+    return delivery;
+  }
+}

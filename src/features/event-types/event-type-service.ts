@@ -1,0 +1,151 @@
+import { NotFoundError, PosthornError } from "../../domain/errors.ts";
+import { isSystemEventType } from "../../domain/event-type.ts";
+import { withDoubles } from "../../domain/json/lossless.ts";
+import { jsonBytes } from "../../domain/plain-record.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { SchemaCompiler } from "../../ports/schema-compiler.ts";
+import type { EventType, EventTypePage, RegistryStore } from "../../ports/store/registry.ts";
+import { defaultOf } from "../../resources/field.ts";
+import { judgeField } from "../../resources/judge.ts";
+import { eventTypeField, pageLimitField } from "../../resources/names.ts";
+import { eventTypeFields, type EventTypeFields } from "../../resources/registry.ts";
+import { ProblemList, readFields } from "../input.ts";
+import { KeyedQueue } from "../keyed-queue.ts";
+import { resolveTenant, tenantFilter } from "../scope.ts";
+import type { EventTypeInput, EventTypeListQuery, EventTypeService, Scope } from "../services.ts";
+import type { TenantDirectory } from "../tenants/tenant-directory.ts";
+import type { SchemaRegistry } from "./schema-registry.ts";
+
+export interface EventTypeServiceOptions {
+  readonly registry: RegistryStore;
+  readonly compiler: SchemaCompiler;
+  readonly schemas: SchemaRegistry;
+  readonly tenants: TenantDirectory;
+  readonly clock: Clock;
+}
+
+const eventTypesMax = 1_000;
+/** Budget for validating all examples of a type: that of one event. */
+const examplesValidationUnitsMax = 250_000;
+/** Limit of all event types of a tenant as JSON: the documents about its webhooks include all of them. */
+const catalogueBytesMax = 4 * 1024 * 1024;
+/** A slow reader keeps a page in memory. */
+const pageBytesMax = 1024 * 1024;
+
+/** The catalogue: the event types of a tenant, with the schemas that events must match. */
+export class EventTypes implements EventTypeService {
+  readonly #options: EventTypeServiceOptions;
+  readonly #changes = new KeyedQueue();
+
+  constructor(options: EventTypeServiceOptions) {
+    this.#options = options;
+  }
+
+  async list(scope: Scope, query: EventTypeListQuery): Promise<EventTypePage> {
+    const tenantId = tenantFilter(scope, query.tenantId);
+    const { limit = defaultOf(pageLimitField), offset = 0, after = null } = query;
+    return this.#options.registry.eventTypePage({ tenantId, after, offset, limit, bytesMax: pageBytesMax });
+  }
+
+  async get(
+    scope: Scope,
+    query: { readonly tenantId: string | null; readonly name: string },
+  ): Promise<EventType> {
+    const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: query.tenantId });
+    const found = await this.#options.registry.eventType({ tenantId, name: query.name });
+    if (found === null) throw new NotFoundError("the event type");
+    return found;
+  }
+
+  async put(
+    scope: Scope,
+    command: EventTypeInput,
+  ): Promise<{ readonly eventType: EventType; readonly created: boolean }> {
+    const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: command.tenantId });
+    return this.#changes.run(tenantId, () => this.#put(scope, { ...command, tenantId }));
+  }
+
+  async delete(
+    scope: Scope,
+    query: { readonly tenantId: string | null; readonly name: string },
+  ): Promise<void> {
+    const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: query.tenantId });
+    await this.#changes.run(tenantId, async () => {
+      const eventType = { tenantId, name: query.name };
+      const audit = scope.audit?.take({ id: query.name, tenantId });
+      if (!(await this.#options.registry.deleteEventType(eventType, audit)))
+        throw new NotFoundError("the event type");
+      this.#options.schemas.changed(eventType);
+    });
+  }
+
+  async #put(
+    scope: Scope,
+    input: EventTypeInput & { readonly tenantId: string },
+  ): Promise<{ readonly eventType: EventType; readonly created: boolean }> {
+    const { registry, schemas, clock } = this.#options;
+    const { name, tenantId } = input;
+    const before = typeof name === "string" ? await registry.eventType({ tenantId, name }) : null;
+    const now = clock.now();
+    const problems = new ProblemList();
+    const base = before ?? { ...blank, tenantId, name, createdAt: now };
+    const eventType: EventType = {
+      ...base,
+      ...readFields(eventTypeFields, input, problems),
+      updatedAt: now,
+    };
+    reportName(name, problems);
+    await this.#checkSchema(eventType, problems);
+    problems.throwIfAny("the event type");
+    await this.#checkRoom(eventType, before);
+    await registry.saveEventType(eventType, scope.audit?.take({ id: name, tenantId }));
+    schemas.changed(eventType);
+    return { eventType, created: before === null };
+  }
+
+  /** A catalogue that already exceeds its limit, because it dates from a version without one, may still shrink. */
+  async #checkRoom(eventType: EventType, before: EventType | null): Promise<void> {
+    const { count, bytes } = await this.#options.registry.eventTypeUsage(eventType.tenantId);
+    if (before === null && count >= eventTypesMax) {
+      const message = `the limit of ${eventTypesMax} event types for a tenant is reached; there are ${count}`;
+      throw new PosthornError("limit_reached", message);
+    }
+    const growth = (jsonBytes(eventType) ?? 0) - (before === null ? 0 : (jsonBytes(before) ?? 0));
+    if (growth <= 0 || bytes + growth <= catalogueBytesMax) return;
+    const message = `the limit of ${catalogueBytesMax} bytes for a tenant's event types, with schemas and examples, would be exceeded; they have ${bytes} bytes, and this adds ${growth}`;
+    throw new PosthornError("limit_reached", message);
+  }
+
+  /** Examples must match the schema, because receivers rely on them. */
+  async #checkSchema({ schema, examples }: EventType, problems: ProblemList): Promise<void> {
+    const compiled = schema === null ? null : await this.#options.compiler.compile(schema);
+    if (compiled?.kind === "refused") {
+      for (const problem of compiled.problems) problems.add(problem);
+      return;
+    }
+    const allowance = { unitsLeft: examplesValidationUnitsMax };
+    for (const [index, example] of examples.entries()) {
+      for (const { field, message } of compiled?.validate(withDoubles(example), allowance) ?? []) {
+        problems.add({ field: field.replace(/^data/, `examples[${index}]`), message });
+      }
+    }
+  }
+}
+
+/** Defaults of an event type. */
+const blank = {
+  description: "",
+  schema: null,
+  examples: [],
+  deprecated: false,
+} satisfies Required<EventTypeFields>;
+
+function reportName(name: unknown, problems: ProblemList): void {
+  const found = judgeField(eventTypeField, { path: "name", value: name });
+  for (const problem of found) problems.add(problem);
+  if (found.length > 0 || !isSystemEventType(String(name))) return;
+  problems.add({
+    field: "name",
+    message: "types that start with posthorn. are reserved for operational events",
+  });
+}

@@ -1,0 +1,100 @@
+import { parseWebhookPath } from "../../receiver/path.ts";
+
+/** The address of a request: identified by a secret, or by the name of a party. */
+export interface InboundAddress {
+  readonly token: string | null;
+  readonly party: string | null;
+  /** From `/_webhooks/{party}/…/{event_type}`. */
+  readonly eventType: string | null;
+  /** Path and query after the part that identifies the source; may be empty. */
+  readonly rest: string;
+  /** For logs, without the secret. */
+  readonly shown: string;
+  /** The address identifies a source, but the rest could escape the receiver's path: answered with 404 and logged. */
+  readonly isUnsafe: boolean;
+}
+
+const secretPrefix = "/in/";
+const partyPrefix = "/_webhooks/";
+const lengthMax = 8_192;
+
+/** Null for an address that identifies no source. */
+export function readAddress(url: string): InboundAddress | null {
+  const at = url.indexOf("?");
+  const path = at < 0 ? url : url.slice(0, at);
+  const query = at < 0 ? "" : url.slice(at);
+  if (path.startsWith(secretPrefix)) return readSecret(path.slice(secretPrefix.length), query);
+  if (!path.startsWith(partyPrefix)) return null;
+  const parsed = parseWebhookPath(path);
+  const behind = path.slice(partyPrefix.length);
+  const slash = behind.indexOf("/");
+  const rest = `${slash < 0 ? "" : behind.slice(slash)}${query}`;
+  const party = parsed.kind === "path" ? parsed.path.party : decoded(behind.split("/", 1)[0] ?? "");
+  if (party === null || party === "") return null;
+  const isUnsafe = parsed.kind === "invalid" || !isPlain(rest);
+  const eventType = parsed.kind === "path" ? parsed.path.eventType : null;
+  return { token: null, party, eventType, rest, shown: url, isUnsafe };
+}
+
+function readSecret(behind: string, query: string): InboundAddress | null {
+  const slash = behind.indexOf("/");
+  const token = slash < 0 ? behind : behind.slice(0, slash);
+  const rest = `${slash < 0 ? "" : behind.slice(slash)}${query}`;
+  if (!/^[A-Za-z0-9_-]{16,128}$/.test(token)) return null;
+  return {
+    token,
+    party: null,
+    eventType: null,
+    rest,
+    shown: `${secretPrefix}…${rest}`,
+    isUnsafe: !isPlain(rest),
+  };
+}
+
+/** Path and query after the part that identifies the source, from an address as logs show it. */
+export function restOfShown(shown: string): string {
+  const prefix = [secretPrefix, partyPrefix].find((one) => shown.startsWith(one)) ?? "";
+  return /[/?].*$/s.exec(shown.slice(prefix.length))?.[0] ?? "";
+}
+
+/** Whether the rest, appended to the path of a webhook, stays below that path. */
+function isPlain(rest: string): boolean {
+  if (rest === "") return true;
+  if (rest.length > lengthMax || !/^[\x21-\x7e]+$/.test(rest)) return false;
+  const [path = ""] = rest.split("?");
+  return path.split("/").every(isPlainSegment);
+}
+
+/** Some servers decode repeatedly: a path separator in any round is refused. */
+const decodingsMax = 4;
+
+function isPlainSegment(segment: string): boolean {
+  let text = decoded(segment);
+  if (text === null) return false;
+  for (let round = 1; round <= decodingsMax; round += 1) {
+    if (leadsElsewhere(text)) return false;
+    const again = decoded(text);
+    // A percent sign that encodes nothing is text.
+    if (again === null || again === text) return true;
+    text = again;
+  }
+  return false;
+}
+
+/**
+ * Detects dot segments, separators and control characters as lenient servers read them: they strip parameters
+ * (`..;x=1`), trim whitespace, and normalize Unicode.
+ */
+function leadsElsewhere(segment: string): boolean {
+  const folded = segment.normalize("NFKC");
+  if (/[/\\\p{Cc}]/u.test(folded)) return true;
+  return /^\s*\.{1,2}\s*$/.test(folded.split(";", 1)[0] ?? "");
+}
+
+function decoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}

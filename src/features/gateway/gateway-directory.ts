@@ -1,0 +1,107 @@
+import { type Connection, type Source, storedConnection, storedSource } from "./source.ts";
+import type { GatewayStore } from "../../ports/store/gateway.ts";
+
+/** All sources and connections in memory, because every inbound request needs them. */
+export class GatewayDirectory {
+  readonly #store: Pick<GatewayStore, "sources" | "connections">;
+  #sources = new Map<string, Source>();
+  #connections = new Map<string, Connection>();
+  #byToken = new Map<string, Source>();
+  #byParty = new Map<string, Source>();
+  #bySource = new Map<string, readonly Connection[]>();
+  #changes = 0;
+
+  constructor(store: Pick<GatewayStore, "sources" | "connections">) {
+    this.#store = store;
+  }
+
+  /** Called at the start, and after changes by other processes. */
+  async load(): Promise<void> {
+    for (let changes = -1; changes !== this.#changes; ) {
+      changes = this.#changes;
+      const sources = await this.#store.sources();
+      const connections = await this.#store.connections();
+      // The result may lack changes that this process made during the read.
+      if (changes !== this.#changes) continue;
+      this.#sources = new Map(sources.map((source) => [source.id, storedSource(source)]));
+      this.#connections = new Map(
+        connections.map((connection) => [connection.id, storedConnection(connection)]),
+      );
+      this.#index();
+    }
+  }
+
+  sources(): readonly Source[] {
+    return [...this.#sources.values()];
+  }
+
+  source(id: string): Source | undefined {
+    return this.#sources.get(id);
+  }
+
+  /** By the hash of a valid secret address. */
+  sourceByToken(hash: string, now: number): Source | undefined {
+    const source = this.#byToken.get(hash);
+    const token = source?.tokens.find((one) => one.hash === hash);
+    if (token === undefined || (token.expiresAt !== null && token.expiresAt <= now)) return undefined;
+    return source;
+  }
+
+  sourceByParty(party: string): Source | undefined {
+    return this.#byParty.get(party);
+  }
+
+  connections(): readonly Connection[] {
+    return [...this.#connections.values()];
+  }
+
+  connection(id: string): Connection | undefined {
+    return this.#connections.get(id);
+  }
+
+  /** In order of creation. */
+  connectionsOf(sourceId: string): readonly Connection[] {
+    return this.#bySource.get(sourceId) ?? [];
+  }
+
+  /** Called after the store has written it, like the other setters. */
+  setSource(source: Source): void {
+    this.#sources.set(source.id, source);
+    this.#changed();
+  }
+
+  removeSource(id: string): void {
+    this.#sources.delete(id);
+    for (const { id: connectionId } of this.connectionsOf(id)) this.#connections.delete(connectionId);
+    this.#changed();
+  }
+
+  setConnection(connection: Connection): void {
+    this.#connections.set(connection.id, connection);
+    this.#changed();
+  }
+
+  removeConnection(id: string): void {
+    this.#connections.delete(id);
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#changes += 1;
+    this.#index();
+  }
+
+  #index(): void {
+    const sources = this.sources();
+    this.#byToken = new Map(
+      sources.flatMap((source) => source.tokens.map(({ hash }) => [hash, source] as const)),
+    );
+    this.#byParty = new Map(
+      sources.flatMap((source) => (source.party === null ? [] : [[source.party, source] as const])),
+    );
+    this.#bySource = Map.groupBy(
+      this.connections().toSorted((left, right) => (left.id < right.id ? -1 : 1)),
+      ({ sourceId }) => sourceId,
+    );
+  }
+}

@@ -1,0 +1,191 @@
+/**
+ * Interfaces that the gateway (src/gateway) offers to API and CLI. As with other services, every method takes the
+ * caller's scope.
+ */
+import type { TraceStep, Verdict } from "../../domain/filter.ts";
+import type { ClientCertificateSeen } from "../../domain/http/network.ts";
+import type { ReceivedRequest, RequestFilter, RequestPlace } from "../../ports/store/gateway.ts";
+import type {
+  ConnectionChange,
+  ConnectionInput,
+  FilterEvaluationInput,
+  RequestReplayInput,
+  SourceInput,
+  SourceRotateInput,
+} from "../../resources/gateway.ts";
+import type { SearchedPage, SearchPageRequest } from "../searched-pages.ts";
+import type { Scope } from "../services.ts";
+import type { GatewayOutcome } from "./relayed.ts";
+import type { Connection, GatewayMode, Source } from "./source.ts";
+
+export interface GatewayServices {
+  readonly sources: SourceService;
+  readonly connections: ConnectionService;
+  readonly requests: RequestService;
+  readonly filters: FilterService;
+  readonly inbound: Inbound;
+  /** Describes store and forward for operators of senders (EDS-9.7-6). */
+  description(): ServiceDescription;
+}
+
+export interface SourceService {
+  list(scope: Scope, query: { readonly tenantId: string | null }): readonly SourceView[];
+  get(scope: Scope, id: string): SourceView;
+  /** Outcomes of up to 100 latest requests per source, by source id. */
+  recent(views: readonly SourceView[]): Promise<ReadonlyMap<string, RecentRequests>>;
+  create(scope: Scope, input: SourceInput): Promise<SourceWithPath>;
+  update(scope: Scope, id: string, input: SourceInput): Promise<SourceView>;
+  delete(scope: Scope, id: string): Promise<void>;
+  /** The current secret address. */
+  address(scope: Scope, id: string): SourceWithPath;
+  /** A new secret address; the previous one works during the overlap. */
+  rotate(scope: Scope, id: string, input: SourceRotateInput): Promise<SourceWithPath>;
+  acknowledge(
+    scope: Scope,
+    command: { readonly id: string; readonly version: string; readonly by: string },
+  ): Promise<SourceView>;
+}
+
+export interface SourceView {
+  readonly source: Source;
+  /** The configuration with its secrets masked. */
+  readonly verification: Readonly<Record<string, unknown>>;
+  readonly warnings: readonly string[];
+  readonly effectiveMode: GatewayMode;
+}
+
+/** Counts by outcome, and the time of the latest request in Unix milliseconds. */
+export interface RecentRequests extends Readonly<Record<GatewayOutcome, number>> {
+  readonly lastReceivedAt: number | null;
+}
+
+export interface SourceWithPath {
+  readonly view: SourceView;
+  /** `/in/{token}`, a secret: anyone with this path can send. */
+  readonly path: string;
+}
+
+export interface ConnectionService {
+  list(scope: Scope, query: ConnectionQuery): readonly Connection[];
+  get(scope: Scope, id: string): Connection;
+  /** Waiting messages by connection id, counted up to 10,000; connections without any are omitted. */
+  heldCounts(connections: readonly Connection[]): Promise<ReadonlyMap<string, number>>;
+  create(scope: Scope, input: ConnectionInput): Promise<Connection>;
+  update(scope: Scope, id: string, input: ConnectionChange): Promise<Connection>;
+  delete(scope: Scope, id: string): Promise<void>;
+}
+
+export interface ConnectionQuery {
+  readonly tenantId: string | null;
+  readonly sourceId: string | null;
+  readonly webhookId: string | null;
+}
+
+export interface RequestService {
+  /** Newest first. A page may end early when its budget is used up. */
+  list(scope: Scope, query: RequestQuery): Promise<SearchedPage<ReceivedRequest, RequestPlace>>;
+  get(scope: Scope, id: string): Promise<ReceivedRequest>;
+  /** Applies the current connections. A rejected request is verified again first, regardless of its age. */
+  replay(scope: Scope, id: string, input: RequestReplayInput): Promise<ReceivedRequest>;
+  bookmark(scope: Scope, id: string, name: string | null): Promise<ReceivedRequest>;
+}
+
+export interface RequestQuery extends RequestFilter {
+  readonly page: SearchPageRequest<RequestPlace>;
+}
+
+/** Tests filters before they are saved. */
+export interface FilterService {
+  evaluate(scope: Scope, input: FilterEvaluationInput): Promise<FilterEvaluation>;
+}
+
+export type FilterEvaluation = MessageEvaluation | RequestsEvaluation;
+
+export interface MessageEvaluation {
+  readonly kind: "message";
+  /** Undefined if it depends on data that is not kept. */
+  readonly verdict: Verdict;
+  readonly trace: readonly TraceStep[];
+}
+
+export interface RequestsEvaluation {
+  readonly kind: "requests";
+  readonly matched: EvaluatedRequests;
+  readonly notMatched: EvaluatedRequests;
+  /** Requests whose outcome depends on data that is not kept. */
+  readonly notExamined: EvaluatedRequests;
+  /** Requests that filters do not apply to: rejected, duplicates, address verifications. */
+  readonly notRoutedCount: number;
+  /** False if the call reached its limit before it had examined all requests. */
+  readonly isComplete: boolean;
+  /** When the oldest examined request arrived, in Unix milliseconds; null if there was none. */
+  readonly searchedTo: number | null;
+}
+
+/** The count, and some of the requests, newest first. */
+export interface EvaluatedRequests {
+  readonly count: number;
+  readonly samples: readonly EvaluatedRequest[];
+}
+
+export interface EvaluatedRequest {
+  /** Without its body. */
+  readonly request: ReceivedRequest;
+  /** The first rule that refuses it. */
+  readonly rule: string | null;
+}
+
+/** The guarantees of store and forward. The version changes exactly when the content does. */
+export interface ServiceDescription {
+  readonly version: string;
+  readonly content: Readonly<Record<string, unknown>>;
+}
+
+/** Receives the requests of providers. */
+export interface Inbound {
+  /**
+   * Called before the body is read. Returns the response to a sender whose verification failed too often, or null to
+   * continue; null at once for senders that are not limited. Never rejects.
+   */
+  refuse(head: InboundHead): Promise<InboundAnswer | null> | null;
+  /** Never rejects. */
+  handle(request: InboundRequest): Promise<InboundAnswer>;
+}
+
+/** The parts of a request that are known before its body. */
+export interface InboundHead {
+  readonly method: string;
+  /** Path and query as received. */
+  readonly url: string;
+  /** Flat name-value list as received. */
+  readonly rawHeaders: readonly string[];
+  /** As reported by a trusted proxy. */
+  readonly clientCertificate?: ClientCertificateSeen | null;
+  /** Address of the sender, from the connection or trusted proxies; empty if unknown. */
+  readonly clientAddress?: string;
+}
+
+export interface InboundRequest extends InboundHead {
+  /** Null for a body beyond the server's limit. */
+  readonly body: Uint8Array | null;
+  /**
+   * Set if the server refused the request before it reached the gateway: it is logged for the source and answered with
+   * this.
+   */
+  readonly fault?: InboundFault;
+}
+
+export interface InboundFault {
+  /** 4xx or 5xx. */
+  readonly status: number;
+  /** `rejection_cause` of the log. */
+  readonly cause: string;
+  readonly detail: string;
+  readonly retryAfterSeconds: number | null;
+}
+
+export interface InboundAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array;
+}

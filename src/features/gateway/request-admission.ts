@@ -1,0 +1,212 @@
+import { clientNetwork } from "../../domain/http/network.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { ReceivedRequest } from "../../ports/store/gateway.ts";
+import type { GatewayOutcome } from "./relayed.ts";
+import type { Source } from "./source.ts";
+
+/** Failures that one address may have at a source before it is limited, and how fast they decay. */
+interface Allowance {
+  readonly burst: number;
+  readonly perSecond: number;
+}
+
+/** Requests whose head alone shows that they carry no proof. */
+const withoutProof: Allowance = { burst: 30, perSecond: 0.5 };
+/**
+ * Requests with an invalid proof. Generous, because many senders may share an address behind a proxy that
+ * `POSTHORN_TRUSTED_PROXIES` does not list.
+ */
+const wrongProof: Allowance = { burst: 300, perSecond: 5 };
+/** An address with an authentic message to the source within this time is not limited by invalid proofs. */
+const trustMs = 3_600_000;
+/** Maximum number of tracked pairs of source and address; the least recently seen are evicted first. */
+const entriesMax = 10_000;
+
+interface Sender {
+  withoutProof: number;
+  wrongProof: number;
+  /** Time of the two counts. */
+  at: number;
+  verifiedAt: number;
+}
+
+/** The limit for the next request of an address, before its body is read. */
+export interface SenderLimit {
+  /** Refuse it if its head shows no proof. */
+  readonly needsProof: boolean;
+  /** Refuse it in any case. */
+  readonly isClosed: boolean;
+  readonly retryAfterSeconds: number;
+}
+
+/** Failed verifications by source and client address, in bounded memory. */
+export class FailedSenders {
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #senders = new Map<string, Sender>();
+
+  constructor(clock: Pick<Clock, "monotonicMs">) {
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return this.#senders.size;
+  }
+
+  /** Null for an address that is not limited. */
+  limit(sourceId: string, address: string): SenderLimit | null {
+    const sender = this.#senders.get(keyOf(sourceId, address));
+    if (sender === undefined) return null;
+    this.#forget(sender);
+    const needsProof = sender.withoutProof > withoutProof.burst - 1;
+    const isTrusted = this.#clock.monotonicMs() - sender.verifiedAt <= trustMs;
+    const isClosed = !isTrusted && sender.wrongProof > wrongProof.burst - 1;
+    if (!needsProof && !isClosed) return null;
+    const retryAfterSeconds = isClosed ? 1 / wrongProof.perSecond : 1 / withoutProof.perSecond;
+    return { needsProof, isClosed, retryAfterSeconds };
+  }
+
+  failed(sourceId: string, address: string, hadProof: boolean): void {
+    const sender = this.#senderAt(keyOf(sourceId, address));
+    if (hadProof) sender.wrongProof = Math.min(sender.wrongProof + 1, wrongProof.burst);
+    else sender.withoutProof = Math.min(sender.withoutProof + 1, withoutProof.burst);
+  }
+
+  verified(sourceId: string, address: string): void {
+    const key = keyOf(sourceId, address);
+    // Only addresses that also fail are tracked.
+    if (this.#senders.has(key)) this.#senderAt(key).verifiedAt = this.#clock.monotonicMs();
+  }
+
+  /** The sender, moved to the end of the eviction order. */
+  #senderAt(key: string): Sender {
+    const now = this.#clock.monotonicMs();
+    const known = this.#senders.get(key);
+    const sender = known ?? { withoutProof: 0, wrongProof: 0, at: now, verifiedAt: Number.NEGATIVE_INFINITY };
+    this.#forget(sender);
+    this.#senders.delete(key);
+    this.#senders.set(key, sender);
+    if (this.#senders.size > entriesMax) {
+      const [oldest] = this.#senders.keys();
+      if (oldest !== undefined) this.#senders.delete(oldest);
+    }
+    return sender;
+  }
+
+  #forget(sender: Sender): void {
+    const now = this.#clock.monotonicMs();
+    const seconds = (now - sender.at) / 1_000;
+    sender.withoutProof = Math.max(0, sender.withoutProof - seconds * withoutProof.perSecond);
+    sender.wrongProof = Math.max(0, sender.wrongProof - seconds * wrongProof.perSecond);
+    sender.at = now;
+  }
+}
+
+function keyOf(sourceId: string, address: string): string {
+  return `${sourceId} ${clientNetwork(address)}`;
+}
+
+/** Log rows per source and minute, by kind and in total; further requests are only counted. */
+const unprovenRows = { ofKind: 10, ofSource: 40 } as const;
+const refusedRows = { ofKind: 600, ofSource: 1_200 } as const;
+const minuteMs = 60_000;
+/** Per tenant, day and process; beyond that, rows have neither headers nor body, and fewer are kept. */
+const unprovenBytesMax = 32 * 1024 * 1024;
+const provenBytesMax = 1024 * 1024 * 1024;
+const dayMs = 86_400_000;
+/** Size of a row without its texts. */
+const rowBytes = 512;
+
+/** The key by which requests are counted together. */
+export interface RequestKind {
+  readonly outcome: GatewayOutcome;
+  readonly cause: string | null;
+  readonly isProven: boolean;
+}
+
+/** The rows of one kind in one minute. */
+interface Counted {
+  rows: number;
+  /** The newest row, which counts the requests without a row. */
+  last: string | null;
+}
+
+interface SourceMinute {
+  readonly since: number;
+  rows: number;
+  readonly kinds: Map<string, Counted>;
+}
+
+/** Decides which requests get a row in the request log, and how much of them it keeps. */
+export class RequestAdmission {
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #minutes = new Map<string, SourceMinute>();
+  readonly #tenants = new Map<string, { since: number; proven: number; unproven: number }>();
+
+  constructor(clock: Pick<Clock, "monotonicMs">) {
+    this.#clock = clock;
+  }
+
+  /**
+   * True if a request gets a row; otherwise the ID of the row that counts it, if there is one. Every accepted message
+   * gets a row. Other requests get a limited number of rows per minute, which is enough for debugging; the rest are
+   * counted at the newest of these rows.
+   */
+  admits({ id, tenantId }: Pick<Source, "id" | "tenantId">, kind: RequestKind): boolean | string {
+    const { outcome, isProven } = kind;
+    const isTaken = outcome === "accepted" || outcome === "duplicate";
+    if (isProven && (isTaken || outcome === "failed")) return true;
+    const now = this.#clock.monotonicMs();
+    let minute = this.#minutes.get(id);
+    if (minute === undefined || now - minute.since >= minuteMs) {
+      minute = { since: now, rows: 0, kinds: new Map() };
+      this.#minutes.set(id, minute);
+    }
+    const name = kindName(kind);
+    let counted = minute.kinds.get(name);
+    if (counted === undefined) minute.kinds.set(name, (counted = { rows: 0, last: null }));
+    const { ofKind, ofSource } = isProven ? refusedRows : unprovenRows;
+    const rowsMax = this.isBrief({ tenantId }, isProven) ? 1 : ofKind;
+    // The first of each kind always gets a row: a flood of one kind hides no other.
+    const isKept = counted.rows === 0 || (counted.rows < rowsMax && minute.rows < ofSource);
+    if (isKept) {
+      counted.rows += 1;
+      minute.rows += 1;
+      return true;
+    }
+    return counted.last ?? false;
+  }
+
+  /** The tenant has used its daily budget for rows. */
+  isBrief({ tenantId }: Pick<Source, "tenantId">, isProven: boolean): boolean {
+    const used = this.#tenants.get(tenantId);
+    if (used === undefined || this.#clock.monotonicMs() - used.since >= dayMs) return false;
+    return isProven ? used.proven >= provenBytesMax : used.unproven >= unprovenBytesMax;
+  }
+
+  /**
+   * Call after adding a row: further requests of its kind are counted at it, and its size is charged to the tenant.
+   */
+  added(row: ReceivedRequest, kind: RequestKind): void {
+    const counted = this.#minutes.get(row.sourceId)?.kinds.get(kindName(kind));
+    if (counted !== undefined) counted.last = row.id;
+    this.charge(row, kind.isProven);
+  }
+
+  charge({ tenantId, path, headers, sealedHeaders, body }: ReceivedRequest, isProven: boolean): void {
+    const now = this.#clock.monotonicMs();
+    let used = this.#tenants.get(tenantId);
+    if (used === undefined || now - used.since >= dayMs)
+      this.#tenants.set(tenantId, (used = { since: now, proven: 0, unproven: 0 }));
+    const texts = headers.reduce(
+      (sum, text) => sum + text.length,
+      path.length + (sealedHeaders?.length ?? 0),
+    );
+    const bytes = rowBytes + texts + (body?.byteLength ?? 0);
+    if (isProven) used.proven += bytes;
+    else used.unproven += bytes;
+  }
+}
+
+function kindName({ outcome, cause, isProven }: RequestKind): string {
+  return `${outcome} ${cause ?? ""} ${isProven}`;
+}

@@ -1,0 +1,333 @@
+import { NotFoundError } from "../../domain/errors.ts";
+import type { ApiOptions } from "../../http/context.ts";
+import { inputOf, shownJson, snakeCaseJson } from "../../http/mapping.ts";
+import type { Pager } from "../../http/paging.ts";
+import { type Answer, type Call, defineRoute, type Route } from "../../http/route.ts";
+import { serverAddress } from "../../http/server-address.ts";
+import {
+  serviceDescriptionSchema,
+  sourceAcknowledgeSchema,
+  sourceAddressSchema,
+  sourceChangeSchema,
+  sourceInputSchema,
+  sourceListSchema,
+  sourceQuery,
+  sourceRotateSchema,
+  sourceSchema,
+  sourceTypeListSchema,
+  sourceTypeSchema,
+} from "../../resources/gateway-views.ts";
+import {
+  listedSourceShown,
+  sourceAcknowledgeFields,
+  sourceFields,
+  sourceRotateFields,
+  sourceShown,
+} from "../../resources/gateway.ts";
+import { closed, idParam, line, pageProperties } from "../../resources/schema.ts";
+import type { SourceView, SourceWithPath } from "./gateway-services.ts";
+
+export function sourceTypeRoutes({ sourceTypes }: ApiOptions, pager: Pager): readonly Route[] {
+  return [
+    defineRoute({
+      method: "GET",
+      path: "/v1/source-types",
+      operationId: "listSourceTypes",
+      tag: "Source types",
+      summary: "List the verification types, providers first",
+      description: "With the fields of each type, and setup steps for providers.",
+      access: "any",
+      query: closed(pageProperties),
+      answers: { 200: { description: "The types in full.", schema: sourceTypeListSchema } },
+      errors: ["invalid_cursor"],
+      handle: async ({ query }) => {
+        const listing = { tenantId: null, route: "source-types", filters: {} };
+        const body = pager.slice(sourceTypes, {
+          query,
+          listing,
+          idOf: ({ type }) => type,
+          toJson: snakeCaseJson,
+        });
+        return { status: 200, body };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: "/v1/source-types/{type}",
+      operationId: "getSourceType",
+      tag: "Source types",
+      summary: "Get a verification type",
+      access: "any",
+      params: closed({ type: line(64) }),
+      answers: { 200: { description: "The type.", schema: sourceTypeSchema } },
+      errors: ["not_found"],
+      handle: async ({ params }) => {
+        const found = sourceTypes.find(({ type }) => type === params.type);
+        if (found === undefined) throw new NotFoundError("this source type");
+        return { status: 200, body: snakeCaseJson(found) };
+      },
+    }),
+  ];
+}
+
+/** Addresses for inbound requests. */
+export function sourceRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
+  return [
+    createRoute(options),
+    listRoute(options, pager),
+    getRoute(options),
+    changeRoute(options),
+    deleteRoute(options),
+    addressRoute(options),
+    rotateRoute(options),
+    acknowledgeRoute(options),
+    descriptionRoute(options),
+  ];
+}
+
+const params = closed({ id: idParam("the source") });
+type Params = { readonly id: string };
+
+function sourceJson(view: SourceView): object {
+  return shownJson(sourceShown, shownOf(view));
+}
+
+function shownOf({ source, verification, warnings, effectiveMode }: SourceView) {
+  return {
+    ...source,
+    verification,
+    warnings,
+    effectiveMode,
+    allowPut: source.allowsPut,
+    dedupWindowMs: source.dedupMs,
+    acknowledgedBy: source.acknowledgement?.by ?? null,
+    acknowledgedAt: source.acknowledgement?.at ?? null,
+  };
+}
+
+function before({ gateway }: ApiOptions) {
+  return async ({ scope, params: { id } }: Call<Params>) => sourceJson(gateway.sources.get(scope, id));
+}
+
+/** The address is a secret: it is in no listing, and responses must not be cached. */
+function addressAnswer(
+  options: ApiOptions,
+  { view, path, headers, status }: SourceWithPath & Pick<Call, "headers"> & Pick<Answer, "status">,
+): Answer {
+  const address = options.inboundUrl?.() ?? serverAddress(options, headers);
+  const { id, party } = view.source;
+  return {
+    status,
+    headers: { "cache-control": "no-store" },
+    body: {
+      source_id: id,
+      url: `${address}${path}`,
+      party_url: party === null ? null : `${address}/_webhooks/${party}`,
+      source: sourceJson(view),
+    },
+  };
+}
+
+function createRoute(options: ApiOptions): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/sources",
+    operationId: "createSource",
+    tag: "Gateway",
+    summary: "Create a source",
+    description: "Messages are verified according to `verification` and forwarded to the connected webhooks.",
+    access: "manage",
+    body: sourceInputSchema,
+    answers: { 201: { description: "The source, with its secret address.", schema: sourceAddressSchema } },
+    errors: ["conflict", "limit_reached", "acknowledgement_required"],
+    answerIsSecret: true,
+    audit: { action: "source.create", target: "source", idFrom: "source_id" },
+    handle: async ({ scope, body, headers }) => {
+      const made = await options.gateway.sources.create(scope, inputOf(sourceFields, body));
+      return addressAnswer(options, { ...made, headers, status: 201 });
+    },
+  });
+}
+
+interface ListQuery {
+  readonly tenant_id?: string;
+  readonly include?: readonly string[];
+}
+
+function listRoute({ gateway }: ApiOptions, pager: Pager): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/sources",
+    operationId: "listSources",
+    tag: "Gateway",
+    summary: "List sources, newest first",
+    access: "read",
+    query: sourceQuery,
+    answers: {
+      200: { description: "A page of sources, without their addresses.", schema: sourceListSchema },
+    },
+    errors: ["invalid_cursor"],
+    handle: async ({ scope, query }) => {
+      const { tenant_id: tenantId = null, include } = query as ListQuery;
+      const listing = { tenantId: scope.tenantId, route: "sources", filters: { tenantId } };
+      const rows = gateway.sources.list(scope, { tenantId });
+      const idOf = ({ source }: SourceView) => source.id;
+      const { data, next_cursor } = pager.slice(rows, { query, listing, idOf, toJson: (view) => view });
+      const recent = include === undefined ? null : await gateway.sources.recent(data);
+      const toJson = (view: SourceView) =>
+        shownJson(listedSourceShown, { ...shownOf(view), recent: recent?.get(idOf(view)) ?? null });
+      return { status: 200, body: { data: data.map(toJson), next_cursor } };
+    },
+  });
+}
+
+function getRoute({ gateway }: ApiOptions): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/sources/{id}",
+    operationId: "getSource",
+    tag: "Gateway",
+    summary: "Get a source",
+    access: "read",
+    params,
+    answers: { 200: { description: "The source, with its secrets masked.", schema: sourceSchema } },
+    errors: ["not_found"],
+    handle: async (call) => ({
+      status: 200,
+      body: sourceJson(gateway.sources.get(call.scope, call.params.id)),
+    }),
+  });
+}
+
+function changeRoute(options: ApiOptions): Route {
+  return defineRoute({
+    method: "PATCH",
+    path: "/v1/sources/{id}",
+    operationId: "updateSource",
+    tag: "Gateway",
+    summary: "Change a source",
+    description:
+      "Omitted fields keep their values. A given `verification` replaces the previous one as a whole.",
+    access: "manage",
+    params,
+    body: sourceChangeSchema,
+    answers: { 200: { description: "The updated source.", schema: sourceSchema } },
+    errors: ["not_found", "conflict", "acknowledgement_required"],
+    audit: { action: "source.update", target: "source", before: before(options) },
+    handle: async ({ scope, params: { id }, body }) => {
+      const input = inputOf(sourceFields, body);
+      return { status: 200, body: sourceJson(await options.gateway.sources.update(scope, id, input)) };
+    },
+  });
+}
+
+function deleteRoute(options: ApiOptions): Route {
+  return defineRoute({
+    method: "DELETE",
+    path: "/v1/sources/{id}",
+    operationId: "deleteSource",
+    tag: "Gateway",
+    summary: "Delete a source with its connections",
+    description:
+      "Its address returns 404 from now on. To inform senders that it is gone, set `when_inactive` instead.",
+    access: "manage",
+    params,
+    answers: { 204: { description: "Deleted." } },
+    errors: ["not_found"],
+    audit: { action: "source.delete", target: "source", before: before(options), removes: ["name", "party"] },
+    handle: async (call) => {
+      await options.gateway.sources.delete(call.scope, call.params.id);
+      return { status: 204 };
+    },
+  });
+}
+
+function addressRoute(options: ApiOptions): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/sources/{id}/address",
+    operationId: "getSourceAddress",
+    tag: "Gateway",
+    summary: "Get the secret address of a source",
+    access: "manage",
+    params,
+    answers: { 200: { description: "The current address.", schema: sourceAddressSchema } },
+    errors: ["not_found"],
+    answerIsSecret: true,
+    // Revealing a secret is audited like a change.
+    audit: { action: "source.read_address", target: "source", before: before(options) },
+    handle: async ({ scope, params: { id }, headers }) =>
+      addressAnswer(options, { ...options.gateway.sources.address(scope, id), headers, status: 200 }),
+  });
+}
+
+function rotateRoute(options: ApiOptions): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/sources/{id}/address/rotate",
+    operationId: "rotateSourceAddress",
+    tag: "Gateway",
+    summary: "Rotate the secret address of a source",
+    access: "manage",
+    params,
+    body: sourceRotateSchema,
+    bodyOptional: true,
+    answers: { 200: { description: "The new address.", schema: sourceAddressSchema } },
+    errors: ["not_found"],
+    answerIsSecret: true,
+    audit: { action: "source.rotate", target: "source" },
+    handle: async ({ scope, params: { id }, body, headers }) => {
+      const input = inputOf(sourceRotateFields, body);
+      const rotated = await options.gateway.sources.rotate(scope, id, input);
+      return addressAnswer(options, { ...rotated, headers, status: 200 });
+    },
+  });
+}
+
+function acknowledgeRoute(options: ApiOptions): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/sources/{id}/acknowledge",
+    operationId: "acknowledgeSource",
+    tag: "Gateway",
+    summary: "Acknowledge store and forward for the senders of a source",
+    description:
+      "Called by an administrator after the operator of the sender has read `GET /service-description`. Without it, messages are acknowledged only after delivery.",
+    access: "admin",
+    params,
+    body: sourceAcknowledgeSchema,
+    answers: { 200: { description: "The updated source.", schema: sourceSchema } },
+    errors: ["not_found", "conflict"],
+    audit: { action: "source.acknowledge", target: "source", before: before(options) },
+    handle: async ({ scope, params: { id }, body, principal }) => {
+      const { version } = inputOf(sourceAcknowledgeFields, body);
+      const keyId = principal?.keyId ?? "";
+      const by = options.services.apiKeys.nameOf(keyId) ?? keyId;
+      const view = await options.gateway.sources.acknowledge(scope, { id, version, by });
+      return { status: 200, body: sourceJson(view) };
+    },
+  });
+}
+
+function descriptionRoute({ gateway }: ApiOptions): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/service-description",
+    operationId: "getServiceDescription",
+    tag: "Gateway",
+    summary: "Get the service description for senders",
+    description: "Requires no key: durability, retries, deduplication and retention of each mode.",
+    access: "public",
+    answers: {
+      200: {
+        description: "Generated from the profiles that deliveries follow.",
+        schema: serviceDescriptionSchema,
+      },
+    },
+    errors: [],
+    handle: async () => {
+      const { version, content } = gateway.description();
+      return { status: 200, body: { version, ...content } };
+    },
+  });
+}

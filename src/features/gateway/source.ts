@@ -1,0 +1,291 @@
+import type { AttemptObservation } from "../../domain/outcome.ts";
+import type { RateLimitConfig } from "../../domain/profile.ts";
+
+/** A way to verify the messages of a source, as `GET /v1/source-types` describes it to forms and readers. */
+export interface SourceType {
+  /** The value of `verification.type`. */
+  readonly type: string;
+  readonly title: string;
+  readonly fields: readonly SourceTypeField[];
+  /** Null if it does not belong to a provider, such as `hmac`. */
+  readonly provider: SourceProvider | null;
+}
+
+interface SourceTypeField {
+  readonly name: string;
+  readonly kind: "text" | "texts" | "number" | "choice" | "verifiers";
+  readonly isRequired: boolean;
+  /** Encrypted when stored and masked when shown. */
+  readonly isSecret: boolean;
+  /** Empty unless `kind` is `choice`. */
+  readonly choices: readonly string[];
+  readonly description: string;
+}
+
+interface SourceProvider {
+  readonly documentation: string;
+  /** What to do at the provider. `{url}` is a placeholder for the address of the source, `{secret}` for its secret. */
+  readonly steps: readonly string[];
+  readonly remarks: readonly string[];
+  readonly signature: string;
+  readonly signed: string;
+  readonly replayProtection: string;
+  /** Forwarded to destinations. */
+  readonly forwardHeaders: readonly string[];
+  /** How the provider checks the address before it uses it. */
+  readonly addressCheck: "get" | "head" | "post" | null;
+}
+
+/** Configuration of the gateway. Times are Unix milliseconds. */
+
+/**
+ * When the sender gets its response: after the destination accepted, or once the message is stored (EDS-9.7-6, 9.7-7).
+ */
+export const gatewayModes = ["pass_through", "store_and_forward"] as const;
+export type GatewayMode = (typeof gatewayModes)[number];
+
+/** What senders get while a source is disabled: retry later, or never again. */
+export const inactiveAnswers = ["unavailable", "gone"] as const;
+type InactiveAnswer = (typeof inactiveAnswers)[number];
+
+/**
+ * How senders check an address before they use it: by HEAD, by GET, or by POST with a `validationToken` in the query
+ * that must be returned.
+ */
+export const sourceProbes = ["head", "get", "validation_token"] as const;
+export type SourceProbe = (typeof sourceProbes)[number];
+
+/** Where a message contains its event type; exactly one is set. */
+export interface EventTypeSource {
+  readonly fixed?: string;
+  readonly header?: string;
+  readonly pointer?: string;
+  readonly query?: string;
+  /** The part of `/_webhooks/{party}/…` that names the type. */
+  readonly path?: boolean;
+  /** Accept a value that the signature does not cover. */
+  readonly allowUnsigned?: boolean;
+}
+
+/** The response to a sender whose message is stored. */
+interface CustomResponse {
+  readonly status: number;
+  readonly contentType: string | null;
+  readonly body: string | null;
+}
+
+/** Exceptions of a source from the table in upstream-status.ts: maps `404`, `timeout` or `not_reached` to a status. */
+export type StatusOverrides = Readonly<Record<string, number>>;
+
+/** Whether CloudEvents senders may request permission by OPTIONS, and which ones get it (CEW-4). */
+export interface SourceHandshake {
+  /** DNS names that senders state; `*` allows all. */
+  readonly allowedOrigins: readonly string[];
+  /** Maximum granted rate; null for no limit. */
+  readonly ratePerMinuteMax: number | null;
+}
+
+/** A secret address: a hash for comparison, and a sealed form that can be shown again. */
+export interface SourceToken {
+  /** SHA-256, hexadecimal. */
+  readonly hash: string;
+  /** Sealed, base64. */
+  readonly sealed: string;
+  /** Set on the old token of a rotation. */
+  readonly expiresAt: number | null;
+}
+
+/** Records that the senders of a source know what store and forward means (EDS-9.7-6). */
+interface Acknowledgement {
+  readonly by: string;
+  readonly at: number;
+  /** Version of the acknowledged service description. */
+  readonly version: string;
+}
+
+/** An address that a sender sends to. */
+export interface Source {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly name: string;
+  readonly description: string;
+  /** Name in `/_webhooks/{party}/…`, unique in the deployment; null if there is only the secret address. */
+  readonly party: string | null;
+  /** Newest first. */
+  readonly tokens: readonly SourceToken[];
+  /** JSON of the verification with its secrets, sealed, base64. */
+  readonly verification: string;
+  readonly mode: GatewayMode;
+  readonly acknowledgement: Acknowledgement | null;
+  readonly active: boolean;
+  readonly whenInactive: InactiveAnswer;
+  readonly eventType: EventTypeSource | null;
+  /** JSON pointers whose values together identify a message, if the sender provides no id. */
+  readonly keyPointers: readonly string[] | null;
+  readonly forwardHeaders: readonly string[];
+  readonly forwardPath: boolean;
+  readonly passSignatures: boolean;
+  readonly allowsPut: boolean;
+  /** Address checks that are answered, in addition to the provider's. */
+  readonly allowProbes: readonly SourceProbe[];
+  readonly customResponse: CustomResponse | null;
+  readonly rateLimit: RateLimitConfig | null;
+  readonly bodyBytesMax: number | null;
+  /** Pass-through: time until the sender is answered. */
+  readonly budgetMs: number;
+  /** Pass-through: transient failures are retried within the budget. */
+  readonly retriesWithinBudget: boolean;
+  readonly statusOverrides: StatusOverrides;
+  /** Null answers OPTIONS with 405. */
+  readonly handshake: SourceHandshake | null;
+  /** How long a key is remembered. */
+  readonly dedupMs: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** Settings added by later versions: a document stored before them means these values. */
+const laterSettings = {
+  retriesWithinBudget: false,
+  statusOverrides: {},
+  handshake: null,
+  allowProbes: [],
+} satisfies Partial<Source>;
+
+/** A stored source, whichever version stored it. */
+export function storedSource(document: Source): Source {
+  return { ...laterSettings, ...document };
+}
+
+/** When two messages of a connection count as duplicates, for senders that provide no id. */
+export interface ConnectionDeduplicate {
+  readonly windowMs: number;
+  /** JSON pointers into the body; only these are compared. Null for the whole body. */
+  readonly includeFields: readonly string[] | null;
+  /** Excluded from the comparison; null for none. */
+  readonly excludeFields: readonly string[] | null;
+}
+
+/** Connects a source to the webhook that receives its messages. */
+export interface Connection {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly sourceId: string;
+  readonly webhookId: string;
+  readonly name: string;
+  /** In pass-through, the sender gets a success only if this webhook accepted. */
+  readonly required: boolean;
+  /** Since when it holds messages; null if it is not paused. */
+  readonly pausedAt: number | null;
+  /** Since when it has been sending held messages; newer ones wait behind them. Null when none remain. */
+  readonly releasingSince: number | null;
+  /** See core/filter; null passes all messages. */
+  readonly filter: Readonly<Record<string, unknown>> | null;
+  /** In store and forward, messages wait at least this long before they are sent. */
+  readonly delayMs: number;
+  readonly deduplicate: ConnectionDeduplicate | null;
+  /** Delays between attempts; null uses the webhook's schedule. */
+  readonly retryDelaysMs: readonly number[] | null;
+  /** Whether it may lead to an address of this deployment. */
+  readonly allowChain: boolean;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+const laterRules = {
+  delayMs: 0,
+  deduplicate: null,
+  retryDelaysMs: null,
+  allowChain: false,
+  releasingSince: null,
+} satisfies Partial<Connection>;
+
+/** A stored connection, whichever version stored it. */
+export function storedConnection(document: Connection): Connection {
+  return { ...laterRules, ...document };
+}
+
+/** Whether new messages wait: during a pause, or behind held messages that are still being sent after one. */
+export function isHolding({ pausedAt, releasingSince }: Connection): boolean {
+  return pausedAt !== null || releasingSince !== null;
+}
+
+export const sourceDefaults = {
+  budgetMs: 10_000,
+  dedupMs: 7 * 86_400_000,
+} as const;
+
+/**
+ * Which status a sender gets for the destination's response, as data. Never a redirect, never a success for a message
+ * that was not accepted, and none of the destination's own guidance (EDS-9.7-3).
+ */
+
+interface UpstreamRule {
+  /** Statuses of the destination. */
+  readonly statuses: readonly number[];
+  /** Null passes the destination's status on. */
+  readonly upstream: number | null;
+}
+
+const hundred = (from: number): readonly number[] => Array.from({ length: 100 }, (_, index) => from + index);
+
+/** The first rule with the status applies; a status in no rule becomes `otherUpstream`. */
+export const upstreamRules: readonly UpstreamRule[] = [
+  { statuses: [207], upstream: 502 },
+  { statuses: hundred(200), upstream: null },
+  // Faults of the message: only its sender can fix them.
+  { statuses: [400, 413, 414, 415, 422, 431], upstream: null },
+  // Transient failures.
+  { statuses: [408, 409, 421, 425, 429, ...hundred(500)], upstream: 503 },
+];
+
+/** 1xx, 3xx, and statuses that show a wrong setup of this deployment: 401, 403, 404, 405, 410 and the like. */
+const otherUpstream = 502;
+
+/** Table rows without a status of the destination. `timeout` includes truncated responses: the outcome is unknown. */
+const rowsWithoutStatus = { timeout: 504, not_reached: 502, oversized: 502 } as const;
+type RowWithoutStatus = keyof typeof rowsWithoutStatus;
+
+/** What the sender may learn of one attempt. */
+interface SeenAttempt {
+  readonly observation: AttemptObservation;
+  /** By the classification of the destination's profile, which may accept a 207 by agreement. */
+  readonly isAccepted: boolean;
+  /** The response was longer than the limit for forwarding. */
+  readonly isOversized: boolean;
+}
+
+/** Overrides that a source may set: a success for a success, an error for anything else, never a redirect. */
+export function isPossibleOverride(row: string, upstream: unknown): boolean {
+  const isRow = /^[2-5]\d\d$/.test(row) || Object.hasOwn(rowsWithoutStatus, row);
+  if (!isRow || typeof upstream !== "number" || !Number.isInteger(upstream)) return false;
+  const [least, most] = row.startsWith("2") ? [200, 299] : [400, 599];
+  return upstream >= least && upstream <= most;
+}
+
+export function upstreamStatus(seen: SeenAttempt, overrides: StatusOverrides = {}): number {
+  const row = rowWithoutStatus(seen);
+  if (row !== null) return overrides[row] ?? rowsWithoutStatus[row];
+  const { observation, isAccepted } = seen;
+  const status = observation.kind === "response" ? observation.status : 0;
+  const own = overrides[status];
+  if (own !== undefined && own < 300 === isAccepted) return own;
+  return isAccepted ? status : refusedStatus(status);
+}
+
+function rowWithoutStatus({ observation, isOversized }: SeenAttempt): RowWithoutStatus | null {
+  if (observation.kind === "failure") {
+    const { category, requestSent } = observation;
+    const isUnknown = category === "timeout" || (category === "network" && requestSent);
+    return isUnknown ? "timeout" : "not_reached";
+  }
+  if (!observation.complete) return "timeout";
+  return isOversized ? "oversized" : null;
+}
+
+function refusedStatus(status: number): number {
+  const rule = upstreamRules.find(({ statuses }) => statuses.includes(status));
+  const upstream = rule === undefined ? otherUpstream : (rule.upstream ?? status);
+  // A response that the profile does not accept is not a success, whatever its status.
+  return upstream < 300 ? otherUpstream : upstream;
+}

@@ -1,0 +1,234 @@
+import { type NotificationLanguage, notificationLanguages } from "./notification.ts";
+
+/** English texts; they define the names of all texts. The first line of a message is its subject. */
+const english = {
+  "first_problem.subject": "Deliveries to {url} are failing",
+  "first_problem.text":
+    "{url} has not accepted anything since {since}.\n\nEvents are kept and retried; nothing is lost.",
+  "half_time.subject": "{url} will be disabled on {disabled_at}",
+  "half_time.text":
+    "{url} has not accepted anything since {since}. If this continues, the webhook will be disabled on {disabled_at}.\n\nEvents are kept and retried until then.",
+  "last_day.subject": "Last day: {url} will be disabled on {disabled_at}",
+  "last_day.text":
+    "{url} has not accepted anything since {since}. The webhook will be disabled on {disabled_at}, which is within a day.",
+  "disabled.subject": "{url} was disabled",
+  "disabled.text":
+    "The webhook was disabled because {url} has not accepted anything since {since}.\n\nEvents are no longer sent. Once the receiver works, enable the webhook and recover what it missed.",
+  "still_failing.subject": "Deliveries to {url} are still failing",
+  "still_failing.text":
+    "{url} has not accepted anything since {since}. No rule disables this webhook: events are retried according to their schedule and then become dead letters.",
+  "recovered.subject": "{url} works again",
+  "recovered.text":
+    "{url} accepts events again. It failed for {duration}, from {since}; {failed} requests failed in that time.",
+  "circuit_opened.subject": "The circuit of {url} is open",
+  "circuit_opened.text":
+    "Too many requests to {url} failed, so only probes are sent for now. Events wait until a probe is accepted.",
+  "circuit_closed.subject": "The circuit of {url} is closed again",
+  "circuit_closed.text": "Probes to {url} were accepted, so all waiting events are being sent.",
+  "attention.subject": "{url} sent a response that needs your attention",
+  "attention.text": "The response to an event was {status_code} ({reason}).",
+  "exhausted.subject": "An event for {url} is now a dead letter",
+  "exhausted.text":
+    "An event of the type {event_type} failed after {attempts} attempts ({reason}). It is a dead letter and can be retried from there.",
+  "secret_rotated.subject": "{url} has a new signing secret",
+  "secret_rotated.text":
+    "Events for {url} are signed with a new secret. If this was not you, look into it now.",
+  "paused.subject": "{url} was paused",
+  "paused.text": "The webhook was paused. Events are kept and will be sent when it is resumed.",
+  "resumed.subject": "{url} was resumed",
+  "resumed.text": "The webhook was resumed. Waiting events are being sent.",
+  "limit_reached.subject": "The limit of {value} webhooks is reached",
+  "limit_reached.text": "A new webhook was refused because there are already {value}.",
+  "problem_opened.subject": "A new problem at {url}",
+  "problem_opened.text": "Deliveries to {url} keep failing in the same way: {reason}.",
+  "problem_resolved.subject": "A problem at {url} is resolved",
+  "problem_resolved.text": "Deliveries to {url} no longer fail in this way: {reason}.",
+  "test.subject": "A test of this channel",
+  "test.text": "This is what messages look like. No action is needed.",
+  "confirm.subject": "Confirm that you want messages about webhooks",
+  "confirm.text":
+    "A person who manages webhooks wants to send messages about them to {address}. If that is right, open this page and confirm.\n\nIf you do not know what this is about, ignore this mail: you will not get another one.",
+  "confirm.footer": "This is the only message to {address} unless it is confirmed.",
+  "confirm.title": "Messages about webhooks",
+  "confirm.ask": "Send messages about webhooks to {address}?",
+  "confirm.button": "Yes, send them",
+  "confirm.done": "{address} now gets messages about webhooks. Each has a link to unsubscribe.",
+  "limited.subject": "{count} notifications in the last hour",
+  "digest.more": "… and {count} more",
+  "unsubscribe.again": "{address} gets no messages about webhooks. Subscribe again?",
+  "digest.subject": "{count} messages about webhooks",
+  "label.webhook": "Webhook",
+  "label.tenant": "Tenant",
+  "label.since": "Failing since",
+  "label.last_answer": "Last response",
+  "label.waiting": "Waiting",
+  "label.next": "Will be disabled",
+  "label.next_attempt": "Next attempt",
+  "footer.why": "You get this because {address} is a channel for messages about webhooks.",
+  "footer.stop": "Unsubscribe: {link}",
+  "footer.look": "Details: {link}",
+  "unsubscribe.title": "Unsubscribe from messages about webhooks",
+  "unsubscribe.ask": "Stop messages to {address}?",
+  "unsubscribe.button": "Unsubscribe",
+  "unsubscribe.done":
+    "{address} gets no further messages. You can subscribe again here, or with the link in any earlier mail.",
+} as const;
+
+export type MessageName = keyof typeof english;
+
+const german: Readonly<Record<MessageName, string>> = {
+  "first_problem.subject": "Zustellungen an {url} schlagen fehl",
+  "first_problem.text":
+    "Seit {since} hat {url} nichts mehr angenommen.\n\nEreignisse werden aufbewahrt und erneut versucht; es geht nichts verloren.",
+  "half_time.subject": "{url} wird am {disabled_at} abgeschaltet",
+  "half_time.text":
+    "Seit {since} hat {url} nichts mehr angenommen. Bleibt es dabei, wird der Webhook am {disabled_at} abgeschaltet.\n\nBis dahin werden Ereignisse aufbewahrt und erneut versucht.",
+  "last_day.subject": "Letzter Tag: {url} wird am {disabled_at} abgeschaltet",
+  "last_day.text":
+    "Seit {since} hat {url} nichts mehr angenommen. Der Webhook wird am {disabled_at} abgeschaltet, also binnen eines Tages.",
+  "disabled.subject": "{url} wurde abgeschaltet",
+  "disabled.text":
+    "Der Webhook wurde abgeschaltet, weil {url} seit {since} nichts mehr angenommen hat.\n\nEs wird nichts mehr gesendet. Sobald der Empfänger wieder läuft: Webhook einschalten und Verpasstes nachholen.",
+  "still_failing.subject": "Zustellungen an {url} schlagen weiter fehl",
+  "still_failing.text":
+    "Seit {since} hat {url} nichts mehr angenommen. Keine Regel schaltet diesen Webhook ab: Ereignisse werden nach ihrem Plan erneut versucht und danach aufgegeben.",
+  "recovered.subject": "{url} funktioniert wieder",
+  "recovered.text":
+    "{url} nimmt wieder Ereignisse an. Es fiel {duration} lang aus, seit {since}; in dieser Zeit schlugen {failed} Anfragen fehl.",
+  "circuit_opened.subject": "An {url} wird vorerst nur probeweise gesendet",
+  "circuit_opened.text":
+    "So viele Anfragen an {url} schlugen fehl, dass nur noch einzelne Versuche gesendet werden. Ereignisse warten, bis ein Versuch angenommen wird.",
+  "circuit_closed.subject": "{url} wird wieder beliefert",
+  "circuit_closed.text": "Versuche an {url} wurden angenommen; wartende Ereignisse werden gesendet.",
+  "attention.subject": "{url} hat eine Antwort gesendet, die Sie prüfen sollten",
+  "attention.text": "Ein Ereignis wurde mit {status_code} beantwortet ({reason}).",
+  "exhausted.subject": "Ein Ereignis für {url} wurde aufgegeben",
+  "exhausted.text":
+    "Ein Ereignis vom Typ {event_type} wurde nach {attempts} Versuchen aufgegeben ({reason}). Es liegt bei den unzustellbaren und kann von dort erneut gesendet werden.",
+  "secret_rotated.subject": "{url} hat ein neues Geheimnis",
+  "secret_rotated.text":
+    "Ereignisse für {url} werden mit einem neuen Geheimnis signiert. Waren Sie das nicht, sehen Sie bitte sofort nach.",
+  "paused.subject": "{url} wurde angehalten",
+  "paused.text": "Der Webhook wurde angehalten. Ereignisse werden aufbewahrt und danach gesendet.",
+  "resumed.subject": "{url} läuft weiter",
+  "resumed.text": "Die Pause des Webhooks wurde beendet. Wartende Ereignisse werden gesendet.",
+  "limit_reached.subject": "Die Grenze von {value} Webhooks ist erreicht",
+  "limit_reached.text": "Ein weiterer Webhook wurde abgelehnt, denn es gibt schon {value}.",
+  "problem_opened.subject": "Ein neues Problem bei {url}",
+  "problem_opened.text": "Zustellungen an {url} schlagen immer wieder auf dieselbe Weise fehl: {reason}.",
+  "problem_resolved.subject": "Ein Problem bei {url} ist vorbei",
+  "problem_resolved.text": "Zustellungen an {url} schlagen nicht mehr auf diese Weise fehl: {reason}.",
+  "test.subject": "Eine Probe dieses Kanals",
+  "test.text": "So sehen Nachrichten aus. Sie müssen nichts tun.",
+  "confirm.subject": "Bestätigen Sie, dass Sie Nachrichten über Webhooks möchten",
+  "confirm.text":
+    "Jemand, der Webhooks verwaltet, möchte Nachrichten darüber an {address} senden. Öffnen Sie diese Seite und bestätigen Sie es, wenn das stimmt.\n\nWenn Sie nicht wissen, worum es geht, tun Sie nichts: Sie erhalten keine weitere Nachricht.",
+  "confirm.footer": "Dies ist die einzige Nachricht an {address}, solange die Adresse nicht bestätigt ist.",
+  "confirm.title": "Nachrichten über Webhooks",
+  "confirm.ask": "Nachrichten über Webhooks an {address} senden?",
+  "confirm.button": "Ja, senden",
+  "confirm.done":
+    "{address} erhält von jetzt an Nachrichten über Webhooks. In jeder steht ein Link, der sie beendet.",
+  "limited.subject": "{count} Nachrichten in der letzten Stunde",
+  "digest.more": "… und {count} weitere",
+  "unsubscribe.again": "{address} erhält keine Nachrichten über Webhooks. Wieder senden?",
+  "digest.subject": "{count} Nachrichten über Webhooks",
+  "label.webhook": "Webhook",
+  "label.tenant": "Mandant",
+  "label.since": "Fehlerhaft seit",
+  "label.last_answer": "Letzte Antwort",
+  "label.waiting": "Es warten",
+  "label.next": "Abschaltung",
+  "label.next_attempt": "Nächster Versuch",
+  "footer.why": "Sie erhalten dies, weil {address} ein Kanal für Nachrichten über Webhooks ist.",
+  "footer.stop": "Keine solchen Nachrichten mehr: {link}",
+  "footer.look": "Ansehen: {link}",
+  "unsubscribe.title": "Keine Nachrichten über Webhooks mehr",
+  "unsubscribe.ask": "Nachrichten an {address} beenden?",
+  "unsubscribe.button": "Beenden",
+  "unsubscribe.done":
+    "{address} erhält keine Nachrichten mehr. Sie können sie hier oder mit dem Link in einer früheren Nachricht wieder anfordern.",
+};
+
+/** Texts by name, with `{values}` as placeholders. */
+type Messages = Readonly<Record<MessageName, string>>;
+
+/** Texts that the host replaces. */
+export type MessageOverrides = Readonly<
+  Partial<Record<NotificationLanguage, Readonly<Partial<Record<MessageName, string>>>>>
+>;
+
+/** Values of the placeholders; a placeholder without a value is left unchanged. */
+type MessageValues = Readonly<Record<string, string | number>>;
+
+const shipped: Readonly<Record<NotificationLanguage, Messages>> = { en: english, de: german };
+
+/** The texts in all languages, with the host's replacements. */
+export class Wording {
+  readonly #messages: Readonly<Record<NotificationLanguage, Messages>>;
+
+  constructor(overrides: MessageOverrides = {}) {
+    this.#messages = {
+      en: { ...shipped.en, ...overrides.en },
+      de: { ...shipped.de, ...overrides.de },
+    };
+  }
+
+  say(language: NotificationLanguage, name: MessageName, values: MessageValues = {}): string {
+    return this.#messages[language][name].replaceAll(/\{(\w+)\}/g, (whole, key: string) =>
+      Object.hasOwn(values, key) ? String(values[key]) : whole,
+    );
+  }
+}
+
+/** The texts in a file of the host, or what is wrong with them. */
+export function readOverrides(
+  value: unknown,
+): { readonly overrides: MessageOverrides } | { readonly problem: string } {
+  if (!isRecord(value)) return { problem: "must be an object with a member for each language" };
+  for (const [language, messages] of Object.entries(value)) {
+    if (!(notificationLanguages as readonly string[]).includes(language))
+      return {
+        problem: `${language} is not a supported language; use ${notificationLanguages.join(" or ")}`,
+      };
+    if (!isRecord(messages)) return { problem: `${language} must be an object of texts by name` };
+    const wrong = Object.entries(messages).find(
+      ([name, text]) => !Object.hasOwn(english, name) || typeof text !== "string",
+    );
+    if (wrong !== undefined) return { problem: `${language}.${wrong[0]} is not a known text` };
+  }
+  return { overrides: value };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A moment in a language and time zone, such as `Wednesday, 4 March 2026 at 10:00 CET`. */
+export function spokenTime(at: number, language: NotificationLanguage, timeZone: string): string {
+  const locale = { en: "en-GB", de: "de-DE" }[language];
+  return new Intl.DateTimeFormat(locale, {
+    weekday: "long",
+    day: "numeric",
+    month: "long",
+    year: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+    timeZone,
+    timeZoneName: "short",
+  }).format(at);
+}
+
+/** The two largest units, such as `2 d 3 h`. */
+export function spokenDuration(durationMs: number): string {
+  const minutes = Math.max(1, Math.round(durationMs / 60_000));
+  const [days, hours, rest] = [Math.floor(minutes / 1_440), Math.floor(minutes / 60) % 24, minutes % 60];
+  const parts = [
+    [days, "d"],
+    [hours, "h"],
+    [rest, "min"],
+  ] as const;
+  const first = parts.findIndex(([count]) => count > 0);
+  const shown = parts.slice(first, first + 2).filter(([count]) => count > 0);
+  return shown.map(([count, unit]) => `${count} ${unit}`).join(" ");
+}

@@ -1,0 +1,217 @@
+import { createHash } from "node:crypto";
+import { NotFoundError, PosthornError } from "../../domain/errors.ts";
+import { portalCapabilitiesDefault } from "../../domain/scope.ts";
+import type { EngineAccess } from "../../engine/engine-access.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Random } from "../../ports/random.ts";
+import type { PortalSession, PortalStore } from "../../ports/store/portal.ts";
+import { defaultOf } from "../../resources/field.ts";
+import {
+  portalRevokeFields,
+  type PortalRevokeInput,
+  portalSessionFields,
+  type PortalSessionInput,
+} from "../../resources/portal.ts";
+import { ProblemList, readFields } from "../input.ts";
+import { isVisible, requireWebhook, resolveTenant, tenantFilter } from "../scope.ts";
+import type { Principal, Scope } from "../services.ts";
+import type { TenantDirectory } from "../tenants/tenant-directory.ts";
+import type { PortalLooks } from "./portal-looks.ts";
+
+export interface PortalSessionsOptions {
+  readonly store: PortalStore;
+  readonly tenants: Pick<TenantDirectory, "has">;
+  readonly looks: Pick<PortalLooks, "settings">;
+  readonly access: Pick<EngineAccess, "nextId" | "webhook" | "refresh">;
+  readonly clock: Pick<Clock, "now">;
+  readonly random: Pick<Random, "bytes">;
+}
+
+const secretBytes = 32;
+const codeMs = 60_000;
+/** Limit of valid sessions per tenant. */
+const portalSessionsMax = 10_000;
+/** Credentials with this prefix are treated as portal tokens. */
+export const portalTokenPrefix = "phs_";
+const tokenLengthMax = 128;
+const rememberedMax = 10_000;
+/** If the notification of a revocation is lost, a session stays valid for this long. */
+const rememberedMs = 60_000;
+
+/** A new session. The code is returned only here. */
+export interface PortalSessionCreated {
+  readonly session: PortalSession;
+  readonly code: string;
+}
+
+/**
+ * Portal sessions of customers. Code and token are 32 random bytes, stored as SHA-256, as for API keys. A session is
+ * read on first use and cached for a minute; the end of a session is announced to all processes.
+ */
+export class PortalSessions {
+  readonly #options: PortalSessionsOptions;
+  readonly #remembered = new Map<string, { readonly session: PortalSession; readonly readAt: number }>();
+  /** Incremented whenever the cache is cleared. */
+  #generation = 0;
+
+  constructor(options: PortalSessionsOptions) {
+    this.#options = options;
+  }
+
+  async create(scope: Scope, given: PortalSessionInput): Promise<PortalSessionCreated> {
+    const { store, access, clock, random, looks } = this.#options;
+    const problems = new ProblemList();
+    const input = readFields(portalSessionFields, given, problems);
+    problems.throwIfAny("the session");
+    const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: input.tenantId ?? null });
+    await this.#requireWebhooks(tenantId, input.webhookIds ?? []);
+    const now = clock.now();
+    if ((await store.countSessions({ tenantId, at: now })) >= portalSessionsMax) {
+      throw new PosthornError(
+        "limit_reached",
+        `the limit of ${portalSessionsMax} portal sessions for a tenant is reached`,
+      );
+    }
+    const { capabilities } = await looks.settings(tenantId);
+    const session: PortalSession = {
+      id: access.nextId(),
+      tenantId,
+      capabilities: input.capabilities ?? capabilities ?? portalCapabilitiesDefault,
+      reference: input.reference ?? null,
+      webhookIds: input.webhookIds ?? null,
+      origin: input.origin ?? null,
+      locale: input.locale ?? null,
+      theme: input.theme ?? null,
+      createdAt: now,
+      expiresAt: now + (input.expiresInSeconds ?? defaultOf(portalSessionFields.expiresInSeconds)) * 1_000,
+      redeemedAt: null,
+      endedAt: null,
+    };
+    const code = secretText(random);
+    const codes = { codeHash: hashOf(code), codeExpiresAt: now + codeMs };
+    await store.createSession({ ...session, ...codes }, scope.audit?.take(session));
+    return { session, code };
+  }
+
+  async #requireWebhooks(tenantId: string, webhookIds: readonly string[]): Promise<void> {
+    const { access } = this.#options;
+    if (webhookIds.length === 0) return;
+    await access.refresh(webhookIds);
+    const problems = new ProblemList();
+    for (const [index, id] of webhookIds.entries()) {
+      try {
+        requireWebhook(access, { tenantId }, id);
+      } catch {
+        problems.add({ field: `webhook_ids[${index}]`, message: "does not exist" });
+      }
+    }
+    problems.throwIfAny("the session");
+  }
+
+  /** Newest first; `next` is the `after` of the next page. */
+  async list(
+    scope: Scope,
+    query: {
+      readonly tenantId: string | null;
+      readonly after: string | null;
+      readonly offset: number;
+      readonly limit: number;
+    },
+  ): Promise<{ readonly rows: readonly PortalSession[]; readonly next: string | null }> {
+    const { limit } = query;
+    const tenantId = tenantFilter(scope, query.tenantId);
+    const found = await this.#options.store.sessions({ ...query, tenantId, limit: limit + 1 });
+    const rows = found.slice(0, limit);
+    return { rows, next: found.length > limit ? (rows.at(-1)?.id ?? null) : null };
+  }
+
+  async get(scope: Scope, id: string): Promise<PortalSession> {
+    const session = await this.#options.store.session(id);
+    if (session === null || !isVisible(scope, session.tenantId))
+      throw new NotFoundError("the portal session");
+    return session;
+  }
+
+  /** Idempotent. */
+  async end(scope: Scope, id: string): Promise<void> {
+    const session = await this.get(scope, id);
+    const { store, clock } = this.#options;
+    await store.endSessions({ id, at: clock.now() }, scope.audit?.take(session));
+    this.forget();
+  }
+
+  /** Ends all sessions with this reference, and returns their number. */
+  async revoke(scope: Scope, given: PortalRevokeInput): Promise<number> {
+    const { store, tenants, clock } = this.#options;
+    const problems = new ProblemList();
+    const { reference, tenantId: asked } = readFields(portalRevokeFields, given, problems);
+    problems.throwIfAny("the revocation");
+    const tenantId = resolveTenant(tenants, { scope, tenantId: asked ?? null });
+    const audit = scope.audit?.peek({ id: "", tenantId });
+    const ended = await store.endSessions({ tenantId, reference, at: clock.now() }, audit);
+    if (ended.length > 0) scope.audit?.written();
+    this.forget();
+    return ended.length;
+  }
+
+  /** Exchanges a code, which works once within one minute; null for an invalid code. */
+  async redeem(code: string): Promise<{ readonly session: PortalSession; readonly token: string } | null> {
+    if (code.length === 0 || code.length > tokenLengthMax) return null;
+    const { store, clock, random } = this.#options;
+    const token = `${portalTokenPrefix}${secretText(random)}`;
+    const exchange = { codeHash: hashOf(code), tokenHash: hashOf(token), at: clock.now() };
+    const session = await store.redeem(exchange);
+    return session === null ? null : { session, token };
+  }
+
+  /** The principal of a token; null if the session is unknown or has ended. */
+  async holderOf(token: string): Promise<Principal | null> {
+    if (token.length > tokenLengthMax) return null;
+    const session = await this.#find(hashOf(token));
+    const now = this.#options.clock.now();
+    if (session === null || session.endedAt !== null || session.expiresAt <= now) return null;
+    const { id, tenantId, webhookIds, capabilities, reference, expiresAt } = session;
+    const portal = {
+      webhookIds: webhookIds === null ? null : new Set(webhookIds),
+      capabilities: new Set(capabilities),
+      reference,
+      expiresAt,
+    };
+    return { keyId: id, role: "session", tenantId, portal };
+  }
+
+  async #find(tokenHash: string): Promise<PortalSession | null> {
+    const { store, clock } = this.#options;
+    const now = clock.now();
+    const known = this.#remembered.get(tokenHash);
+    if (known !== undefined && Math.abs(now - known.readAt) < rememberedMs) return known.session;
+    this.#remembered.delete(tokenHash);
+    const generation = this.#generation;
+    const session = await store.sessionByToken(tokenHash);
+    // If the cache was cleared during the read, the next call reads again.
+    if (session === null || generation !== this.#generation) return session;
+    if (this.#remembered.size >= rememberedMax) this.#remembered.clear();
+    this.#remembered.set(tokenHash, { session, readAt: now });
+    return session;
+  }
+
+  /** Called when a session was ended, here or elsewhere. */
+  forget(): void {
+    this.#generation += 1;
+    this.#remembered.clear();
+  }
+
+  /** Valid sessions of all tenants. */
+  count(): Promise<number> {
+    const { store, clock } = this.#options;
+    return store.countSessions({ tenantId: null, at: clock.now() });
+  }
+}
+
+function secretText(random: Pick<Random, "bytes">): string {
+  return Buffer.from(random.bytes(secretBytes)).toString("base64url");
+}
+
+function hashOf(secret: string): string {
+  return createHash("sha256").update(secret, "utf8").digest("hex");
+}

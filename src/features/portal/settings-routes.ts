@@ -1,0 +1,190 @@
+import { InvalidRequestError } from "../../domain/errors.ts";
+import type { ApiOptions } from "../../http/context.ts";
+import { formatInstant, inputOf, shownJson } from "../../http/mapping.ts";
+import { type Call, defineRawForm, defineRoute, type Route } from "../../http/route.ts";
+import {
+  logoQuery,
+  logoQueryOptional,
+  portalSettingsFields,
+  portalSettingsInputSchema,
+  portalSettingsSchema,
+  portalThemeFields,
+} from "../../resources/portal.ts";
+import { closed, tenantIdSchema } from "../../resources/schema.ts";
+import type { PortalLookService } from "../services.ts";
+import { repairedAccent, type Scheme } from "./contrast.ts";
+import { logoBytesMax } from "./look.ts";
+
+/** The portal settings of the deployment, and those of a tenant, which override them. */
+const levels = [
+  {
+    path: "/v1/portal-settings",
+    of: "Portal",
+    whose: "the deployment",
+    access: { read: "admin", write: "admin" },
+    params: closed({}),
+  },
+  {
+    path: "/v1/tenants/{id}/portal-settings",
+    of: "TenantPortal",
+    whose: "a tenant",
+    access: { read: "read", write: "manage" },
+    params: closed({ id: tenantIdSchema }),
+  },
+] as const;
+type LevelOfRoutes = (typeof levels)[number];
+
+export function portalSettingsRoutes(options: ApiOptions): readonly Route[] {
+  return levels.flatMap((level) => [
+    getRoute(options, level),
+    putRoute(options, level),
+    putLogoRoute(options, level),
+    removeLogoRoute(options, level),
+  ]);
+}
+
+type Params = { readonly id?: string };
+
+const tenantOf = (params: unknown): string | null => (params as Params).id ?? null;
+
+function getRoute({ services }: ApiOptions, { path, of, whose, access, params }: LevelOfRoutes): Route {
+  return defineRoute({
+    method: "GET",
+    path,
+    operationId: `get${of}Settings`,
+    tag: "Portal",
+    summary: `Get the portal theme of ${whose}`,
+    access: access.read,
+    params,
+    answers: { 200: { description: "The saved settings.", schema: portalSettingsSchema } },
+    errors: ["not_found"],
+    handle: async (call) => ({
+      status: 200,
+      body: settingsJson(await services.portalLooks.get(call.scope, tenantOf(call.params))),
+    }),
+  });
+}
+
+function putRoute({ services }: ApiOptions, { path, of, whose, access, params }: LevelOfRoutes): Route {
+  return defineRoute({
+    method: "PUT",
+    path,
+    operationId: `put${of}Settings`,
+    tag: "Portal",
+    summary: `Change the portal theme of ${whose}`,
+    description:
+      "Omitted fields keep their values; null restores the value of the level above. `accent_light` and `accent_dark` in the " +
+      "response are the accent colour adjusted for contrast.",
+    access: access.write,
+    params,
+    body: portalSettingsInputSchema,
+    answers: { 200: { description: "Saved.", schema: portalSettingsSchema } },
+    errors: ["not_found"],
+    audit: {
+      action: "portal_settings.put",
+      target: "portal_settings",
+      before: (call: Call<Params>) => settingsBefore(services.portalLooks, call),
+    },
+    handle: async (call) => {
+      const input = inputOf(portalSettingsFields, call.body);
+      const level = await services.portalLooks.put(call.scope, tenantOf(call.params), input);
+      return { status: 200, body: settingsJson(level) };
+    },
+  });
+}
+
+function putLogoRoute({ services }: ApiOptions, { path, of, whose, access, params }: LevelOfRoutes): Route {
+  const audit = {
+    action: "portal_settings.put_logo",
+    target: "portal_settings",
+    before: (call: Call<Params>) => settingsBefore(services.portalLooks, call),
+  };
+  return defineRoute({
+    method: "PUT",
+    path: `${path}/logo`,
+    operationId: `put${of}Logo`,
+    tag: "Portal",
+    summary: `Set a portal logo of ${whose}`,
+    description: `The body is a PNG or WebP image of up to ${logoBytesMax} bytes.`,
+    access: access.write,
+    params,
+    raw: defineRawForm({
+      parameter: "scheme",
+      query: logoQuery,
+      bodyBytesMax: logoBytesMax,
+      description: "The image.",
+      handle: async ({ scope, params: named, query, body }) => {
+        const place = { tenantId: tenantOf(named), scheme: query.scheme };
+        await services.portalLooks.putLogo(scope, place, body.body);
+        return { status: 204 };
+      },
+    }),
+    answers: { 204: { description: "Saved." } },
+    errors: ["not_found", "payload_too_large"],
+    audit,
+    handle: async () => {
+      throw new InvalidRequestError("The query of the URL is not valid.", [
+        { field: "scheme", message: "is required: light or dark" },
+      ]);
+    },
+  });
+}
+
+function removeLogoRoute(
+  { services }: ApiOptions,
+  { path, of, whose, access, params }: LevelOfRoutes,
+): Route {
+  return defineRoute({
+    method: "DELETE",
+    path: `${path}/logo`,
+    operationId: `remove${of}Logo`,
+    tag: "Portal",
+    summary: `Remove portal logos of ${whose}`,
+    access: access.write,
+    params,
+    query: logoQueryOptional,
+    answers: { 204: { description: "Gone." } },
+    errors: ["not_found"],
+    audit: {
+      action: "portal_settings.remove_logo",
+      target: "portal_settings",
+      before: (call: Call<Params>) => settingsBefore(services.portalLooks, call),
+    },
+    handle: async (call) => {
+      const asked = (call.query as { readonly scheme?: "light" | "dark" }).scheme;
+      for (const scheme of asked === undefined ? (["light", "dark"] as const) : [asked])
+        await services.portalLooks.removeLogo(call.scope, { tenantId: tenantOf(call.params), scheme });
+      return { status: 204 };
+    },
+  });
+}
+
+/** Adds the id of the changed settings if the path has none. */
+async function settingsBefore(looks: PortalLookService, { scope, params }: Call<Params>): Promise<object> {
+  const tenant = tenantOf(params);
+  return { tenant_id: tenant, ...settingsJson(await looks.get(scope, tenant)) };
+}
+
+function settingsJson({
+  settings,
+  logos,
+}: Awaited<ReturnType<PortalLookService["get"]>>): Record<string, unknown> {
+  const { tenantId: tenant, theme, origins, capabilities, updatedAt } = settings;
+  return {
+    tenant_id: tenant,
+    theme: theme && shownJson(portalThemeFields, theme as Record<keyof typeof portalThemeFields, unknown>),
+    origins,
+    capabilities,
+    logo_light: logos.light?.mediaType ?? null,
+    logo_dark: logos.dark?.mediaType ?? null,
+    accent_light: accentJson(theme?.accent, "light"),
+    accent_dark: accentJson(theme?.accent, "dark"),
+    updated_at: updatedAt === 0 ? null : formatInstant(updatedAt),
+  };
+}
+
+function accentJson(accent: string | null | undefined, scheme: Scheme): Record<string, unknown> | null {
+  if (accent === null || accent === undefined) return null;
+  const { text, fill, onFill } = repairedAccent(accent, scheme);
+  return { text, fill, on_fill: onFill };
+}

@@ -1,0 +1,400 @@
+/**
+ * The service interfaces that the HTTP API, the CLI and the library use. Every method takes the caller's scope.
+ * `tenantId: null` is an administrator; for a tenant, rows of other tenants do not exist. Methods reject with the
+ * errors of core/errors.ts.
+ */
+import type { CircuitSnapshot } from "../domain/circuit-breaker.ts";
+import type { AttemptRecord, DeliveryStatus, WaitingFor } from "../domain/delivery.ts";
+import type { WebhookHealthState } from "../domain/endpoint-health.ts";
+import type { RetrySchedule } from "../domain/profile.ts";
+import type { Scope } from "../domain/scope.ts";
+import type { Webhook } from "../domain/webhook.ts";
+import type { RenderedRequest } from "../engine/attempt/rendered-request.ts";
+import type { DeliveryView } from "../engine/endpoint/explain.ts";
+import type { Page, PageRequest } from "../ports/store.ts";
+import type { DeadLetterQuery, StoredDelivery, WaitingCount } from "../ports/store/history.ts";
+import type { BatchOperation } from "../ports/store/operations.ts";
+import type { StoredHistoryEntry, WebhookHistoryQuery } from "../ports/store/webhooks.ts";
+import type {
+  circuitActionFields,
+  deliveryRetryFields,
+  incidentFields,
+  pauseFields,
+  recoverFields,
+  replayFields,
+  RetryBatchCommand,
+  rotateFields,
+  testFields,
+} from "../resources/actions.ts";
+import type { deliveryFilterFields, deliveryListFields } from "../resources/delivery.ts";
+import type { eventListFields } from "../resources/event.ts";
+import type { InputOf } from "../resources/field.ts";
+import type { webhookFilters } from "../resources/filters.ts";
+import type { operationChangeFields } from "../resources/operation.ts";
+import type { ApiKeyInput, TenantInput } from "../resources/registry.ts";
+import type { WebhookInput } from "../resources/webhook.ts";
+import type { Alerts } from "./alerts/alert-service.ts";
+import type { AuditLog } from "./audit/audit-service.ts";
+import type { Events } from "./events/event-service.ts";
+import type { LiveFeed } from "./live/live-feed.ts";
+import type { NotificationChannels } from "./notifications/notification-channels.ts";
+import type { NotificationDesk } from "./notifications/notification-desk.ts";
+import type { BulkDeliveriesCommand, BulkStarted, DiscardCommand } from "./operations/bulk-views.ts";
+import type { PortalLooks } from "./portal/portal-looks.ts";
+import type { PortalSessions } from "./portal/portal-sessions.ts";
+import type { DeliveryProblems } from "./problems/problem-service.ts";
+import type { ApiKeyService, EventTypeService, TenantService } from "./registry-services.ts";
+import type { Search } from "./search/search-service.ts";
+import type { SearchedPage, SearchPageRequest } from "./searched-pages.ts";
+import type { Statistics } from "./statistics/statistics-service.ts";
+import type { UrlChecks } from "./verification/outside-calls.ts";
+import type { OpenCircuit } from "./webhooks/webhook-circuit.ts";
+import type {
+  WebhookBacklogView,
+  WebhookHealthView,
+  WebhookPublicKeyView,
+  WebhookSecretView,
+  WebhookView,
+} from "./webhooks/webhook-views.ts";
+
+export type {
+  RenderedRequest,
+  ApiKeyInput,
+  DeliveryStatus,
+  DeliveryView,
+  RetryBatchCommand,
+  Scope,
+  TenantInput,
+  WaitingFor,
+  WebhookInput,
+};
+export type { VerificationInput } from "../resources/webhook.ts";
+export type { RetryInput } from "../resources/webhook.ts";
+export type { ClientCertificateInput, OAuth2Input } from "../resources/webhook-credentials.ts";
+export type * from "../engine/publish/publish-call.ts";
+export type * from "./problems/problem-service.ts";
+export type * from "./operations/bulk-views.ts";
+export type * from "./registry-services.ts";
+export type * from "./webhooks/webhook-views.ts";
+
+export interface Services {
+  readonly events: EventService;
+  readonly webhooks: WebhookService;
+  readonly deliveries: DeliveryService;
+  readonly deadLetters: DeadLetterService;
+  readonly eventTypes: EventTypeService;
+  readonly tenants: TenantService;
+  readonly apiKeys: ApiKeyService;
+  readonly search: SearchService;
+  readonly live: LiveService;
+  readonly audit: AuditService;
+  readonly statistics: StatisticsService;
+  /** Null if alerts are not supported. */
+  readonly alerts: AlertService | null;
+  /** Accepts notifications; null if the store does not support them. */
+  readonly desk: Pick<NotificationDesk, "enqueue"> | null;
+  readonly urlChecks: UrlCheckService;
+  readonly notifications: NotificationService | null;
+  readonly portalSessions: PortalSessionService;
+  readonly portalLooks: PortalLookService;
+  readonly problems: ProblemService;
+}
+
+/** In webhooks/url-checks.ts. */
+export type UrlCheckService = Pick<UrlChecks, keyof UrlChecks>;
+
+// ---- portal ---------------------------------------------------------------------------------------------------
+
+/** In portal/portal-sessions.ts. */
+export type PortalSessionService = Pick<PortalSessions, keyof PortalSessions>;
+
+/** In portal/portal-looks.ts. */
+export type PortalLookService = Pick<PortalLooks, keyof PortalLooks>;
+
+/** In alerts/alert-service.ts. */
+export type AlertService = Pick<Alerts, keyof Alerts>;
+
+/**
+ * Notification channels, in notifications/notification-channels.ts; null if the store does not support notifications.
+ */
+export type NotificationService = Pick<NotificationChannels, keyof NotificationChannels>;
+
+// ---- audit log ------------------------------------------------------------------------------------------------
+
+/** In audit-service.ts. */
+export type AuditService = Pick<AuditLog, keyof AuditLog>;
+
+// ---- live -----------------------------------------------------------------------------------------------------
+
+/** In live/live-feed.ts. */
+export type LiveService = Pick<LiveFeed, "watch" | "clients">;
+
+/** Counts of deliveries and events over time. */
+export type StatisticsService = Pick<Statistics, keyof Statistics>;
+
+export type ProblemService = Pick<DeliveryProblems, keyof DeliveryProblems>;
+
+// ---- search ---------------------------------------------------------------------------------------------------
+
+/** In search-service.ts. */
+export type SearchService = Pick<Search, keyof Search>;
+
+export interface SearchHit {
+  readonly type: "webhook" | "event" | "delivery" | "operation" | "source" | "connection";
+  readonly id: string;
+  readonly tenantId: string | null;
+  /** A webhook's URL, the type of an event, the kind of an operation, the name of a source or connection. */
+  readonly title: string;
+  readonly matched: "id" | "idempotency_key" | "url" | "name" | "description";
+}
+
+// ---- events ---------------------------------------------------------------------------------------------------
+
+/** In events/event-service.ts. */
+export type EventService = Pick<Events, keyof Events>;
+
+/** To the given webhooks, or to all that now subscribe to its type. */
+export type ReplayCommand = { readonly eventId: string } & InputOf<typeof replayFields>;
+
+/** Null means omitted. */
+export type EventFilters = {
+  readonly [Name in keyof InputOf<typeof eventListFields>]: InputOf<typeof eventListFields>[Name] | null;
+};
+
+export interface EventListQuery extends EventFilters {
+  readonly page: SearchPageRequest;
+}
+
+/**
+ * A webhook of the event's tenant. `reason` is null if the event was sent to it. `other_type`: it does not subscribe to
+ * the type. `inactive`: it was not active, so its delivery was skipped. `made_later`: it was created later.
+ * `changed_later`: it subscribed to the type later.
+ */
+export interface EventMatch {
+  readonly webhook: Webhook;
+  /** The latest, if there are several. */
+  readonly delivery: StoredDelivery | null;
+  readonly reason: "other_type" | "inactive" | "made_later" | "changed_later" | null;
+}
+
+export interface EventMatchPage {
+  readonly rows: readonly EventMatch[];
+  /** Id of the last webhook if there are more. */
+  readonly next: string | null;
+}
+
+export interface DeliveryHandle {
+  readonly deliveryId: string;
+  readonly webhookId: string;
+}
+
+// ---- webhooks -------------------------------------------------------------------------------------------------
+
+/** Null means omitted. */
+export type WebhookFilters = {
+  readonly [Name in keyof InputOf<typeof webhookFilters>]: InputOf<typeof webhookFilters>[Name] | null;
+};
+
+export interface WebhookListQuery extends WebhookFilters {
+  readonly limit: number;
+  readonly offset: number;
+  /** `next` of the previous page. */
+  readonly after: string | null;
+}
+
+export interface WebhookService {
+  create(
+    scope: Scope,
+    input: WebhookInput,
+  ): Promise<{ readonly view: WebhookView; readonly secret: string | null }>;
+  get(scope: Scope, id: string): Promise<WebhookView>;
+  list(
+    scope: Scope,
+    query: WebhookListQuery,
+  ): Promise<{
+    readonly views: readonly WebhookView[];
+    readonly next: string | null;
+    /** False if the time limit did not allow sorting all webhooks: those not examined are at the end. */
+    readonly isComplete: boolean;
+    /** Unix milliseconds: webhooks whose last failure is older were not examined. Null if not applicable. */
+    readonly searchedTo: number | null;
+    /** When the order was computed, Unix milliseconds; null if current. */
+    readonly rankedAt: number | null;
+    /** The result of `waitingOf` as counted for the order; null if not sorted by backlog. */
+    readonly waiting: ReadonlyMap<string, WaitingCount | null> | null;
+  }>;
+  /** Number of webhooks in each state of health, after all filters except those on that state. */
+  healthCounts(scope: Scope, query: WebhookFilters): Promise<Readonly<Record<WebhookHealthState, number>>>;
+  /** The backlog of each webhook, null if the time limit was reached; webhooks without work are omitted. */
+  waitingOf(webhookIds: readonly string[]): Promise<ReadonlyMap<string, WaitingCount | null>>;
+  update(scope: Scope, command: { readonly id: string; readonly input: WebhookInput }): Promise<WebhookView>;
+  delete(scope: Scope, id: string): Promise<void>;
+  /** Also ends a pause. */
+  enable(scope: Scope, id: string): Promise<WebhookView>;
+  /** Sends nothing until `until`, or `resume`. Events published during the pause are kept and sent afterwards. */
+  pause(scope: Scope, command: PauseCommand): Promise<WebhookView>;
+  /** Ends a pause, whether manual or requested by a response of the receiver. */
+  resume(scope: Scope, id: string): Promise<WebhookView>;
+  disable(scope: Scope, id: string): Promise<WebhookView>;
+  health(scope: Scope, id: string): Promise<WebhookHealthView>;
+  /** The backlog, counted up to 10,000. */
+  backlog(scope: Scope, id: string): Promise<WebhookBacklogView>;
+  /** The history of a webhook, or only the revisions of its configuration, newest first. */
+  history(scope: Scope, query: WebhookHistoryQuery): Promise<Page<StoredHistoryEntry>>;
+  circuit(scope: Scope, command: CircuitCommand): Promise<CircuitSnapshot>;
+  secret(scope: Scope, id: string): Promise<WebhookSecretView>;
+  rotateSecret(scope: Scope, command: RotateSecretCommand): Promise<WebhookSecretView>;
+  publicKey(scope: Scope, id: string): Promise<WebhookPublicKeyView>;
+  /** Queries the receiver or the name servers again. Rejects with `conflict` if no method is set. */
+  verify(scope: Scope, id: string): Promise<WebhookView>;
+  /**
+   * Permission through the callback URL of a handshake (CEW-4.1.3-3). It takes no scope, because the key is the authorisation.
+   * An invalid id, key or time always rejects with the same `not_found`. `allowedRate` is the value of
+   * `WebHook-Allowed-Rate`.
+   */
+  confirmVerification(
+    command: ConfirmVerificationCommand,
+  ): Promise<{ readonly webhookId: string; readonly allowedRatePerMinute: number | null }>;
+  /**
+   * A receiver reports a problem with messages that claim to come from us (TS16-81): logged, and announced to the
+   * owner.
+   */
+  reportIncident(scope: Scope, command: ReportIncidentCommand): Promise<{ readonly eventId: string }>;
+  /** Publishes a `posthorn.test` event to only this webhook, through the whole path. */
+  test(
+    scope: Scope,
+    command: TestWebhookCommand,
+  ): Promise<{ readonly eventId: string; readonly deliveryId: string }>;
+  /** Retries deliveries that became dead letters or were skipped since a given time. With `dryRun` only counts. */
+  recover(scope: Scope, command: RecoverCommand): Promise<RecoveryStarted>;
+}
+
+export interface RecoveryStarted {
+  /** Null with `dryRun`. */
+  readonly operation: BatchOperation | null;
+  readonly count: number;
+  /** The webhook, if its open circuit delays the retried deliveries. */
+  readonly openCircuits: readonly OpenCircuit[];
+}
+
+export type PauseCommand = { readonly id: string } & InputOf<typeof pauseFields>;
+export type CircuitCommand = { readonly id: string } & InputOf<typeof circuitActionFields>;
+export type RotateSecretCommand = { readonly id: string } & InputOf<typeof rotateFields>;
+export type TestWebhookCommand = { readonly id: string } & InputOf<typeof testFields>;
+/** `states` defaults to exhausted and skipped. */
+export type RecoverCommand = { readonly id: string } & InputOf<typeof recoverFields>;
+/** Times are Unix milliseconds. */
+export type ReportIncidentCommand = { readonly id: string } & InputOf<typeof incidentFields>;
+
+export interface ConfirmVerificationCommand {
+  readonly id: string;
+  readonly key: string;
+  readonly allowedRate: string | null;
+}
+
+// ---- deliveries -----------------------------------------------------------------------------------------------
+
+export interface DeliveryService {
+  get(
+    scope: Scope,
+    id: string,
+  ): Promise<{ readonly view: DeliveryView; readonly attempts: readonly AttemptRecord[] }>;
+  /** All visible deliveries. A page may end early when its budget is used up. */
+  list(scope: Scope, query: DeliveryListQuery): Promise<DeliveryPage>;
+  /** Rejects with `not_found` for a webhook that the caller cannot see. */
+  listOfWebhook(scope: Scope, query: DeliveriesOfWebhookQuery): Promise<DeliveryPage>;
+  /** The reconstructed request of an attempt. Rejects with `payload_gone` once retention removed the payload. */
+  request(scope: Scope, attempt: AttemptName): Promise<RenderedRequest>;
+  /**
+   * Retries the delivery at once and keeps its earlier attempts. A successful delivery is not changed; a copy of it is
+   * sent.
+   */
+  retry(scope: Scope, command: RetryDeliveryCommand): Promise<RetriedDelivery>;
+  /** Like `retry`, for many deliveries. */
+  retryBatch(scope: Scope, command: BulkDeliveriesCommand): Promise<BulkStarted>;
+  /** Cancels waiting deliveries, so that they are not sent. */
+  cancelBatch(scope: Scope, command: Omit<BulkDeliveriesCommand, "priority">): Promise<BulkStarted>;
+}
+
+/** The delivery that is sent, and what currently holds it. */
+export interface RetriedDelivery extends DeliveryHandle {
+  /** The successful delivery that this one copies; null if the delivery itself is sent again. */
+  readonly replayOf: string | null;
+  readonly status: DeliveryView["status"];
+  readonly waitingFor: DeliveryView["waitingFor"];
+  /** Unix milliseconds. */
+  readonly waitingUntil: number | null;
+}
+
+export interface AttemptName {
+  readonly deliveryId: string;
+  /** Starts at 1. */
+  readonly number: number;
+}
+
+export type RetryDeliveryCommand = { readonly webhookId: string; readonly deliveryId: string } & InputOf<
+  typeof deliveryRetryFields
+>;
+
+/** Null means omitted. */
+export type DeliveryFilters = {
+  readonly [Name in keyof InputOf<typeof deliveryListFields>]:
+    | InputOf<typeof deliveryListFields>[Name]
+    | null;
+};
+
+/** For the deliveries of one webhook or one event. */
+export type DeliveryFiltersWithin = Pick<DeliveryFilters, keyof typeof deliveryFilterFields>;
+
+export type DeliveriesOfWebhookQuery = DeliveryFiltersWithin & {
+  readonly webhookId: string;
+  readonly page: SearchPageRequest;
+};
+
+export interface DeliveryListQuery extends DeliveryFilters {
+  readonly page: SearchPageRequest;
+}
+
+/** A delivery in a list, with its current webhook; null if that was deleted. */
+export interface ListedDelivery extends DeliveryView {
+  readonly webhook: Webhook | null;
+  /** Null without a webhook. */
+  readonly webhookHealth: WebhookHealthState | null;
+}
+
+export type DeliveryPage = SearchedPage<ListedDelivery>;
+
+export type ChangeOperationCommand = { readonly id: string } & InputOf<typeof operationChangeFields>;
+
+export interface DeadLetterService {
+  list(scope: Scope, query: DeadLetterQuery): Promise<Page<DeliveryView>>;
+  retryBatch(scope: Scope, command: RetryBatchCommand): Promise<RetryBatchStarted>;
+  /** Removes dead letters permanently; they stay in the history. */
+  discardBatch(scope: Scope, command: DiscardCommand): Promise<BulkStarted>;
+  /** Bulk operations, newest first. */
+  operationList(scope: Scope, page: PageRequest): Promise<Page<BatchOperation>>;
+  operation(scope: Scope, id: string): Promise<BatchOperation>;
+  cancel(scope: Scope, id: string): Promise<BatchOperation>;
+  /** Changes the rate, pauses or resumes. */
+  change(scope: Scope, command: ChangeOperationCommand): Promise<BatchOperation>;
+}
+
+export interface RetryBatchStarted {
+  /** Null with `dryRun`. */
+  readonly operation: BatchOperation | null;
+  readonly count: number;
+  /** Inactive webhooks of these dead letters: retried deliveries wait until they are active. */
+  readonly inactive: readonly InactiveWebhook[];
+  /** Webhooks whose open circuit delays the retried deliveries. */
+  readonly openCircuits: readonly OpenCircuit[];
+}
+
+export interface InactiveWebhook {
+  readonly webhookId: string;
+  readonly status: Exclude<Webhook["status"], "active">;
+  /** Dead letters in the selection. */
+  readonly count: number;
+}
+
+/** Exported here so that API and CLI use the same names for schedules. */
+export type { RetrySchedule };

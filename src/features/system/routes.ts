@@ -1,0 +1,193 @@
+import type { ApiOptions, SystemReport } from "../../http/context.ts";
+import { formatInstant } from "../../http/mapping.ts";
+import { type Answer, defineRoute, type Route } from "../../http/route.ts";
+import { indexSchema, readinessSchema } from "../../resources/registry.ts";
+import { freeObject, Type } from "../../resources/schema.ts";
+import { systemSchema } from "../../resources/system.ts";
+
+export function systemRoutes(options: ApiOptions): readonly Route[] {
+  return [
+    liveRoute("/livez", { operationId: "isAlive", summary: "Is the process alive?" }),
+    liveRoute("/healthz", {
+      operationId: "isHealthy",
+      summary: "Alias of `/livez`, which many tools probe by default",
+    }),
+    readyRoute(options),
+    metricsRoute(options),
+  ];
+}
+
+/** For operators; only processes with the API serve it. */
+export function systemReportRoute({ system, readiness, version, clock }: ApiOptions): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/system",
+    operationId: "getSystem",
+    tag: "System",
+    summary: "Get the configuration and state of this process, and the live workers",
+    access: "admin",
+    answers: { 200: { description: "The report of the responding process.", schema: systemSchema } },
+    errors: [],
+    handle: async () => {
+      const report = await system();
+      const { ready, reasons } = readiness();
+      const uptimeSeconds = Math.max(0, Math.floor((clock.now() - report.startedAt) / 1_000));
+      const own = { version, uptime_seconds: uptimeSeconds, ready, reasons };
+      return { status: 200, body: { ...own, ...systemJson(report) } };
+    },
+  });
+}
+
+function systemJson(report: SystemReport): Record<string, unknown> {
+  const { pools, store, queue, sharedState, retention } = report;
+  return {
+    roles: report.roles,
+    warnings: report.warnings,
+    started_at: formatInstant(report.startedAt),
+    worker_pools: pools && [...pools].map(([name, workers]) => ({ name, workers })),
+    store: {
+      kind: store.kind,
+      schema_version: store.facts?.schemaVersion ?? null,
+      size_bytes: store.facts?.sizeBytes ?? null,
+    },
+    queue: { kind: queue.kind, available: queue.isAvailable },
+    shared_state: { kind: sharedState.kind, available: sharedState.isAvailable },
+    retention: {
+      payload_days: retention.payloadDays,
+      history_days: retention.historyDays,
+      audit_days: retention.auditDays,
+    },
+    settings: report.settings.map(({ name, value, source }) => ({
+      name,
+      value,
+      source: source?.kind ?? null,
+      from: source?.name ?? null,
+    })),
+  };
+}
+
+function liveRoute(path: string, named: Pick<Route, "operationId" | "summary">): Route {
+  return defineRoute({
+    method: "GET",
+    path,
+    operationId: named.operationId,
+    tag: "System",
+    summary: named.summary,
+    access: "public",
+    answers: { 200: { description: "The process is alive.", schema: readinessSchema } },
+    errors: [],
+    handle: async () => ({ status: 200, body: { status: "ok", reasons: [] } }),
+  });
+}
+
+function readyRoute({ readiness }: ApiOptions): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/readyz",
+    operationId: "isReady",
+    tag: "System",
+    summary: "Can the process accept events, deliver or clean up?",
+    access: "public",
+    answers: {
+      200: { description: "The process is ready.", schema: readinessSchema },
+      503: {
+        description:
+          "Not ready, with reasons: `starting`, `draining`, `store_unavailable` (with `store_is_standby`, `store_is_read_only`, " +
+          "`store_waits_for_standby`, `disk_full` or `store_damaged` as the cause if known), or `worker_suspended` if it may not deliver.",
+        schema: readinessSchema,
+      },
+    },
+    errors: [],
+    handle: async () => {
+      const { ready, reasons, details } = readiness();
+      const body = {
+        status: ready ? "ok" : "unavailable",
+        reasons,
+        ...(details.length > 0 && { details }),
+      };
+      return ready ? { status: 200, body } : { status: 503, headers: { "retry-after": "1" }, body };
+    },
+  });
+}
+
+function metricsRoute({ metricsText }: ApiOptions): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/metrics",
+    operationId: "getMetrics",
+    tag: "System",
+    summary: "Metrics in the Prometheus format",
+    access: "public",
+    answers: { 200: { description: "The metrics.", schema: Type.String(), contentType: "text/plain" } },
+    errors: [],
+    handle: async () => ({
+      status: 200,
+      headers: {
+        "content-type": "text/plain; version=0.0.4; charset=utf-8",
+        "x-content-type-options": "nosniff",
+      },
+      text: await metricsText(),
+    }),
+  });
+}
+
+/** Pages that stay the same while the process runs. */
+export interface StaticPages {
+  readonly openApi: () => Answer;
+  readonly docs: () => Answer;
+  readonly errors: () => Answer;
+  readonly idempotency: () => Answer;
+}
+
+export function documentationRoutes(pages: StaticPages, basePath: string): readonly Route[] {
+  // Clients use this to recognise a Posthorn server before they send a key.
+  const index = {
+    service: "posthorn",
+    documentation: `${basePath}/docs`,
+    openapi: `${basePath}/openapi.json`,
+  };
+  const page = (path: string, operationId: string, summary: string, answer: () => Answer) =>
+    defineRoute({
+      method: "GET",
+      path,
+      operationId,
+      tag: "System",
+      summary,
+      access: "public",
+      answers: { 200: { description: "The page.", schema: Type.String(), contentType: "text/html" } },
+      errors: [],
+      handle: async () => answer(),
+    });
+  return [
+    defineRoute({
+      method: "GET",
+      path: "/v1",
+      operationId: "getIndex",
+      tag: "System",
+      summary: "Get the service name and links to its documentation",
+      access: "public",
+      answers: { 200: { description: "A Posthorn.", schema: indexSchema } },
+      errors: [],
+      handle: async () => ({ status: 200, body: index }),
+    }),
+    defineRoute({
+      method: "GET",
+      path: "/openapi.json",
+      operationId: "getOpenApi",
+      tag: "System",
+      summary: "Get the OpenAPI 3.1 document of this API",
+      access: "public",
+      answers: { 200: { description: "The document.", schema: freeObject() } },
+      errors: [],
+      handle: async () => pages.openApi(),
+    }),
+    page("/docs", "getDocs", "Show the API reference", pages.docs),
+    page("/docs/errors", "getErrorDocs", "Show all error codes", pages.errors),
+    page(
+      "/docs/idempotency",
+      "getIdempotencyDocs",
+      "Show the documentation of Idempotency-Key",
+      pages.idempotency,
+    ),
+  ];
+}

@@ -1,0 +1,385 @@
+import { InvalidRequestError } from "../../domain/errors.ts";
+import type { ApiOptions } from "../../http/context.ts";
+import { filtersOf, formatInstantOrNull, inputOf } from "../../http/mapping.ts";
+import { pageLimitDefault, type Pager } from "../../http/paging.ts";
+import { type Call, defineRoute, type Route } from "../../http/route.ts";
+import type { WaitingCount } from "../../ports/store/history.ts";
+import type { StoredHistoryEntry } from "../../ports/store/webhooks.ts";
+import { rotateFields } from "../../resources/actions.ts";
+import { webhookFilters } from "../../resources/filters.ts";
+import { closed, idParam } from "../../resources/schema.ts";
+import {
+  historyQuerySchema,
+  publicKeySchema,
+  revisionListSchema,
+  rotateInputSchema,
+  secretSchema,
+  timelineSchema,
+} from "../../resources/webhook-state.ts";
+import {
+  webhookCreateSchema,
+  webhookFields,
+  webhookListSchema,
+  webhookQuerySchema,
+  webhookSchema,
+  webhookUpdateSchema,
+} from "../../resources/webhook.ts";
+import type { Scope, WebhookView } from "../services.ts";
+import { webhookStatisticsJson, webhookWaitingJson } from "../statistics/views.ts";
+import { revisionJson, secretJson, timelineJson, webhookJson } from "./views.ts";
+
+export const webhookParams = closed({ id: idParam("the webhook") });
+
+export function webhookRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
+  return [
+    createRoute(options),
+    listRoute(options, pager),
+    getRoute(options),
+    updateRoute(options, "PUT", "updateWebhook"),
+    updateRoute(options, "PATCH", "patchWebhook"),
+    deleteRoute(options),
+  ];
+}
+
+function createRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/webhooks",
+    operationId: "createWebhook",
+    tag: "Webhooks",
+    summary: "Create a webhook",
+    description: "The signing secret is shown only in this response; later use GET /v1/webhooks/{id}/secret.",
+    access: "manage",
+    capability: "endpoints:write",
+    body: webhookCreateSchema,
+    answers: { 201: { description: "The webhook, with its secret.", schema: webhookSchema } },
+    errors: ["conflict", "secret_in_use", "limit_reached"],
+    answerIsSecret: true,
+    audit: { action: "webhook.create", target: "webhook" },
+    handle: async ({ scope, body }) => {
+      refuseFieldsOfOthers(scope, body);
+      const { view, secret } = await services.webhooks.create(scope, inputOf(webhookFields, body));
+      const headers = { location: `/v1/webhooks/${view.webhook.id}`, "cache-control": "no-store" };
+      return { status: 201, headers, body: webhookJson(view, secret) };
+    },
+  });
+}
+
+function listRoute({ services }: ApiOptions, pager: Pager): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/webhooks",
+    operationId: "listWebhooks",
+    tag: "Webhooks",
+    summary: "List webhooks",
+    description:
+      "If another process serves a webhook, its recovery may show up to a minute late; other changes show at once.",
+    access: "read",
+    capability: "endpoints:read",
+    query: webhookQuerySchema,
+    answers: { 200: { description: "A page of webhooks.", schema: webhookListSchema } },
+    errors: ["invalid_cursor"],
+    handle: async ({ scope, query }) => {
+      const filters = filtersOf(webhookFilters, query);
+      const listing = { tenantId: scope.tenantId, route: "webhooks", filters };
+      const { views, next, isComplete, searchedTo, rankedAt, waiting } = await services.webhooks.list(scope, {
+        ...filters,
+        limit: query.limit ?? pageLimitDefault,
+        offset: query.offset ?? 0,
+        after: pager.after(query, listing),
+      });
+      const asked = (query.include ?? []).flatMap((names) => names.split(","));
+      const beside = await besideRows(views, { services, asked, counted: waiting });
+      const counts = asked.includes("health_counts")
+        ? await services.webhooks.healthCounts(scope, filters)
+        : null;
+      const data = views.map((view) => Object.assign(webhookJson(view), beside(view)));
+      return {
+        status: 200,
+        body: {
+          data,
+          next_cursor: pager.cursorAfter(next, listing),
+          searched_to: formatInstantOrNull(searchedTo),
+          complete: isComplete,
+          ranked_at: formatInstantOrNull(rankedAt),
+          ...(counts !== null && { health_counts: counts }),
+        },
+      };
+    },
+  });
+}
+
+/** One query for all rows of a page. */
+async function besideRows(
+  views: readonly WebhookView[],
+  {
+    services,
+    asked,
+    counted: known,
+  }: Pick<ApiOptions, "services"> & {
+    readonly asked: readonly string[];
+    /** The values the rows are sorted by, which must be shown. */
+    readonly counted: ReadonlyMap<string, WaitingCount | null> | null;
+  },
+): Promise<(view: WebhookView) => { readonly stats?: unknown; readonly backlog?: unknown }> {
+  const ids = views.map(({ webhook }) => webhook.id);
+  const stats = asked.includes("stats") ? await services.statistics.ofWebhooks(ids) : null;
+  const waiting = asked.includes("backlog") ? (known ?? (await services.webhooks.waitingOf(ids))) : null;
+  return ({ webhook: { id } }) => {
+    const counted = stats?.get(id);
+    return {
+      ...(stats !== null && { stats: counted === undefined ? null : webhookStatisticsJson(counted) }),
+      ...(waiting !== null && { backlog: webhookWaitingJson(waiting.get(id)) }),
+    };
+  };
+}
+
+function getRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/webhooks/{id}",
+    operationId: "getWebhook",
+    tag: "Webhooks",
+    summary: "Get a webhook",
+    access: "read",
+    capability: "endpoints:read",
+    params: webhookParams,
+    answers: { 200: { description: "The webhook; its secret is masked.", schema: webhookSchema } },
+    errors: ["not_found"],
+    handle: async ({ scope, params }) => ({
+      status: 200,
+      body: webhookJson(await services.webhooks.get(scope, params.id)),
+    }),
+  });
+}
+
+/** PUT merges like PATCH, so that a client that omits a field does not reset it. */
+function updateRoute({ services }: ApiOptions, method: "PUT" | "PATCH", operationId: string): Route {
+  return defineRoute({
+    method,
+    path: "/v1/webhooks/{id}",
+    operationId,
+    tag: "Webhooks",
+    summary: "Change a webhook",
+    description: "Omitted fields keep their values, for both PUT and PATCH.",
+    access: "manage",
+    capability: "endpoints:write",
+    params: webhookParams,
+    body: webhookUpdateSchema,
+    answers: { 200: { description: "The updated webhook.", schema: webhookSchema } },
+    errors: ["not_found", "conflict", "limit_reached", "secret_in_use"],
+    audit: { action: "webhook.update", target: "webhook", before: webhookBefore(services) },
+    handle: async ({ scope, params, body }) => {
+      refuseFieldsOfOthers(scope, body);
+      const view = await services.webhooks.update(scope, {
+        id: params.id,
+        input: inputOf(webhookFields, body),
+      });
+      return { status: 200, body: webhookJson(view) };
+    },
+  });
+}
+
+function deleteRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "DELETE",
+    path: "/v1/webhooks/{id}",
+    operationId: "deleteWebhook",
+    tag: "Webhooks",
+    summary: "Delete a webhook",
+    description:
+      "Its waiting deliveries are cancelled. A delivery in flight is cancelled too, but counts as a success if the receiver accepts it.",
+    access: "manage",
+    capability: "endpoints:delete",
+    params: webhookParams,
+    answers: { 204: { description: "Deleted." } },
+    errors: ["not_found"],
+    audit: {
+      action: "webhook.delete",
+      target: "webhook",
+      before: webhookBefore(services),
+      removes: ["url", "events", "description"],
+    },
+    handle: async ({ scope, params }) => {
+      await services.webhooks.delete(scope, params.id);
+      return { status: 204 };
+    },
+  });
+}
+
+/** Fields that customers may set; the others are reserved for the tenant. */
+const fieldsOfCustomers: ReadonlySet<string> = new Set([
+  "url",
+  "events",
+  "description",
+  "active",
+  "headers",
+  "rate_limit",
+  "timeout_ms",
+  "ordering_guarantee",
+  "bearer_token",
+]);
+
+function refuseFieldsOfOthers({ portal }: Scope, body: unknown): void {
+  if (portal === undefined) return;
+  const others = Object.keys(body as object).filter((name) => !fieldsOfCustomers.has(name));
+  if (others.length === 0) return;
+  const problems = others.map((field) => ({ field, message: "cannot be set in the portal" }));
+  throw new InvalidRequestError("The body is not valid.", problems);
+}
+
+/** For the audit log: the webhook as visible to the caller. */
+export function webhookBefore({ webhooks }: ApiOptions["services"]) {
+  return async ({ scope, params }: Call<{ readonly id: string }>): Promise<object> =>
+    webhookJson(await webhooks.get(scope, params.id));
+}
+
+/** For calls without a key, which may see only the tenant of the webhook. */
+export async function webhookTenant({ webhooks }: ApiOptions["services"], id: string): Promise<object> {
+  const { webhook } = await webhooks.get({ tenantId: null }, id);
+  return { tenant_id: webhook.tenantId };
+}
+
+const uncached = { "cache-control": "no-store" };
+
+export function secretRoutes({ services }: ApiOptions): readonly Route[] {
+  return [
+    defineRoute({
+      method: "GET",
+      path: "/v1/webhooks/{id}/secret",
+      operationId: "getWebhookSecret",
+      tag: "Webhooks",
+      summary: "Get the signing secret",
+      access: "manage",
+      capability: "secrets:read",
+      params: webhookParams,
+      answers: {
+        200: {
+          description: "The secret in clear text, and the old one while both are valid.",
+          schema: secretSchema,
+        },
+      },
+      errors: ["not_found"],
+      // Revealing a secret is audited like a change.
+      audit: { action: "webhook.read_secret", target: "webhook", before: webhookBefore(services) },
+      handle: async ({ scope, params }) => ({
+        status: 200,
+        headers: uncached,
+        body: secretJson(await services.webhooks.secret(scope, params.id)),
+      }),
+    }),
+    rotateRoute(services),
+    defineRoute({
+      method: "GET",
+      path: "/v1/webhooks/{id}/public-key",
+      operationId: "getWebhookPublicKey",
+      tag: "Webhooks",
+      summary: "Get the public key of the asymmetric signatures",
+      access: "read",
+      capability: "endpoints:read",
+      params: webhookParams,
+      answers: {
+        200: { description: "The key that verifies `v1a` and `rfc9421-ed25519`.", schema: publicKeySchema },
+      },
+      errors: ["not_found"],
+      handle: async ({ scope, params }) => {
+        const { publicKey, jwk } = await services.webhooks.publicKey(scope, params.id);
+        return { status: 200, body: { public_key: publicKey, jwk } };
+      },
+    }),
+  ];
+}
+
+function rotateRoute(services: ApiOptions["services"]): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/webhooks/{id}/secret/rotate",
+    operationId: "rotateWebhookSecret",
+    tag: "Webhooks",
+    summary: "Rotate the signing secret",
+    access: "manage",
+    capability: "secrets:rotate",
+    params: webhookParams,
+    body: rotateInputSchema,
+    bodyOptional: true,
+    answers: {
+      200: {
+        description:
+          "Responds with the new secret, and the old one while both are valid. If a webhook signs only with a key pair, the pair " +
+          "is replaced by a separate one and `secret` is null: get the new public key.",
+        schema: secretSchema,
+      },
+    },
+    errors: ["not_found", "rotation_in_progress", "secret_in_use"],
+    answerIsSecret: true,
+    audit: { action: "webhook.rotate_secret", target: "webhook", before: webhookBefore(services) },
+    handle: async ({ scope, params, body }) => {
+      const command = { id: params.id, ...inputOf(rotateFields, body) };
+      const view = await services.webhooks.rotateSecret(scope, command);
+      return { status: 200, headers: uncached, body: secretJson(view) };
+    },
+  });
+}
+
+const kept = "The latest 100 revisions and 100 other entries of each webhook are kept until it is deleted.";
+
+/** The history and the revisions of a webhook. */
+export function webhookHistoryRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
+  return [
+    historyRoute(options, pager, {
+      path: "/v1/webhooks/{id}/timeline",
+      operationId: "listWebhookTimeline",
+      summary: "List the history of a webhook, newest first",
+      description: `Changes, pauses, enabling and disabling, and circuit changes: who did it, when and why. ${kept}`,
+      answer: { description: "A page of history entries.", schema: timelineSchema },
+      revisionsOnly: false,
+      toJson: timelineJson,
+    }),
+    historyRoute(options, pager, {
+      path: "/v1/webhooks/{id}/revisions",
+      operationId: "listWebhookRevisions",
+      summary: "List the revisions of a webhook, newest first",
+      description: `One entry for each value of \`revision\`: what changed, and who changed it. ${kept}`,
+      answer: { description: "A page of revisions.", schema: revisionListSchema },
+      revisionsOnly: true,
+      toJson: revisionJson,
+    }),
+  ];
+}
+
+interface HistoryRoute {
+  readonly path: string;
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly answer: {
+    readonly description: string;
+    readonly schema: typeof timelineSchema | typeof revisionListSchema;
+  };
+  readonly revisionsOnly: boolean;
+  readonly toJson: (entry: StoredHistoryEntry) => Record<string, unknown>;
+}
+
+function historyRoute(
+  { services }: ApiOptions,
+  pager: Pager,
+  { answer, revisionsOnly, toJson, ...route }: HistoryRoute,
+): Route {
+  return defineRoute({
+    ...route,
+    method: "GET",
+    tag: "Webhooks",
+    access: "read",
+    capability: "endpoints:read",
+    params: webhookParams,
+    query: historyQuerySchema,
+    answers: { 200: answer },
+    errors: ["not_found", "invalid_cursor"],
+    handle: async ({ scope, params: { id: webhookId }, query }) => {
+      const listing = { tenantId: scope.tenantId, route: route.operationId, filters: { webhookId } };
+      const page = pager.request(query, listing);
+      const found = await services.webhooks.history(scope, { webhookId, revisionsOnly, page });
+      return { status: 200, body: pager.answer(found, listing, toJson) };
+    },
+  });
+}

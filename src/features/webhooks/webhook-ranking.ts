@@ -1,0 +1,266 @@
+import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { DeliveryStore } from "../../ports/store/deliveries.ts";
+import type { HistoryStore, WaitingCount } from "../../ports/store/history.ts";
+import { SearchBudget } from "../../ports/timing/search-budget.ts";
+import type { WebhookOrder } from "../../resources/filters.ts";
+import { searchBounds } from "../searched-pages.ts";
+import type { StatisticsService } from "../services.ts";
+import type { WebhookFailures } from "../statistics/statistics-service.ts";
+
+/** The order of webhooks in a list. */
+export interface Ranking {
+  /** Sort key, for descending order; the id makes it unique. */
+  readonly placeOf: (live: LiveWebhook) => string;
+  /** False if some are at the end because the time limit was reached before they were examined. */
+  readonly isComplete: boolean;
+  /** Unix milliseconds: webhooks whose last failure is older were not examined. Null if not applicable. */
+  readonly searchedTo: number | null;
+  /** The counts used for sorting, which rows show; null for a webhook without one. Null for other orders. */
+  readonly waiting: ReadonlyMap<string, WaitingCount | null> | null;
+}
+
+export interface RankingSources {
+  readonly statistics: Pick<StatisticsService, "failuresOf">;
+  readonly history: Pick<HistoryStore, "waitingOf">;
+  readonly deliveries: Pick<DeliveryStore, "lanesWithWork">;
+  readonly clock: Clock;
+}
+
+type Sort = Exclude<WebhookOrder, "created">;
+
+/** Newest first: ids are sorted by creation time. */
+export const byAge: Ranking = {
+  placeOf: ({ webhook }) => webhook.id,
+  isComplete: true,
+  searchedTo: null,
+  waiting: null,
+};
+
+/** Queries the sort values of as many webhooks as the budget of a page allows. */
+export async function rankingOf(
+  sort: Sort,
+  candidates: readonly LiveWebhook[],
+  sources: RankingSources,
+): Promise<Ranking> {
+  if (sort === "last_failure") return byLastFailure;
+  const budget = new SearchBudget(sources.clock, searchBounds);
+  if (sort === "backlog") return byBacklog(candidates, { ...sources, budget });
+  return byFailures(candidates, sort, { ...sources, budget });
+}
+
+/** Stable until the webhook fails again. */
+const byLastFailure: Ranking = {
+  placeOf: ({ health, webhook }) => placeText([health.lastFailedAt ?? 0], webhook.id),
+  isComplete: true,
+  searchedTo: null,
+  waiting: null,
+};
+
+type Asking = RankingSources & { readonly budget: SearchBudget };
+
+/** Webhooks without failures in the last day have the rate 0, so they are not queried. */
+async function byFailures(
+  candidates: readonly LiveWebhook[],
+  sort: "failures" | "failure_rate",
+  asking: Asking,
+): Promise<Ranking> {
+  const { statistics, clock, budget } = asking;
+  const since = clock.now() - ratedMs;
+  const failing = candidates
+    .filter(({ health }) => (health.lastFailedAt ?? 0) >= since)
+    .toSorted((left, right) => (right.health.lastFailedAt ?? 0) - (left.health.lastFailedAt ?? 0));
+  const failures = new Map<string, WebhookFailures>();
+  let at = 0;
+  while (at < failing.length && !(at > 0 && budget.isSpent)) {
+    const part = failing.slice(at, at + ratedAtOnce).map(({ webhook }) => webhook.id);
+    at += part.length;
+    for (const [id, found] of await statistics.failuresOf(part)) failures.set(id, found);
+  }
+  const isComplete = at >= failing.length;
+  return {
+    placeOf: ({ webhook }) => {
+      const { rate, failed } = failures.get(webhook.id) ?? { rate: 0, failed: 0 };
+      const scaled = Math.round(rate * rateScale);
+      // Among equal rates, the webhook with the most failures comes first.
+      const ranks = sort === "failures" ? [failed, scaled] : [scaled, failed];
+      return placeText(ranks, webhook.id);
+    },
+    isComplete,
+    searchedTo: isComplete ? null : (failing[at - 1]?.health.lastFailedAt ?? null),
+    waiting: null,
+  };
+}
+
+/**
+ * Failing webhooks are counted first, because their deliveries wait. Deep backlogs are first counted roughly and then
+ * up to the displayed limit, so that the deepest are found in time. The order matches the displayed counts.
+ */
+async function byBacklog(candidates: readonly LiveWebhook[], asking: Asking): Promise<Ranking> {
+  const working = await webhooksWithWork(asking);
+  const failing = ({ health }: LiveWebhook): number => (health.failingSince === null ? 1 : 0);
+  const wanted = candidates
+    .filter(({ webhook }) => working.ids.has(webhook.id))
+    .toSorted((left, right) => failing(left) - failing(right))
+    .map(({ webhook }) => webhook.id);
+  const rough = await waitingWithin(wanted, { ...asking, countMax: roughCountMax, atOnce: countedAtOnce });
+  const deep = [...rough.counts].flatMap(([id, { isMore }]) => (isMore ? [id] : []));
+  const whole = await waitingWithin(deep, { ...asking, countMax: shownCountMax, atOnce: deepAtOnce });
+  const counts = new Map([...rough.counts, ...whole.counts]);
+  const volumes = await volumesOf(counts, asking);
+  const isComplete = working.isComplete && rough.isComplete && whole.isComplete;
+  const missed = candidates.flatMap(({ webhook: { id } }) =>
+    rough.asked.has(id) || (working.isComplete && !working.ids.has(id)) ? [] : [[id, null] as const],
+  );
+  return {
+    placeOf: ({ webhook: { id } }) => placeText([counts.get(id)?.total ?? 0, volumes.get(id) ?? 0], id),
+    isComplete,
+    searchedTo: null,
+    waiting: new Map<string, WaitingCount | null>([...counts, ...missed]),
+  };
+}
+
+/** Attempts of the last day for webhooks whose count reached the limit, because their order is otherwise unknown. */
+async function volumesOf(
+  counts: ReadonlyMap<string, WaitingCount>,
+  { statistics, budget }: Asking,
+): Promise<ReadonlyMap<string, number>> {
+  const capped = [...counts].flatMap(([id, { isMore }]) => (isMore ? [id] : []));
+  const volumes = new Map<string, number>();
+  for (let at = 0; at < capped.length && !budget.isSpent; at += ratedAtOnce)
+    for (const [id, { attempts }] of await statistics.failuresOf(capped.slice(at, at + ratedAtOnce)))
+      volumes.set(id, attempts);
+  return volumes;
+}
+
+/** Seeks from lane to lane, so that a deep lane costs no more than others. */
+async function webhooksWithWork({ deliveries, budget }: Asking): Promise<{
+  readonly ids: ReadonlySet<string>;
+  readonly isComplete: boolean;
+}> {
+  const ids = new Set<string>();
+  for (let after: string | null = null; ; ) {
+    const page = await deliveries.lanesWithWork({ after, limit: lanesAtOnce });
+    for (const { webhookId } of page.lanes) ids.add(webhookId);
+    if (page.next === null) return { ids, isComplete: true };
+    if (budget.isSpent) return { ids, isComplete: false };
+    after = page.next;
+  }
+}
+
+/** Reads in parts, so that many deep backlogs cannot take long at once. */
+async function waitingWithin(
+  webhookIds: readonly string[],
+  asking: Pick<Asking, "history" | "budget"> & { readonly countMax: number; readonly atOnce: number },
+): Promise<{
+  readonly counts: ReadonlyMap<string, WaitingCount>;
+  readonly asked: ReadonlySet<string>;
+  readonly isComplete: boolean;
+}> {
+  const { history, budget, countMax, atOnce } = asking;
+  const counts = new Map<string, WaitingCount>();
+  let at = 0;
+  while (at < webhookIds.length && !(at > 0 && budget.isSpent)) {
+    const part = webhookIds.slice(at, at + atOnce);
+    at += part.length;
+    for (const [id, count] of await history.waitingOf({ webhookIds: part, countMax })) counts.set(id, count);
+  }
+  return { counts, asked: new Set(webhookIds.slice(0, at)), isComplete: at >= webhookIds.length };
+}
+
+/** For the rows of a page in another order. */
+export async function waitingOfRows(
+  webhookIds: readonly string[],
+  { history, clock }: Pick<RankingSources, "history" | "clock">,
+): Promise<ReadonlyMap<string, WaitingCount | null>> {
+  const budget = new SearchBudget(clock, searchBounds);
+  const bounds = { countMax: shownCountMax, atOnce: countedAtOnce };
+  const { counts, asked } = await waitingWithin(webhookIds, { ...bounds, history, budget });
+  const missed = webhookIds.filter((id) => !asked.has(id)).map((id) => [id, null] as const);
+  return new Map<string, WaitingCount | null>([...counts, ...missed]);
+}
+
+/** Numbers of equal length sort as text; the first one takes precedence. */
+function placeText(ranks: readonly number[], id: string): string {
+  return [...ranks.map((rank) => String(rank).padStart(16, "0")), id].join(" ");
+}
+
+/** Period of the statistics shown in a row. */
+const ratedMs = 86_400_000;
+/** Rates are rounded to this many digits (statistics/measures.ts). */
+const rateScale = 1_000_000;
+/** The first query of an hour costs some 90 seeks per webhook, later ones three. */
+const ratedAtOnce = 256;
+const lanesAtOnce = 1_000;
+const countedAtOnce = 32;
+/** Each of these costs ten times as much. */
+const deepAtOnce = 4;
+const roughCountMax = 1_000;
+const shownCountMax = 10_000;
+
+/** An order and when it was computed, in Unix milliseconds. */
+export interface DatedRanking extends Ranking {
+  readonly rankedAt: number;
+}
+
+interface KeptRanking {
+  readonly ranking: DatedRanking;
+  readonly foundAtMs: number;
+  readonly tookMs: number;
+}
+
+/**
+ * Cached orders over very many webhooks. A repeated query gets the last order with its time; if that is stale, a new
+ * one is computed in the background. A page that reloads is therefore quick and some seconds behind. Orders that take
+ * almost no time, as for few webhooks, are computed on demand.
+ */
+export class KeptRankings {
+  readonly #clock: Clock;
+  readonly #kept = new Map<string, KeptRanking>();
+  readonly #underWay = new Map<string, Promise<DatedRanking>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The order with this name. Concurrent callers share one call of `find`. */
+  async of(name: string, find: () => Promise<Ranking>): Promise<DatedRanking> {
+    this.#forgetOld();
+    const kept = this.#kept.get(name);
+    if (kept === undefined) return this.#find(name, find);
+    if (this.#ageMs(kept) < freshMs) return kept.ranking;
+    // Callers get the error once the cached order is too old.
+    const next = this.#find(name, find).catch(() => kept.ranking);
+    return kept.tookMs <= waitedMs ? next : kept.ranking;
+  }
+
+  #find(name: string, find: () => Promise<Ranking>): Promise<DatedRanking> {
+    const underWay = this.#underWay.get(name);
+    if (underWay !== undefined) return underWay;
+    const found = this.#found(name, find).finally(() => this.#underWay.delete(name));
+    this.#underWay.set(name, found);
+    return found;
+  }
+
+  async #found(name: string, find: () => Promise<Ranking>): Promise<DatedRanking> {
+    const rankedAt = this.#clock.now();
+    const begunMs = this.#clock.monotonicMs();
+    const ranking = { ...(await find()), rankedAt };
+    const foundAtMs = this.#clock.monotonicMs();
+    this.#kept.set(name, { ranking, foundAtMs, tookMs: foundAtMs - begunMs });
+    return ranking;
+  }
+
+  #forgetOld(): void {
+    for (const [name, kept] of this.#kept) if (this.#ageMs(kept) >= keptMs) this.#kept.delete(name);
+  }
+
+  #ageMs({ foundAtMs }: KeptRanking): number {
+    return this.#clock.monotonicMs() - foundAtMs;
+  }
+}
+
+const freshMs = 3_000;
+const keptMs = 60_000;
+/** Too short to be noticed. */
+const waitedMs = 25;

@@ -1,0 +1,189 @@
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Static, Schema } from "../resources/schema.ts";
+import type { ErrorCode } from "../domain/errors.ts";
+import type { PortalCapability } from "../domain/scope.ts";
+import type { Principal, RawContent, Scope } from "../features/services.ts";
+import type { JsonBounds } from "../domain/json/guard.ts";
+
+/**
+ * One route as data. The same object registers the handler, validates the request and documents both, so that the
+ * server and its OpenAPI document cannot diverge.
+ */
+export interface Route {
+  readonly method: Method;
+  /** With `{name}` for parameters, as in OpenAPI. */
+  readonly path: string;
+  readonly operationId: string;
+  readonly tag: Tag;
+  readonly summary: string;
+  readonly description?: string;
+  readonly access: Access;
+  /** The capability that a portal session needs; `any` allows every session, absent allows none. */
+  readonly capability?: PortalCapability | "any";
+  /** Counts against the portal session's limit on tests per minute. */
+  readonly isTest?: boolean;
+  /** Parameters that do not match cannot name an existing resource: 404. */
+  readonly params?: Schema;
+  readonly query?: Schema;
+  readonly body?: Schema;
+  /** An absent body counts as `{}`. */
+  readonly bodyOptional?: boolean;
+  /** Accepts and discards a body of any media type, for clients that send an arbitrary POST body. */
+  readonly bodyIgnored?: boolean;
+  /** This GET changes something, so it has no HEAD route: link checkers and previews use HEAD. */
+  readonly changesByGet?: boolean;
+  /** The response does not end on its own, so the route has no HEAD either. */
+  readonly isStream?: boolean;
+  readonly bodyBytesMax?: number;
+  readonly bodyBounds?: JsonBounds;
+  /**
+   * The body member whose elements are validated separately. An element with invalid text (duplicate names,
+   * `__proto__`, too deep, not UTF-8) becomes a PosthornError, and the others are read.
+   */
+  readonly bodyElements?: string;
+  /** A second form of the route, for raw bodies. */
+  readonly raw?: RawForm;
+  /** Accepts `traceparent` and `tracestate`. */
+  readonly traced?: boolean;
+  readonly answers: Readonly<Record<number, AnswerDescription>>;
+  /** Errors in addition to those of every route. */
+  readonly errors: readonly ErrorCode[];
+  /** The response contains a secret and is encrypted when stored for an Idempotency-Key. */
+  readonly answerIsSecret?: boolean;
+  /** How the audit log records this route. Required on every mutating route (audited-routes.test.ts). */
+  readonly audit?: AuditedAction | NotAudited;
+  handle(call: Call): Promise<Answer>;
+}
+
+export interface AuditedAction {
+  /** Such as `webhook.update`. */
+  readonly action: string;
+  /** Type of the changed resource. */
+  readonly target: string;
+  /** The member of path, response or body with the resource id; `id` if omitted. */
+  readonly idFrom?: string;
+  /** The resource as the API shows it, before the change. */
+  readonly before?: (call: Call<never, never>) => Promise<object>;
+  /** Fields that the route sets implicitly. */
+  readonly sets?: (call: Call<never>) => Readonly<Record<string, unknown>>;
+  /** Fields to record when the route removes them. */
+  readonly removes?: readonly string[];
+}
+
+/** Why the audit log omits this mutating route. */
+export interface NotAudited {
+  readonly none: string;
+}
+
+/**
+ * Selected by a query parameter: the body is then bytes of any media type, including JSON, and the other fields of
+ * `body` move to the query.
+ */
+export interface RawForm {
+  readonly parameter: string;
+  /** Query schema; requires the parameter. */
+  readonly query: Schema;
+  readonly bodyBytesMax: number;
+  readonly description: string;
+  handle(call: Call<unknown, unknown, RawContent>): Promise<Answer>;
+}
+
+/**
+ * Whether the route honours `Idempotency-Key`. Keys belong to a caller: callers without an API key would read each
+ * other's responses, and could fill the store with theirs.
+ */
+export function takesIdempotencyKey({ method, access }: Pick<Route, "method" | "access">): boolean {
+  return method === "POST" && access !== "public";
+}
+
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/**
+ * Who may call: `public` needs no key, `any` accepts every key, `session` accepts only portal sessions, the others are
+ * roles; see authentication.ts.
+ */
+export type Access = "public" | "any" | "read" | "publish" | "manage" | "admin" | "session";
+
+export const tags = {
+  Events: "Publish events and follow their deliveries.",
+  Webhooks: "Webhooks: where events are sent, and how.",
+  Deliveries: "One event for one webhook, with every attempt.",
+  Search: "Search across events, deliveries and webhooks.",
+  Live: "Live updates as a stream.",
+  Statistics: "Published events and deliveries over time.",
+  "Dead letters": "Deliveries that were given up, and how to retry them.",
+  Problems: "Problems of webhooks and how to fix them.",
+  Operations: "Bulk actions on deliveries and their progress.",
+  "Event types": "The catalogue of event types and their data schemas.",
+  Tenants: "The owners of webhooks and events.",
+  "API keys": "The keys that can call this API.",
+  Alerts: "Conditions that need attention, and the rules that detect them.",
+  Notifications: "Email and chat notifications about webhooks.",
+  "Audit log": "Who changed what, and when.",
+  Profiles: "The published delivery semantics.",
+  "Source types": "How messages of each provider are verified, and how to set it up.",
+  Gateway: "Inbound requests: verified, recorded and forwarded to webhooks.",
+  Portal: "Sessions for your customers, and the appearance of the pages at `/portal`.",
+  Dashboard: "Login to the dashboard at `/ui`.",
+  System: "Health, metrics and documentation without a key; process settings for administrators.",
+} as const;
+export type Tag = keyof typeof tags;
+
+export interface AnswerDescription {
+  readonly description: string;
+  /** Absent for a response without a body. */
+  readonly schema?: Schema;
+  readonly contentType?: string;
+}
+
+export interface Call<Params = unknown, Query = unknown, Body = unknown> {
+  /** For public routes an empty tenant, which owns nothing. */
+  readonly scope: Scope;
+  readonly principal: Principal | null;
+  readonly params: Params;
+  readonly query: Query;
+  readonly body: Body;
+  /** The bytes that `body` was parsed from; empty without a body. */
+  readonly bodyBytes: Uint8Array;
+  /** For routes that need particular headers; never stored or shown as a whole. */
+  readonly headers: IncomingHttpHeaders;
+  /** The connection of the request. */
+  readonly connection: Pick<Socket, "remoteAddress">;
+}
+
+export interface Answer {
+  readonly status: number;
+  /** Serialised as JSON unless `text` is given; null sends no body. */
+  readonly body?: unknown;
+  /** A serialised body. */
+  readonly text?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Writes the body itself, without a time limit. It is called after the head is written and must end the response. */
+  readonly open?: (response: ServerResponse) => void;
+}
+
+interface TypedRoute<P extends Schema, Q extends Schema, B extends Schema>
+  extends Omit<Route, "params" | "query" | "body" | "handle"> {
+  readonly params?: P;
+  readonly query?: Q;
+  readonly body?: B;
+  handle(call: Call<Static<P>, Static<Q>, Static<B>>): Promise<Answer>;
+}
+
+interface TypedRawForm<Q extends Schema> extends Omit<RawForm, "query" | "handle"> {
+  readonly query: Q;
+  handle(call: Call<unknown, Static<Q>, RawContent>): Promise<Answer>;
+}
+
+/** As {@link defineRoute}, for the second form of a route. */
+export function defineRawForm<Q extends Schema>(form: TypedRawForm<Q>): RawForm {
+  return form;
+}
+
+/** Types the handler by its schemas. The dispatcher validates first, which makes the cast safe. */
+export function defineRoute<P extends Schema, Q extends Schema, B extends Schema>(
+  route: TypedRoute<P, Q, B>,
+): Route {
+  return route;
+}

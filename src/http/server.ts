@@ -1,0 +1,378 @@
+/** The HTTP server: Fastify with the routes of route-table.ts, or only the probes. */
+import { type IncomingMessage, maxHeaderSize, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { NotFoundError, PosthornError } from "../domain/errors.ts";
+import { OpenStreams } from "../features/live/event-streams.ts";
+import { systemRoutes } from "../features/system/routes.ts";
+import { Auditing } from "./audit.ts";
+import { createAuthenticationHook } from "./authentication-hook.ts";
+import { CallLimits } from "./call-limits.ts";
+import type { ApiOptions, ApiTimeouts } from "./context.ts";
+import { answerPreflight, permitOrigin } from "./cross-origin.ts";
+import {
+  bodyBytesMaxDefault,
+  createHandler,
+  isRaw,
+  missingContentType,
+  renderError,
+  send,
+} from "./dispatch.ts";
+import { isolation } from "./foreign-answer.ts";
+import { IdempotencyClaims } from "./idempotency.ts";
+import { serveDashboard, servePortal } from "./pages.ts";
+import { MethodNotAllowedError, renderProblem } from "./problems.ts";
+import { type BodyBounds, BodyMemory, dropBody, readBody, type RequestBody } from "./request-body.ts";
+import { createRoutes } from "./route-table.ts";
+import type { RawForm, Route } from "./route.ts";
+import { RefusedInbound, routedInbound, serveInbound, takeEveryMethod } from "./serve-inbound.ts";
+import { endSlowReaders, HeldConnections, refuseExpectation, refuseHosts } from "./server-connections.ts";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    readonly rawForm?: RawForm;
+    /** Bodies may be compressed; they are passed on without decompression. */
+    readonly takesEncodings?: boolean;
+  }
+}
+
+export type { ApiOptions, DashboardFile, Readiness } from "./context.ts";
+
+export interface Api {
+  /** Port 0 selects a free port. */
+  listen(host: string, port: number): Promise<{ readonly url: string }>;
+  /** From now on, each response closes its connection, so that clients reconnect elsewhere. */
+  drain(): void;
+  /** Stops accepting connections, lets running requests finish for `graceMs`, then aborts them. Idempotent. */
+  close(graceMs: number): Promise<void>;
+}
+
+const timeoutsDefault: ApiTimeouts = {
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 60_000,
+  idleTimeoutMs: 120_000,
+  keepAliveTimeoutMs: 65_000,
+  checkIntervalMs: 2_000,
+  goodbyeMs: 2_000,
+  answerTimeoutMs: 60_000,
+};
+
+/**
+ * Shared by all request bodies in flight: eight of the largest, each of which takes up to twice its size while it is
+ * read.
+ */
+const bodyMemoryBytesMax = 256 * 1024 * 1024;
+
+const pathParameterLengthMax = 512;
+
+export function createApi(options: ApiOptions): Promise<Api> {
+  const { dashboard = null } = options;
+  const redirects = {
+    ...pageRedirects,
+    ...(dashboard !== null && { "/": "ui/", "/ui": "ui/" }),
+    ...((options.portal ?? null) !== null && { "/portal": "portal/" }),
+  };
+  const streams = new OpenStreams(options);
+  return createFrom(options, createRoutes(options, streams), redirects, streams);
+}
+
+/** Redirects for addresses that people type; relative, so that a proxy prefix is kept. */
+const pageRedirects: Readonly<Record<string, string>> = { "/": "docs", "/docs/": "../docs", "/v1/": "../v1" };
+
+/** Serves only inbound requests, so that the API can be on another address. */
+export function createInbound(options: ApiOptions): Promise<Api> {
+  return createFrom({ ...options, takesInbound: true, dashboard: null, portal: null }, [], {}, null);
+}
+
+/** Serves health and metrics without a key, for a process that does not serve the API. */
+export function createProbes(options: ApiOptions): Promise<Api> {
+  return createFrom(options, systemRoutes(options), {}, null);
+}
+
+async function createFrom(
+  options: ApiOptions,
+  routes: readonly Route[],
+  redirects: typeof pageRedirects,
+  streams: OpenStreams | null,
+): Promise<Api> {
+  const bodies = new BodyMemory(bodyMemoryBytesMax);
+  const app = createServer(options, routes, bodies);
+  const claims = new IdempotencyClaims({ ...options, store: options.idempotency });
+  const auditing = new Auditing(options);
+  const parts: RouteParts = { ...options, claims, auditing, callLimits: new CallLimits(options) };
+  for (const route of routes) {
+    if (route.bodyIgnored === true) registerWithoutBody(app, route, parts);
+    else register(app, route, parts);
+  }
+  serveDashboard(app, options);
+  servePortal(app, options);
+  if (options.takesInbound === true) serveInbound(app, options, bodies);
+  for (const [path, target] of Object.entries(redirects)) {
+    app.get(path, (request, reply) => {
+      // A path relative to a prefix without its trailing slash would lose the prefix.
+      const isBase = request.originalUrl.split("?", 1)[0] === options.basePath;
+      const location = isBase ? `${options.basePath}/${target}` : target;
+      send(reply, { status: 302, headers: { location }, text: "" });
+    });
+  }
+  let isDraining = false;
+  app.addHook("onRequest", (_request, reply, done) => {
+    // Responses bypass Fastify's reply (dispatch.ts).
+    if (isDraining) reply.raw.setHeader("connection", "close");
+    done();
+  });
+  await app.ready();
+  let closing: Promise<void> | undefined;
+  return {
+    listen: async (host, port) => ({ url: await app.listen({ host, port }) }),
+    drain: () => {
+      isDraining = true;
+      streams?.endAll();
+    },
+    close: (graceMs) => {
+      // Open streams would hold the server until the end of the grace period.
+      streams?.endAll();
+      closing ??= closeWithin(app, graceMs, parts);
+      return closing;
+    },
+  };
+}
+
+/** Routes validate and serialise on their own; Fastify's compilers would take a tenth of each start. */
+const noCompilers = { buildValidator: refuseSchemas, buildSerializer: refuseSchemas };
+
+function refuseSchemas(): never {
+  throw new Error("routes must be registered without schemas: see validation.ts");
+}
+
+function createServer(options: ApiOptions, routes: readonly Route[], bodies: BodyMemory): FastifyInstance {
+  const { log, timeouts = timeoutsDefault, basePath = "", takesInbound = false } = options;
+  const refused = takesInbound ? new RefusedInbound(options) : null;
+  const app = fastify({
+    logger: false,
+    bodyLimit: bodyBytesMaxDefault,
+    requestTimeout: timeouts.requestTimeoutMs,
+    connectionTimeout: timeouts.idleTimeoutMs,
+    keepAliveTimeout: timeouts.keepAliveTimeoutMs,
+    forceCloseConnections: "idle",
+    // While draining, requests on open connections are still served, with `Connection: close`.
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: pathParameterLengthMax },
+    schemaController: { compilersFactory: noCompilers },
+    ...((basePath !== "" || takesInbound) && {
+      rewriteUrl: ({ url = "/" }: IncomingMessage) =>
+        (takesInbound ? routedInbound(url, basePath) : null) ?? withoutBase(url, basePath),
+    }),
+    http: {
+      headersTimeout: timeouts.headersTimeoutMs,
+      connectionsCheckingInterval: timeouts.checkIntervalMs,
+      maxHeaderSize,
+      // Node would send its own error without a body.
+      requireHostHeader: false,
+    },
+    frameworkErrors: (error, request, reply) => send(reply, renderError(error, log, request.id, basePath)),
+    clientErrorHandler: (error, socket) => {
+      const { remoteAddress } = socket;
+      const status = answerBrokenRequest(error, socket, options);
+      if (status !== null) refused?.unparsed(error, remoteAddress, status);
+    },
+  });
+  if (takesInbound) takeEveryMethod(app);
+  refuseBeyondLimit(app, options);
+  endSlowReaders(app.server, { ...options, ...timeouts });
+  app.decorateRequest("principal", null);
+  app.decorateRequest("dashboardSession", null);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/json", (request, payload, done) => {
+    readBody(payload, { bytesMax: request.routeOptions.bodyLimit, ...boundsOf(request, bodies) }, done);
+  });
+  app.addContentTypeParser("*", (request, payload, done) => {
+    readOtherBody(request, payload, bodies, done);
+  });
+  app.setErrorHandler((error, request, reply) => send(reply, renderError(error, log, request.id, basePath)));
+  const origins = new Set(options.portal?.origins);
+  app.setNotFoundHandler((request, reply) => {
+    const preflight = answerPreflight(request, origins);
+    send(reply, preflight ?? renderProblem(unknownPath(request, routes), basePath));
+  });
+  if (origins.size > 0) app.addHook("onRequest", permitOrigin(origins));
+  app.addHook("onRequest", refuseHosts);
+  app.addHook("onRequest", refuseEncodedBodies);
+  const refuseOtherExpectation = refuseExpectation(basePath);
+  app.server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
+    if (refused?.expectation(request, response) !== true) refuseOtherExpectation(request, response);
+  });
+  if (options.logRequests === true) logRequests(app, options);
+  return app;
+}
+
+/** When all connections of a process are in use, only probes are answered. */
+function refuseBeyondLimit(app: FastifyInstance, { limits, clock }: ApiOptions): void {
+  const connections = new HeldConnections(app.server, limits.connectionsMax, clock);
+  app.addHook("onRequest", (request, reply, done) => {
+    if (!connections.refuses(request.raw.socket, request.url)) return done();
+    reply.raw.setHeader("connection", "close");
+    const detail = "all connections of this process are in use; nothing was changed, retry";
+    return done(new PosthornError("unavailable", detail, { retryAfterSeconds: 1 }));
+  });
+}
+
+/** A proxy may forward the prefix. Requests without it, such as probes, are served too. */
+function withoutBase(url: string, basePath: string): string {
+  if (basePath === "" || !url.startsWith(basePath)) return url;
+  const rest = url.slice(basePath.length);
+  return rest === "" || /^[/?]/.test(rest) ? `/${rest.replace(/^\//, "")}` : url;
+}
+
+/** Dependencies of route registration. */
+interface RouteParts extends ApiOptions {
+  readonly claims: IdempotencyClaims;
+  readonly auditing: Auditing;
+  readonly callLimits: CallLimits;
+}
+
+function register(app: FastifyInstance, route: Route, parts: RouteParts): void {
+  const { access } = route;
+  app.route({
+    method: route.method,
+    url: route.path.replaceAll(/\{(\w+)\}/g, ":$1"),
+    bodyLimit: route.bodyBytesMax ?? bodyBytesMaxDefault,
+    exposeHeadRoute: hasHead(route),
+    ...(route.raw !== undefined && { config: { rawForm: route.raw } }),
+    ...(access !== "public" && { onRequest: createAuthenticationHook(route, parts) }),
+    handler: createHandler(route, parts),
+  });
+}
+
+function hasHead({ method, changesByGet, isStream }: Route): boolean {
+  return method === "GET" && changesByGet !== true && isStream !== true;
+}
+
+/** In a separate Fastify context, whose parser accepts every media type and discards the body. */
+function registerWithoutBody(app: FastifyInstance, route: Route, parts: RouteParts): void {
+  void app.register((child, _, done) => {
+    child.removeAllContentTypeParsers();
+    child.addContentTypeParser("*", (_request, payload, parsed) => {
+      dropBody(payload);
+      parsed(null, undefined);
+    });
+    register(child, route, parts);
+    done();
+  });
+}
+
+/** Handles bodies other than JSON: bytes if the route accepts them, otherwise 415. */
+function readOtherBody(
+  request: FastifyRequest,
+  payload: IncomingMessage,
+  bodies: BodyMemory,
+  done: (error: Error | null, body?: RequestBody) => void,
+): void {
+  const { rawForm } = request.routeOptions.config;
+  if (request.is404) done(null);
+  else if (rawForm === undefined) done(new PosthornError("unsupported_media_type", jsonWanted));
+  else if (!isRaw(request, rawForm)) {
+    const hint = `, or give ${rawForm.parameter} in the query to send a body of any media type.`;
+    done(new PosthornError("unsupported_media_type", jsonWanted.replace(/\.$/, hint)));
+  } else if (request.headers["content-type"] === undefined) {
+    done(new PosthornError("unsupported_media_type", missingContentType));
+  } else readBody(payload, { bytesMax: rawForm.bodyBytesMax, ...boundsOf(request, bodies) }, done);
+}
+
+function boundsOf({ principal }: FastifyRequest, memory: BodyMemory): Omit<BodyBounds, "bytesMax"> {
+  return { memory, caller: principal?.tenantId ?? principal?.keyId ?? "" };
+}
+
+const jsonWanted = 'Send the body as "Content-Type: application/json".';
+
+function refuseEncodedBodies(request: FastifyRequest, _: FastifyReply, done: (error?: Error) => void): void {
+  const encoding = request.headers["content-encoding"];
+  const takesAll = request.routeOptions.config.takesEncodings === true;
+  if (encoding === undefined || encoding === "identity" || takesAll) done();
+  else done(new PosthornError("unsupported_media_type", "Send the body without Content-Encoding."));
+}
+
+function unknownPath(request: FastifyRequest, routes: readonly Route[]): PosthornError {
+  const path = (request.raw.url ?? "").split("?", 1)[0] ?? "";
+  const found = routes.filter((route) => pathPattern(route.path).test(path));
+  if (found.length === 0) return new NotFoundError("this path");
+  const methods = found.map((route) => route.method);
+  return new MethodNotAllowedError(found.some(hasHead) ? ["HEAD", ...methods] : methods);
+}
+
+function pathPattern(path: string): RegExp {
+  return new RegExp(`^${path.replaceAll(".", "\\.").replaceAll(/\{\w+\}/g, "[^/]+")}$`);
+}
+
+/**
+ * Malformed or timed-out requests never reach Fastify, so answer on the raw socket. Returns the status, or null if the
+ * connection is gone.
+ */
+function answerBrokenRequest(
+  error: Error & { readonly code?: string },
+  socket: Socket,
+  { clock, timeouts = timeoutsDefault, basePath = "" }: ApiOptions,
+): number | null {
+  if (!socket.writable || error.code === "ECONNRESET") {
+    socket.destroy();
+    return null;
+  }
+  const [status, title] = brokenRequests[error.code ?? ""] ?? [400, "Bad Request"];
+  const body = JSON.stringify({
+    type: `${basePath}/docs/errors#invalid_request`,
+    title,
+    status,
+    detail: brokenDetails[status] ?? "This is not a well-formed HTTP request.",
+    code: "invalid_request",
+  });
+  // Without this, a client that neither reads nor closes could keep the connection indefinitely.
+  const timer = clock.schedule(timeouts.goodbyeMs, () => socket.destroy());
+  socket.once("close", () => timer.cancel());
+  socket.end(
+    `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\n${isolationLines}` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+  return status;
+}
+
+const isolationLines = Object.entries(isolation)
+  .map(([name, value]) => `${name}: ${value}\r\n`)
+  .join("");
+
+const brokenDetails: Readonly<Record<number, string>> = {
+  408: "The request did not arrive in time.",
+  431: `The headers have more than ${maxHeaderSize} bytes.`,
+};
+
+const brokenRequests: Readonly<Record<string, readonly [number, string]>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: [408, "Request Timeout"],
+  HPE_HEADER_OVERFLOW: [431, "Request Header Fields Too Large"],
+};
+
+function logRequests(app: FastifyInstance, { log }: ApiOptions): void {
+  app.addHook("onResponse", (request, reply, done) => {
+    const { method } = request;
+    // Log the route rather than the path, which may contain ids of customers.
+    log.debug(
+      {
+        requestId: request.id,
+        method,
+        route: request.routeOptions.url,
+        status: reply.statusCode,
+        durationMs: reply.elapsedTime,
+      },
+      "request",
+    );
+    done();
+  });
+}
+
+async function closeWithin(app: FastifyInstance, graceMs: number, parts: RouteParts): Promise<void> {
+  const timer = parts.clock.schedule(graceMs, () => app.server.closeAllConnections());
+  try {
+    await app.close();
+  } finally {
+    timer.cancel();
+    await parts.claims.close();
+  }
+}

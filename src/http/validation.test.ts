@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { closed, freeObject, nullableSchema, oneOf, Type } from "../resources/schema.ts";
+import { compileValidator } from "./validation.ts";
+
+const schema = closed({
+  name: Type.String({ minLength: 2, maxLength: 3 }),
+  count: Type.Optional(nullableSchema(Type.Integer({ minimum: 1, maximum: 9 }))),
+  kind: Type.Optional(nullableSchema(oneOf(["a", "b"]))),
+  free: Type.Optional(freeObject()),
+  inner: Type.Optional(closed({ list_of: Type.Array(Type.Boolean(), { maxItems: 2 }) })),
+});
+
+function problems(value: unknown): Record<string, string> {
+  const errors = compileValidator(schema, "body")(value) ?? [];
+  return Object.fromEntries(errors.map(({ field, message }) => [field, message]));
+}
+
+test("what is valid has no problems", () => {
+  for (const value of [
+    { name: "abc" },
+    { name: "ab", count: null, kind: null, free: { "a\nb": 1 }, inner: { list_of: [] } },
+  ]) {
+    assert.equal(compileValidator(schema, "body")(value), null);
+  }
+});
+
+test("messages say what is wrong in words", () => {
+  assert.deepEqual(problems({ name: "a", count: 10, kind: "c", inner: { list_of: [true, 1, false] } }), {
+    name: "must have at least 2 characters",
+    count: "must be at most 9",
+    kind: "must be one of a, b, null",
+    "inner.list_of[1]": "must be a boolean",
+    "inner.list_of": "must have at most 2 items",
+  });
+  assert.deepEqual(problems({ count: "1" }), { name: "is required", count: "must be an integer or null" });
+  assert.deepEqual(problems([]), { "": "must be an object" });
+});
+
+test("unknown fields are named with what was meant", () => {
+  assert.deepEqual(problems({ name: "ab", nmae: 1, zzzzzzzz: 1, inner: { listOf: [], list_of: [] } }), {
+    nmae: 'is not a known field; did you mean "name"?',
+    zzzzzzzz: "is not a known field",
+    "inner.listOf": 'is not a known field; did you mean "list_of"?',
+  });
+});
+
+test("names that others give to our fields are understood, where there is such a field", () => {
+  const event = closed({ event_type: Type.Optional(Type.String()), data: Type.Optional(freeObject()) });
+  const errors = compileValidator(event, "body")({ type: "a", payload: {}, Body: {}, endpoint: "x" }) ?? [];
+  assert.deepEqual(Object.fromEntries(errors.map(({ field, message }) => [field, message])), {
+    type: 'is not a known field; did you mean "event_type"?',
+    payload: 'is not a known field; did you mean "data"?',
+    Body: 'is not a known field; did you mean "data"?',
+    endpoint: "is not a known field",
+  });
+});
+
+test("names that are not ours are clipped, and values never shown", () => {
+  const errors = problems({ name: "secret-value", ["x".repeat(5_000)]: 1 });
+  assert.ok(Object.keys(errors).every((field) => field.length <= 201));
+  assert.ok(!JSON.stringify(errors).includes("secret-value"));
+});
+
+test("a flood of problems is cut off", () => {
+  const flood = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`f${index}`, 1]));
+  assert.equal(Object.keys(problems(flood)).length, 50);
+});
+
+test("queries are coerced in place", () => {
+  const check = compileValidator(
+    closed({
+      limit: Type.Optional(Type.Integer()),
+      on: Type.Optional(Type.Boolean()),
+      ids: Type.Optional(Type.Array(Type.String())),
+    }),
+    "query",
+  );
+  const query = { limit: "5", on: "false", ids: "a" };
+  assert.equal(check(query), null);
+  assert.deepEqual(query, { limit: 5, on: false, ids: ["a"] });
+  assert.deepEqual(check({ limit: "5x" }), [{ field: "limit", message: "must be an integer" }]);
+});

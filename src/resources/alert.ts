@@ -1,0 +1,200 @@
+import { alertComparisons, alertMetrics, alertSeverities, alertStates } from "../features/alerts/alert.ts";
+import {
+  choice,
+  decimal,
+  type Fields,
+  flag,
+  id,
+  type InputOf,
+  integer,
+  line,
+  list,
+  nullable,
+  required,
+  text,
+  timeOrDate,
+  word,
+} from "./field.ts";
+import { eventTypeField, tenantIdField } from "./names.ts";
+import {
+  closed,
+  idSchema,
+  instant,
+  listingQuery,
+  listOf,
+  nullableSchema,
+  oneOf,
+  queryOf,
+  schemaOf,
+  schemaOfField,
+  Type,
+} from "./schema.ts";
+
+/** Input for alert rules and alerts. */
+
+export const alertRuleNameField = word({
+  lengthMax: 63,
+  pattern: "^[a-z0-9][a-z0-9-]*$",
+  rule: "a name of a-z, 0-9 and -, beginning with a letter or digit",
+  doc: "Name of the rule.",
+  examples: ["checkout-fails"],
+});
+
+const seconds = { min: 0, max: 86_400 };
+const muteFields = {
+  mutedUntil: nullable(timeOrDate({ doc: "Notifications are muted until this time." })),
+  muteReason: nullable(line({ lengthMin: 1, lengthMax: 255, doc: "Reason for readers." })),
+} satisfies Fields;
+
+export const alertRuleFields = {
+  title: line({ lengthMin: 1, lengthMax: 100, doc: "Title of notifications; defaults to the name." }),
+  description: text({ lengthMax: 1_000, doc: "Free-form description." }),
+  severity: choice(alertSeverities, { doc: "Defaults to `warning`." }),
+  metric: choice(alertMetrics, {
+    doc: "Metric to compare: `failure_rate` (0 to 1), `attempts`, `exhausted`, `duration_ms_p95` and `published` within the window; `waiting`, `dead_letters` and `places_used` (0 to 1) of the whole installation, for administrators.",
+  }),
+  comparison: choice(alertComparisons, { doc: "Defaults to `above`." }),
+  threshold: decimal({ min: 0, max: 1e12, doc: "Threshold that the metric is compared with." }),
+  windowSeconds: integer({ min: 60, max: 86_400, doc: "Length of the window in seconds; defaults to 300." }),
+  forSeconds: integer({
+    ...seconds,
+    doc: "How long the rule must hold before the alert fires; defaults to 0.",
+  }),
+  keepFiringForSeconds: integer({
+    ...seconds,
+    doc: "How long the rule must not hold before the alert resolves; defaults to 60.",
+  }),
+  attemptsMin: integer({
+    min: 0,
+    max: 1_000_000,
+    doc: "With fewer attempts in the window, `failure_rate` and `duration_ms_p95` are not evaluated; defaults to 1.",
+  }),
+  webhookId: nullable(id({ doc: "Only attempts of this webhook." })),
+  eventType: nullable(eventTypeField),
+  enabled: flag({ doc: "False keeps the rule without evaluating it." }),
+  ...muteFields,
+} satisfies Fields;
+export type AlertRuleInput = InputOf<typeof alertRuleFields>;
+
+export const alertMuteFields = {
+  until: required(
+    timeOrDate({ doc: "Notifications are muted until this time; a time in the past ends the mute." }),
+  ),
+  reason: nullable(line({ lengthMin: 1, lengthMax: 255, doc: "Reason for readers." })),
+} satisfies Fields;
+export type AlertMuteInput = InputOf<typeof alertMuteFields>;
+
+export const alertFilters = {
+  states: list(choice(alertStates), { countMin: 0, countMax: 10, api: "state", doc: "May be repeated." }),
+  rule: alertRuleNameField,
+  tenantId: tenantIdField,
+} satisfies Fields;
+
+const alertRuleFilters = { tenantId: tenantIdField } satisfies Fields;
+
+export const alertRuleQuery = closed(queryOf(alertRuleFilters) as Record<string, never>);
+export const alertRuleParams = closed({ name: Type.Unsafe<string>(schemaOfField(alertRuleNameField)) });
+export const alertRuleInputSchema = schemaOf(alertRuleFields, {
+  title: "AlertRuleInput",
+  examples: [{ metric: "failure_rate", threshold: 0.2, for_seconds: 300, attempts_min: 20 }],
+});
+export const alertMuteSchema = schemaOf(alertMuteFields, { title: "AlertMuteInput" });
+export const alertQuerySchema = listingQuery(alertFilters);
+
+const severity = oneOf(alertSeverities);
+const muteProperties = {
+  muted_until: nullableSchema(instant("Notifications are muted until this time.")),
+  mute_reason: nullableSchema(Type.String()),
+};
+
+export const alertRuleSchema = closed(
+  {
+    name: Type.String(),
+    tenant_id: nullableSchema(Type.String({ description: "Owner of the rule; null for the operator." })),
+    is_default: Type.Boolean({
+      description: "Whether the rule is built in. Part of a built-in rule can be changed; DELETE resets it.",
+    }),
+    title: Type.String(),
+    description: Type.String(),
+    severity,
+    metric: nullableSchema(oneOf(alertMetrics, { description: "Null for built-in rules." })),
+    comparison: oneOf(alertComparisons),
+    threshold: Type.Number(),
+    window_seconds: Type.Integer(),
+    for_seconds: Type.Integer(),
+    keep_firing_for_seconds: Type.Integer(),
+    attempts_min: Type.Integer(),
+    webhook_id: nullableSchema(Type.String()),
+    event_type: nullableSchema(Type.String()),
+    audience: oneOf(["operator", "tenant"], { description: "Whose channels are notified." }),
+    enabled: Type.Boolean(),
+    ...muteProperties,
+    runbook: nullableSchema(
+      Type.String({
+        description: "What to check and to do.",
+        examples: ["docs/runbooks/circuit-opened.md"],
+      }),
+    ),
+  },
+  { title: "AlertRule" },
+);
+
+export const alertRuleListSchema = closed(
+  { data: Type.Array(alertRuleSchema, { description: "Built-in rules first." }) },
+  { title: "AlertRuleList" },
+);
+
+export const alertPreviewSchema = closed(
+  {
+    from: instant("Start of the range: seven days ago."),
+    to: instant("Now."),
+    fired: Type.Integer({ description: "Number of times it would have fired." }),
+    firing_seconds: Type.Integer({ description: "Total time in the firing state." }),
+    points: Type.Array(
+      closed(
+        {
+          at: instant("Time of the evaluation."),
+          value: nullableSchema(Type.Number({ description: "Null without a value." })),
+          firing: Type.Boolean(),
+        },
+        { title: "AlertPreviewPoint" },
+      ),
+      { description: "One point per hour; for the last two days, one every five minutes or less often." },
+    ),
+  },
+  { title: "AlertPreview" },
+);
+
+export const alertSchema = closed(
+  {
+    id: idSchema("the alert"),
+    rule: Type.String({ description: "Name of the rule." }),
+    rule_tenant_id: nullableSchema(Type.String({ description: "Owner of the rule; null for the operator." })),
+    title: Type.String(),
+    severity,
+    state: oneOf(alertStates, {
+      description:
+        "`pending` until the condition has held long enough, then `firing`, and `resolved` at the end.",
+    }),
+    tenant_id: nullableSchema(
+      Type.String({ description: "The affected tenant; null for the whole deployment." }),
+    ),
+    webhook_id: nullableSchema(Type.String({ description: "The affected webhook, if any." })),
+    subject: Type.String({ description: "What the alert is about, among the subjects of the rule." }),
+    summary: Type.String({ description: "One-sentence summary." }),
+    value: Type.Number(),
+    threshold: Type.Number(),
+    since: instant("Since when the condition holds."),
+    fired_at: nullableSchema(instant("When the alert fired.")),
+    resolved_at: nullableSchema(instant("When the alert was resolved.")),
+    told_at: nullableSchema(instant("When the channels were notified.")),
+    inhibited_by: nullableSchema(
+      Type.String({ description: "The rule whose alert explains this one; no notification is sent." }),
+    ),
+    ...muteProperties,
+    runbook: nullableSchema(Type.String()),
+  },
+  { title: "Alert" },
+);
+
+export const alertListSchema = listOf(alertSchema, "AlertList");

@@ -1,0 +1,60 @@
+import { auditActorKinds } from "../domain/scope.ts";
+import { auditFilters } from "./filters.ts";
+import {
+  closed,
+  idSchema,
+  instant,
+  nullableSchema,
+  oneOf,
+  pageProperties,
+  queryOf,
+  searchOf,
+  Type,
+} from "./schema.ts";
+
+export const auditQuerySchema = closed({ ...pageProperties, ...queryOf(auditFilters) });
+
+const text = (description: string) => nullableSchema(Type.String({ description }));
+
+const auditEntrySchema = closed(
+  {
+    id: idSchema("the row"),
+    at: instant("Time of the change."),
+    tenant_id: text("Tenant of the change; null if it concerns the whole deployment."),
+    actor: closed(
+      {
+        kind: oneOf(auditActorKinds, {
+          description: "`anonymous` calls have no key, such as a receiver that permits deliveries.",
+        }),
+        key_id: text(
+          "Id of the API key, or of the key that opened the session; `admin` is the key from the settings.",
+        ),
+        key_name: text("Name of the key at that time."),
+        role: text("Role of the key; `session` in the portal."),
+        session_id: text("Id of the dashboard or portal session."),
+        reference: text("The person for whom the session was opened."),
+      },
+      { title: "AuditActor" },
+    ),
+    action: Type.String({ examples: ["webhook.update"] }),
+    route: Type.String({ examples: ["PATCH /v1/webhooks/{id}"] }),
+    target: closed({ type: Type.String(), id: text("Id or name.") }, { title: "AuditTarget" }),
+    changes: Type.Unsafe<Record<string, unknown>>({
+      type: "object",
+      description:
+        "By field: `to` is the requested value, `from` the previous one. Secrets are shown as `…`; values longer than 1,024 characters are replaced by their length.",
+      additionalProperties: {
+        type: "object",
+        title: "AuditChange",
+        properties: { from: {}, to: {} },
+        required: ["to"],
+        additionalProperties: false,
+      },
+    }),
+    address: text("Address of the caller's connection."),
+    request_id: text("Id of the request."),
+  },
+  { title: "AuditEntry" },
+);
+
+export const auditListSchema = searchOf(auditEntrySchema, "AuditLog");

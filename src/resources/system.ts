@@ -1,0 +1,87 @@
+import { apiKeyRoles } from "./registry.ts";
+import { closed, instant, nullableSchema, oneOf, type Static, Type } from "./schema.ts";
+
+/** Dashboard login. */
+
+export const loginSchema = closed(
+  {
+    key: Type.Optional(Type.String({ minLength: 1, maxLength: 512, description: "An API key." })),
+    code: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 128, description: "A one-time code, in place of `key`." }),
+    ),
+  },
+  { title: "Login", examples: [{ key: "phk_…" }] },
+);
+export type Login = Static<typeof loginSchema>;
+
+export const sessionSchema = closed(
+  {
+    role: oneOf([...apiKeyRoles, "session"]),
+    tenant_id: nullableSchema(Type.String({ description: "Null if the session sees all tenants." })),
+    expires_at: instant("Expiry, regardless of activity."),
+    idle_until: instant("Expiry without activity."),
+    version: Type.String({ description: "Version of the server." }),
+    dev: Type.Boolean({ description: "The server runs in development mode." }),
+  },
+  { title: "Session" },
+);
+export type SessionView = Static<typeof sessionSchema>;
+
+export const loginCodeSchema = closed(
+  {
+    code: Type.String({ description: "Logs in once, with the rights of the API key that requested it." }),
+    path: Type.String({
+      description: "Path of the dashboard with the code, relative to the address of the server.",
+    }),
+    expires_at: instant("Expiry of the code."),
+  },
+  { title: "LoginCode" },
+);
+
+const available = Type.Boolean();
+
+/** State of the responding process. */
+export const systemSchema = closed(
+  {
+    version: Type.String(),
+    roles: Type.Array(oneOf(["api", "scheduler", "worker", "gateway"])),
+    started_at: instant("When this process started."),
+    uptime_seconds: Type.Integer(),
+    ready: Type.Boolean({ description: "As in `/readyz`." }),
+    reasons: Type.Array(Type.String()),
+    warnings: Type.Array(Type.String(), {
+      description: "Configured features whose role no process of the deployment runs.",
+    }),
+    worker_pools: nullableSchema(
+      Type.Array(
+        closed({ name: Type.String(), workers: Type.Integer({ description: "Number of live workers." }) }),
+        {
+          description: "Null while the store cannot report it.",
+        },
+      ),
+    ),
+    store: closed({
+      kind: oneOf(["sqlite", "postgresql"]),
+      schema_version: nullableSchema(Type.Integer({ description: "Number of the latest migration." })),
+      size_bytes: nullableSchema(
+        Type.Integer({ description: "Data and indexes on disk, without transaction logs." }),
+      ),
+    }),
+    queue: closed({ kind: oneOf(["store", "rabbitmq"]), available }),
+    shared_state: closed({ kind: oneOf(["process", "redis"]), available }),
+    retention: closed({
+      payload_days: Type.Number(),
+      history_days: Type.Number(),
+      audit_days: Type.Number(),
+    }),
+    settings: Type.Array(
+      closed({
+        name: Type.String(),
+        value: Type.String({ description: "As text; secrets are masked." }),
+        source: nullableSchema(oneOf(["flag", "environment", "file", "option", "default"])),
+        from: nullableSchema(Type.String({ description: "The flag, variable or file that set it." })),
+      }),
+    ),
+  },
+  { title: "System" },
+);

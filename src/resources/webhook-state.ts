@@ -1,0 +1,244 @@
+import { circuitStates } from "../domain/circuit-breaker.ts";
+import { auditActorKinds } from "../domain/scope.ts";
+import { webhookHistoryKinds } from "../domain/webhook-history.ts";
+import { webhookStatuses } from "../domain/webhook.ts";
+import {
+  circuitActionFields,
+  pauseFields,
+  receiverCheckFields,
+  rotateFields,
+  testFields,
+  urlCheckFields,
+} from "./actions.ts";
+import {
+  closed,
+  idSchema,
+  instant,
+  listOf,
+  nullableSchema,
+  oneOf,
+  pageProperties,
+  schemaOf,
+  Type,
+} from "./schema.ts";
+import { webhookHealthSchema } from "./webhook.ts";
+
+export const urlCheckInputSchema = schemaOf(urlCheckFields, {
+  title: "UrlCheckInput",
+  examples: [{ url: "https://example.com/hooks" }],
+});
+export const urlCheckSchema = closed(
+  {
+    acceptable: Type.Boolean(),
+    code: nullableSchema(Type.String({ description: "What is wrong, such as `scheme` or `address`." })),
+    detail: nullableSchema(Type.String({ description: "An explanation that does not repeat the URL." })),
+    duplicate_of: nullableSchema(Type.String({ description: "A webhook of the tenant with the same URL." })),
+  },
+  { title: "UrlCheck" },
+);
+
+export const receiverCheckInputSchema = schemaOf(receiverCheckFields, { title: "ReceiverCheckInput" });
+export const receiverCheckSchema = closed(
+  {
+    findings: Type.Array(
+      closed(
+        {
+          id: Type.String({ examples: ["altered-body"] }),
+          title: Type.String({ description: "Description of the rule." }),
+          level: oneOf(["must", "should"]),
+          state: oneOf(["passed", "failed", "skipped"]),
+          detail: Type.String({ description: "What was sent, and the response." }),
+          hint: nullableSchema(Type.String({ description: "How to fix it; only with `failed`." })),
+        },
+        { title: "ReceiverFinding" },
+      ),
+    ),
+  },
+  { title: "ReceiverCheck" },
+);
+
+export const historyQuerySchema = closed(pageProperties);
+
+const by = Type.Unsafe<Record<string, unknown> | null>({
+  ...closed(
+    {
+      kind: oneOf(auditActorKinds),
+      key_name: nullableSchema(Type.String({ description: "Name of the API key at that time." })),
+      reference: nullableSchema(Type.String({ description: "The person for whom the session was opened." })),
+    },
+    { title: "HistoryActor" },
+  ),
+  type: ["object", "null"],
+  description:
+    "Who made the change; null if Posthorn did, because of the profile or a response of the receiver.",
+});
+
+const changes = Type.Unsafe<Record<string, unknown>>({
+  type: "object",
+  description:
+    "By field of the webhook: the previous value, if any, and the new one. Secrets and credentials are not recorded.",
+  additionalProperties: {
+    type: "object",
+    title: "WebhookFieldChange",
+    properties: { from: {}, to: {} },
+    additionalProperties: false,
+  },
+});
+
+const timelineEntrySchema = closed(
+  {
+    at: instant("Time of the change."),
+    kind: oneOf(webhookHistoryKinds, {
+      description:
+        "`changed`: the configuration, including credentials; `secret_rotated`: only the signing key. `verified`: the receiver confirmed that it wants the events. Circuit changes are recorded when the circuit opens and closes, not for each probe.",
+    }),
+    by,
+    reason: nullableSchema(
+      Type.String({ description: "The stated reason, or the rule that caused the change." }),
+    ),
+    revision: nullableSchema(
+      Type.Integer({ description: "The resulting revision; null if the configuration did not change." }),
+    ),
+    changed: Type.Array(Type.String(), { description: "Fields that changed." }),
+  },
+  { title: "WebhookTimelineEntry" },
+);
+
+export const timelineSchema = listOf(timelineEntrySchema, "WebhookTimeline");
+
+const revisionSchema = closed(
+  {
+    revision: Type.Integer({ minimum: 1 }),
+    at: instant("When the revision was created."),
+    by,
+    changes,
+  },
+  { title: "WebhookRevision" },
+);
+
+export const revisionListSchema = listOf(revisionSchema, "WebhookRevisionList");
+
+/** State of a webhook's endpoint, and its secrets. */
+
+const circuitProperties = {
+  webhook_id: idSchema("the webhook"),
+  state: oneOf(circuitStates),
+  failure_count_in_window: Type.Integer(),
+  success_count_in_window: Type.Integer(),
+  total_calls_in_window: Type.Integer(),
+  error_percentage: Type.Number(),
+  window_start: instant("Start of the window."),
+  state_transition_at: instant("When the state was entered."),
+  next_half_open_at: nullableSchema(instant("When the first probe may be sent.")),
+  half_open_attempts: Type.Integer(),
+  half_open_successes: Type.Integer(),
+  forced_open_until: nullableSchema(instant("End of a manual opening.")),
+  forced_closed_until: nullableSchema(instant("End of a manual closing.")),
+};
+
+export const circuitSchema = closed(circuitProperties, { title: "Circuit" });
+
+export const healthSchema = closed(
+  {
+    webhook_id: idSchema("the webhook"),
+    health: webhookHealthSchema,
+    status: oneOf(webhookStatuses),
+    status_reason: nullableSchema(Type.String()),
+    circuit_breaker: circuitSchema,
+    paused_until: nullableSchema(instant("Nothing is sent until this time.")),
+    pause_reason: nullableSchema(Type.String()),
+    in_flight: Type.Integer({ description: "Requests in flight." }),
+    stats: closed(
+      {
+        since: instant("Start of the period in which attempts are counted."),
+        total: Type.Integer(),
+        accepted: Type.Integer(),
+        transient: Type.Integer(),
+        terminal: Type.Integer(),
+        duration_ms_p50: nullableSchema(Type.Number()),
+        duration_ms_p95: nullableSchema(Type.Number()),
+        last_attempt_at: nullableSchema(instant("Time of the latest attempt.")),
+      },
+      { title: "AttemptStats" },
+    ),
+    error_distribution: Type.Unsafe<Record<string, number>>({
+      type: "object",
+      additionalProperties: { type: "integer" },
+      description: "Failed attempts by category.",
+    }),
+    last_success_at: nullableSchema(instant("Time of the last accepted delivery.")),
+    disables_at: nullableSchema(
+      instant(
+        "When the webhook will be disabled unless a delivery is accepted first; null if no such deadline applies.",
+      ),
+    ),
+  },
+  { title: "WebhookHealth" },
+);
+
+export const circuitActionSchema = schemaOf(circuitActionFields, {
+  title: "CircuitAction",
+  examples: [{ action: "force_open", duration_seconds: 3_600 }],
+});
+
+export const secretSchema = closed(
+  {
+    secret: nullableSchema(Type.String({ description: "Null for a webhook that signs only with Ed25519." })),
+    previous: nullableSchema(
+      closed(
+        { secret: Type.String(), expires_at: instant("Both secrets are valid until then.") },
+        { title: "PreviousSecret" },
+      ),
+    ),
+  },
+  { title: "WebhookSecret" },
+);
+
+export const rotateInputSchema = schemaOf(rotateFields, { title: "RotateInput" });
+
+export const publicKeySchema = closed(
+  {
+    public_key: Type.String({ description: "`whpk_` followed by base64." }),
+    jwk: Type.Unsafe<Record<string, string>>({ type: "object", additionalProperties: { type: "string" } }),
+  },
+  { title: "PublicKey" },
+);
+
+export const testInputSchema = schemaOf(testFields, { title: "TestInput" });
+
+export const testResultSchema = closed(
+  { event_id: idSchema("the test event"), delivery_id: idSchema("its delivery") },
+  { title: "TestResult" },
+);
+
+export const pauseInputSchema = schemaOf(pauseFields, { title: "PauseInput" });
+
+const waiting = (priority: string) =>
+  Type.Integer({ minimum: 0, description: `Deliveries of priority ${priority}.` });
+
+export const backlogSchema = closed(
+  {
+    webhook_id: idSchema("the webhook"),
+    waiting: closed(
+      { high: waiting("high"), normal: waiting("normal"), low: waiting("low") },
+      { title: "WaitingByPriority", description: "Includes requests in flight." },
+    ),
+    total: Type.Integer({ minimum: 0, description: "All priorities, counted up to 10,000." }),
+    more: Type.Boolean({
+      description: "More than 10,000 are waiting; the oldest is that of the counted ones.",
+    }),
+    oldest_created_at: nullableSchema(
+      instant("When the oldest waiting delivery was created; null if none is waiting."),
+    ),
+    accepted_per_second: Type.Number({
+      description: "Over the last five minutes and the current one.",
+    }),
+    drain_seconds: nullableSchema(
+      Type.Number({
+        description:
+          "Time to drain at the current rate if nothing more is published. Null if unknown: nothing was accepted lately, or more is waiting than was counted.",
+      }),
+    ),
+  },
+  { title: "WebhookBacklog" },
+);

@@ -1,0 +1,86 @@
+import { packTrace, unpackTrace } from "../domain/attempt-trace.ts";
+import {
+  type AttemptNotes,
+  type DeliveryWait,
+  gateNames,
+  retryAfterEffects,
+  type RetryAfterNote,
+} from "../domain/delivery.ts";
+import type {
+  PublishCommand,
+  PublishResult,
+  Settlement,
+  SettlementResult,
+} from "../ports/store/deliveries.ts";
+import type { ProblemBatch, ProblemFact } from "../ports/store/delivery-problems.ts";
+
+/** Settlements that come with an event: its deliveries were attempted before it was stored. */
+export function attemptedOf(
+  { attempted = [] }: PublishCommand,
+  result: PublishResult | undefined,
+): readonly Settlement[] {
+  if (result?.kind !== "accepted") return [];
+  return attempted.flatMap((one, at) => {
+    const lease = result.leases[at];
+    return lease === undefined ? [] : [{ lease, ...one }];
+  });
+}
+
+/** The failures of a batch, including those that came with events, and whether each was written. */
+export function withPassedOn(
+  batch: ProblemBatch,
+  settled: readonly SettlementResult[],
+  publishes: readonly PublishResult[],
+): { readonly batch: ProblemBatch; readonly settled: readonly SettlementResult[] } {
+  const passedOn = (batch.passedOn ?? []).flatMap(({ publish, delivery, fact }): readonly ProblemFact[] => {
+    const result = publishes[publish];
+    const lease = result?.kind === "accepted" ? result.leases[delivery] : undefined;
+    return lease === undefined ? [] : [{ ...fact, lease }];
+  });
+  if (passedOn.length === 0) return { batch, settled };
+  return {
+    batch: { ...batch, failures: [...batch.failures, ...passedOn] },
+    settled: [...settled, ...passedOn.map(() => ({ kind: "written" }) as const)],
+  };
+}
+
+/**
+ * Notes of an attempt in the format of both stores: text, because most attempts have none and they are never searched.
+ */
+export function attemptNotesText(notes: AttemptNotes | null): string | null {
+  if (notes === null) return null;
+  const { retryAfter, waits, trace } = notes;
+  return JSON.stringify({
+    ...(retryAfter !== null && { retryAfter }),
+    ...(waits.length > 0 && { waits: waits.map(({ reason, from, until }) => [reason, from, until]) }),
+    ...(trace !== undefined && { trace: packTrace(trace) }),
+  });
+}
+
+/** Ignores fields written by a later version. */
+export function attemptNotesFromText(text: string | null): AttemptNotes | null {
+  if (text === null) return null;
+  const { retryAfter, waits, ...kept } = JSON.parse(text) as StoredNotes;
+  const trace = unpackTrace(kept.trace);
+  return {
+    retryAfter: knownNote(retryAfter),
+    waits: (waits ?? []).flatMap(knownWait),
+    ...(trace !== null && { trace }),
+  };
+}
+
+interface StoredNotes {
+  readonly retryAfter?: RetryAfterNote;
+  readonly waits?: unknown[][];
+  readonly trace?: unknown;
+}
+
+function knownNote(note: RetryAfterNote | undefined): RetryAfterNote | null {
+  return note === undefined || !retryAfterEffects.includes(note.effect) ? null : note;
+}
+
+function knownWait([name, from, until]: unknown[]): DeliveryWait[] {
+  const reason = gateNames.find((known) => known === name);
+  if (reason === undefined || typeof from !== "number" || typeof until !== "number") return [];
+  return [{ reason, from, until }];
+}

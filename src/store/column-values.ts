@@ -1,0 +1,132 @@
+import type { Ending } from "../domain/delivery-state.ts";
+import {
+  type DeliveryOrigin,
+  type DeliveryRetry,
+  type DeliveryState,
+  priorities,
+  type Priority,
+  type RetriedAt,
+  waitingStates,
+} from "../domain/delivery.ts";
+import { failureCategories, type FailureCategory, type Outcome } from "../domain/outcome.ts";
+import { type PayloadFormatName, payloadFormats } from "../domain/profile.ts";
+import { type OrderingGuarantee, orderingGuarantees } from "../domain/webhook.ts";
+
+/**
+ * Maps names of the core to the small integers that are stored. Positions are part of the file format: new names go at
+ * the end. codes.test.ts pins those in use, so that reordering a list in core cannot change the meaning of old rows.
+ */
+interface Codec<Word extends string> {
+  readonly encode: Readonly<Record<Word, number>>;
+  readonly decode: readonly Word[];
+}
+
+function codec<Word extends string>(words: readonly Word[]): Codec<Word> {
+  const encode = Object.fromEntries(words.map((word, code) => [word, code])) as Record<Word, number>;
+  return { encode, decode: words };
+}
+
+/** `high` is 0, so it gets the lowest queue positions. */
+export const priorityCodes = codec<Priority>(priorities);
+export const stateCodes = codec<DeliveryState>([
+  "pending",
+  "failed",
+  "success",
+  "exhausted",
+  "skipped",
+  "cancelled",
+]);
+export const originCodes = codec<DeliveryOrigin>(["publish", "retry", "replay", "recover", "test"]);
+export const outcomeCodes = codec<Outcome>(["accepted", "transient", "terminal"]);
+export const categoryCodes = codec<FailureCategory>(failureCategories);
+export const formatCodes = codec<PayloadFormatName>(payloadFormats);
+export const orderingCodes = codec<OrderingGuarantee>(orderingGuarantees);
+
+export const exhausted = stateCodes.encode.exhausted;
+/** Deliveries with a code up to this one wait for a request. */
+export const waitingMax = Math.max(...waitingStates.map((state) => stateCodes.encode[state]));
+
+/** The columns that an UPDATE sets when an event ends deliveries. */
+export function endingSql({ state, reason }: Ending): string {
+  return `state = ${stateCodes.encode[state]}, reason = '${reason}'`;
+}
+
+export function decode<Word extends string>(words: Codec<Word>, code: number): Word {
+  const word = words.decode[code];
+  if (word === undefined) throw new RangeError(`unknown stored code ${code}`);
+  return word;
+}
+
+/** Decodes a state; throws unless it is one of those that the caller expects. */
+export function decodeState<State extends DeliveryState>(states: readonly State[], code: number): State {
+  const state = states.find((each) => stateCodes.encode[each] === code);
+  if (state === undefined) throw new RangeError(`the stored state ${code} is not one of ${states.join()}`);
+  return state;
+}
+
+export function decodeOrNull<Word extends string>(words: Codec<Word>, code: number | null): Word | null {
+  return code === null ? null : decode(words, code);
+}
+
+/** Older retries are dropped: a delivery may be retried for as long as its payload is kept. */
+const keptMax = 20;
+
+/** The last retry from its two columns, which are both null or both set. */
+export function retriedFrom(at: number | null, attemptCount: number | null): RetriedAt | null {
+  return at === null ? null : { at, attemptCount: attemptCount ?? 0 };
+}
+
+/** The column `retries` with one more entry. */
+export function withRetry(text: string | null, retry: DeliveryRetry): string {
+  return JSON.stringify([...retriesFromText(text), retry].slice(-keptMax));
+}
+
+export function retriesFromText(text: string | null): readonly DeliveryRetry[] {
+  return text === null ? none : (JSON.parse(text) as readonly DeliveryRetry[]);
+}
+
+const none: readonly DeliveryRetry[] = [];
+
+/**
+ * The queue position orders the waiting deliveries of a lane. It is a single number, so that one index serves all lanes
+ * (column `rank`). Ordered lanes use the publish order, whatever the priority or due time; a delivery that was retried
+ * after its end goes behind all that waited then (`order_position`). Other lanes use priority, then due time.
+ */
+export const tierSpan = 2 ** 48;
+export const queuePositionMax = 3 * tierSpan - 1;
+
+interface Place {
+  /** Its stored order position; before the first retry, its publish position. */
+  readonly order: number;
+  readonly priority: number;
+  readonly dueAt: number;
+}
+
+export function queuePositionIn(lane: { readonly ordered: boolean }, place: Place): number {
+  return lane.ordered ? place.order : place.priority * tierSpan + withinTier(place.dueAt);
+}
+
+/** A time as an offset within its tier, clamped so that absurd times cannot reach the tier of another priority. */
+export function withinTier(timeMs: number): number {
+  return Math.min(Math.max(timeMs, 0), tierSpan - 1);
+}
+
+/** PostgreSQL cannot store U+0000, which receivers may send: it becomes U+FFFD. */
+export function storable(text: string): string {
+  return text.includes("\0") ? text.replaceAll("\0", "\uFFFD") : text;
+}
+
+/**
+ * Makes every text of a JSON document readable for PostgreSQL: escaped halves of surrogate pairs and escaped U+0000
+ * become U+FFFD. `JSON.stringify` writes both as escapes, so older versions stored them.
+ */
+export function storableDocument(document: string): string {
+  if (!document.includes("\\u")) return document;
+  return document.replaceAll(escapes, (escape: string, isPair?: string, isRefused?: string) =>
+    isPair === undefined && isRefused !== undefined ? "\\ufffd" : escape,
+  );
+}
+
+/** Matches one escape at a time, so that an escaped backslash before `ud800` is not mistaken for one. */
+const escapes =
+  /\\(?:(u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2})|(u[dD][89a-fA-F][\da-fA-F]{2}|u0000)|.)/gs;

@@ -1,0 +1,61 @@
+import { createHash } from "node:crypto";
+
+/** The database was written by a newer version of Posthorn. */
+class SchemaTooNewError extends Error {
+  override readonly name = "SchemaTooNewError";
+  readonly found: number;
+  readonly known: number;
+
+  constructor(found: number, known: number) {
+    super(`the database has schema ${found}, this version supports up to ${known}: upgrade Posthorn`);
+    this.found = found;
+    this.known = known;
+  }
+}
+
+/** An applied migration differs from the one in this version. */
+class MigrationMismatchError extends Error {
+  override readonly name = "MigrationMismatchError";
+
+  constructor(number: number, name: string) {
+    super(`migration ${number} (${name}) differs from the one that created this database`);
+  }
+}
+
+/** One step of a schema. A released one never changes, because databases store its checksum. */
+export interface Migration {
+  /** Counts up from 1. */
+  readonly number: number;
+  readonly name: string;
+  readonly sql: string;
+}
+
+export interface MigrationPlan {
+  /** The database's current version; 0 for an empty one. */
+  readonly from: number;
+  readonly pending: readonly Migration[];
+}
+
+/** An applied migration as the database records it. */
+export interface AppliedMigration {
+  readonly number: number;
+  readonly name: string;
+  readonly checksum: string;
+}
+
+/** The pending migrations. Throws SchemaTooNewError and MigrationMismatchError. */
+export function planFrom(applied: readonly AppliedMigration[], known: readonly Migration[]): MigrationPlan {
+  const newest = applied.at(-1)?.number ?? 0;
+  const newestKnown = known.at(-1)?.number ?? 0;
+  if (newest > newestKnown) throw new SchemaTooNewError(newest, newestKnown);
+  for (const row of applied) {
+    const migration = known.find(({ number }) => number === row.number);
+    if (migration === undefined || checksum(migration) !== row.checksum)
+      throw new MigrationMismatchError(row.number, row.name);
+  }
+  return { from: newest, pending: known.filter(({ number }) => number > newest) };
+}
+
+export function checksum(migration: Migration): string {
+  return createHash("sha256").update(migration.sql).digest("hex");
+}

@@ -1,0 +1,283 @@
+import type pg from "pg";
+import { Backoff } from "../../../domain/backoff.ts";
+import { StoreUnavailableError } from "../../../ports/store.ts";
+import { Alarm } from "../../../ports/timing/alarm.ts";
+import { numbers, texts } from "./columns.ts";
+import type { Runner, Value } from "./database.ts";
+import { clientClass, columnTypes, realTime, ServerPlaces, spareTime } from "./driver.ts";
+import { isConnectionRefused } from "./errors.ts";
+import { greet, type Greeting, identityOf, type Incarnation, type Incarnations } from "./server.ts";
+
+/**
+ * Runs queries over a recently opened connection, which leads to where the address leads now, and is not one of those
+ * counted here.
+ */
+interface FreshRunner extends Runner {
+  /** The open connection may lead elsewhere: the next query needs another one. */
+  renew(): void;
+}
+
+interface Held {
+  readonly greeting: Greeting;
+  readonly free: () => void;
+}
+
+type FoundRow = [identity: string, pid: number | null, waitsForStandby: boolean | null];
+
+const askBounds = { delayMsMin: 250, delayMsMax: 2_000 };
+
+/** Which of these server processes are still the ones that were greeted. */
+const findSql = `SELECT ${identityOf}, a.pid, coalesce(a.wait_event = 'SyncRep', false)
+  FROM (SELECT 1) AS always LEFT JOIN (
+    SELECT a.pid, a.wait_event FROM pg_stat_activity a
+    JOIN unnest($1::int[], $2::text[]) AS g (pid, greeted_at) ON g.pid = a.pid AND a.backend_start <= g.greeted_at::timestamptz)
+  AS a ON true`;
+
+const endSql = "SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid";
+
+/**
+ * Connections whose last statement was not answered. Closing them would not end their work in the server: a commit that
+ * waits for a synchronous standby waits forever, and each replacement would be one more connection. So each counts as
+ * used until its server process is gone, or the address leads to another server.
+ *
+ * A statement that should have ended by its limits is ended with `pg_terminate_backend`. A commit that waits for its
+ * standby is left alone: ending the wait would make visible what only one server has.
+ */
+export class UnansweredConnections {
+  readonly #fresh: FreshRunner;
+  readonly #held = new Set<Held>();
+  readonly #alarm = new Alarm(realTime);
+  readonly #backoff = new Backoff(askBounds);
+  #isAsking = false;
+  #isClosed = false;
+  #waitsForStandby = false;
+
+  constructor(fresh: FreshRunner) {
+    this.#fresh = fresh;
+  }
+
+  /** Whether commits are known to wait for a synchronous standby. */
+  get waitsForStandby(): boolean {
+    return this.#held.size > 0 && this.#waitsForStandby;
+  }
+
+  /**
+   * Calls `free` once, when the server has ended the connection. The returned function does so at once, for a caller
+   * that knows it already.
+   */
+  hold(greeting: Greeting, free: () => void): () => void {
+    const held: Held = { greeting, free };
+    const release = (): void => this.#release(held);
+    if (this.#isClosed) {
+      free();
+      return () => undefined;
+    }
+    if (this.#held.size === 0) this.#fresh.renew();
+    this.#held.add(held);
+    this.#backoff.reset();
+    this.#later(0);
+    return release;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#alarm.close();
+    for (const held of this.#held) this.#release(held);
+  }
+
+  #release(held: Held): void {
+    if (this.#held.delete(held)) held.free();
+  }
+
+  #later(delayMs: number): void {
+    if (!this.#isAsking) this.#alarm.set(delayMs, () => void this.#ask());
+  }
+
+  async #ask(): Promise<void> {
+    if (this.#isAsking || this.#held.size === 0) return;
+    this.#isAsking = true;
+    const asked = [...this.#held];
+    try {
+      await this.#look(asked);
+    } catch (error) {
+      // Nothing listens there, or the server has just started: no earlier server process is left.
+      if (isConnectionRefused(error)) for (const held of asked) this.#release(held);
+    }
+    this.#isAsking = false;
+    if (this.#held.size === 0) return;
+    this.#later(this.#backoff.nextMs());
+  }
+
+  async #look(asked: readonly Held[]): Promise<void> {
+    const found = await this.#fresh.rows<FoundRow>(findSql, [
+      numbers(asked.map(({ greeting }) => greeting.pid)),
+      texts(asked.map(({ greeting }) => greeting.greetedAt)),
+    ]);
+    const identity = found[0]?.[0] ?? "";
+    const left = new Map(found.map(([, pid, waits]) => [pid, waits === true]));
+    const overdue: number[] = [];
+    for (const held of asked) {
+      const { greeting } = held;
+      const waits = greeting.identity === identity ? left.get(greeting.pid) : undefined;
+      if (waits === undefined) this.#release(held);
+      else if (!waits) overdue.push(greeting.pid);
+    }
+    this.#waitsForStandby = [...left.values()].includes(true);
+    if (overdue.length > 0) await this.#fresh.rows(endSql, [numbers(overdue)]);
+  }
+}
+
+interface ControlConnectionOptions {
+  readonly driver: typeof pg;
+  readonly url: string;
+  readonly connectTimeoutMs: number;
+  readonly incarnations: Incarnations;
+}
+
+/** A user of the connection that keeps it open. */
+interface ControlUser {
+  /** Called with each new connection before other code uses it. */
+  readonly opened: (client: pg.Client) => Promise<void>;
+}
+
+interface Opened {
+  readonly client: pg.Client;
+  readonly atMs: number;
+  readonly incarnation: Incarnation;
+}
+
+/** An older connection may lead to a former server. */
+const freshMs = 10_000;
+/** A server that ended one connection usually accepts the next one at once. */
+const againBounds = { delayMsMin: 250, delayMsMax: 2_000 };
+const answerMsMax = 2_000;
+
+/**
+ * A connection separate from those that carry work, so that the server can be queried when all others hang. The
+ * listener keeps it open; without a listener it is opened for a query and closed when unused. It never holds a waiting
+ * statement, so closing it ends it in the server too.
+ */
+export class ControlConnection implements FreshRunner {
+  readonly #options: ControlConnectionOptions;
+  readonly #Client: ReturnType<typeof clientClass>;
+  #user: ControlUser | null = null;
+  #opening: Promise<Opened> | null = null;
+  #opened: Opened | null = null;
+  readonly #reopening = new Alarm(spareTime);
+  readonly #backoff = new Backoff(againBounds);
+  #isClosed = false;
+
+  constructor(options: ControlConnectionOptions) {
+    this.#options = options;
+    this.#Client = clientClass(options.driver, { places: new ServerPlaces(1) });
+    options.incarnations.watch(() => {
+      if (this.#opened !== null && this.#opened.incarnation !== options.incarnations.current) this.renew();
+    });
+  }
+
+  get isOpen(): boolean {
+    return this.#opened !== null;
+  }
+
+  /** Opens it, and reopens it after every loss. */
+  keepOpen(user: ControlUser): void {
+    this.#user = user;
+    this.renew();
+  }
+
+  /** Closes it, and reopens it at once if a user wants it open. */
+  renew(): void {
+    if (this.#opened !== null) this.#leave(this.#opened.client);
+    if (this.#user !== null) this.#openSoon(0);
+  }
+
+  /** The same for a connection that leads nowhere: skip the polite close. */
+  abandon(): void {
+    this.#opened?.client.connection.stream.destroy();
+    this.#opened = null;
+    this.renew();
+  }
+
+  /** Runs a query over a connection that is only some seconds old. */
+  async rows<Row extends readonly unknown[]>(
+    sql: string,
+    values: readonly Value[] = [],
+  ): Promise<readonly Row[]> {
+    if (this.#opened !== null && performance.now() - this.#opened.atMs > freshMs)
+      this.#leave(this.#opened.client);
+    const { client } = await this.#open();
+    try {
+      const answer = client.query<unknown[]>({ text: sql, values: [...values], rowMode: "array" });
+      return (await answer).rows as unknown as readonly Row[];
+    } catch (error) {
+      this.#gone(client);
+      throw error;
+    } finally {
+      if (this.#user === null) this.#leave(client);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#reopening.close();
+    const opened = this.#opened;
+    this.#opened = null;
+    await opened?.client.end().catch(() => undefined);
+  }
+
+  #open(): Promise<Opened> {
+    if (this.#isClosed) return Promise.reject(new StoreUnavailableError("the store is closed"));
+    if (this.#opened !== null) return Promise.resolve(this.#opened);
+    this.#opening ??= this.#connect().finally(() => {
+      this.#opening = null;
+    });
+    return this.#opening;
+  }
+
+  async #connect(): Promise<Opened> {
+    const { url, connectTimeoutMs, incarnations } = this.#options;
+    const client = new this.#Client({
+      connectionString: url,
+      connectionTimeoutMillis: connectTimeoutMs,
+      query_timeout: answerMsMax,
+      keepAlive: true,
+      application_name: "posthorn listener",
+      types: columnTypes,
+    });
+    client.on("error", () => this.#gone(client));
+    client.on("end", () => this.#gone(client));
+    try {
+      await client.connect();
+      const greeting = await greet(client, null);
+      await this.#user?.opened(client);
+      if (this.#isClosed) throw new StoreUnavailableError("the store is closed");
+      this.#backoff.reset();
+      const incarnation = incarnations.met(greeting.identity);
+      const opened = { client, incarnation, atMs: performance.now() };
+      this.#opened = opened;
+      return opened;
+    } catch (error) {
+      client.connection.stream.destroy();
+      if (this.#user !== null) this.#openSoon(this.#backoff.nextMs());
+      throw error;
+    }
+  }
+
+  /** Closes a working connection politely. The next one waits until the server has closed it. */
+  #leave(client: pg.Client): void {
+    if (this.#opened?.client !== client) return;
+    this.#opened = null;
+    void client.end().catch(() => undefined);
+  }
+
+  #gone(client: pg.Client): void {
+    client.connection.stream.destroy();
+    if (this.#opened?.client !== client) return;
+    this.#opened = null;
+    if (this.#user !== null) this.#openSoon(this.#backoff.nextMs());
+  }
+
+  #openSoon(delayMs: number): void {
+    this.#reopening.set(delayMs, () => void this.#open().catch(() => undefined));
+  }
+}

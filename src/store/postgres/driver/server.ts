@@ -1,0 +1,241 @@
+import type pg from "pg";
+import { codeOf, messageOf } from "../../../domain/thrown.ts";
+import type { Runner } from "./database.ts";
+import { DatabaseSetupError, StandbyError } from "./errors.ts";
+
+/**
+ * One run of a database server, from its start to its end. After a failover, a restore or a crash, another server run
+ * has the same address and may lack the last commits of the previous one. Numbers from those commits (strings, lanes,
+ * positions, workers) are then assigned to something else, so everything cached by number belongs to one server run.
+ *
+ * A restart that lost nothing is another server run too. That costs one refill of the caches.
+ */
+export interface Incarnation {
+  readonly identity: string;
+}
+
+/**
+ * When the server started, in microseconds since 1970. A number, because the text of a time depends on session
+ * settings. Every user may read it, it costs nothing, and it works through a pooler.
+ */
+export const identityOf = "extract(epoch FROM pg_postmaster_start_time())::text";
+
+/** A statement would have run on another server run than the one whose numbers it holds. It was not executed. */
+export class IncarnationChangedError extends Error {
+  override readonly name = "IncarnationChangedError";
+
+  constructor() {
+    super("the database server was restarted or replaced");
+  }
+}
+
+/**
+ * The current server run: the one found last, because it is read over new connections only, and those lead to where the
+ * address points now.
+ */
+export class Incarnations {
+  readonly #listeners = new Set<() => void>();
+  #current: Incarnation | null = null;
+  #answeredMs = Number.NEGATIVE_INFINITY;
+
+  /** Called when a different server run is found; not for the first. */
+  watch(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Null until a connection was opened. */
+  get current(): Incarnation | null {
+    return this.#current;
+  }
+
+  /** A statement was answered. */
+  answered(): void {
+    this.#answeredMs = performance.now();
+  }
+
+  /** The current server run, if the server answered within this time; otherwise another one may have taken over. */
+  heardOfWithin(ms: number): Incarnation | null {
+    return performance.now() - this.#answeredMs <= ms ? this.#current : null;
+  }
+
+  met(identity: string): Incarnation {
+    const before = this.#current;
+    if (before?.identity === identity) return before;
+    const now = { identity };
+    this.#current = now;
+    if (before !== null) for (const listener of this.#listeners) listener();
+    return now;
+  }
+}
+
+/** PostgreSQL 15 and later. */
+const versionMin = 150_000;
+
+interface ServerFacts {
+  /** `server_version_num`: 150004 is 15.4. */
+  readonly version: number;
+  readonly encoding: string;
+  readonly readOnly: boolean;
+}
+
+export async function readServerFacts(runner: Runner): Promise<ServerFacts> {
+  const [row] = await runner.rows<[version: string, encoding: string, readOnly: string]>(
+    `SELECT current_setting('server_version_num'), current_setting('server_encoding'),
+       current_setting('transaction_read_only')`,
+  );
+  return { version: Number(row?.[0]), encoding: row?.[1] ?? "", readOnly: row?.[2] === "on" };
+}
+
+/** Throws DatabaseSetupError for a server or database that cannot hold the store. */
+export function judgeServer({ version, encoding, readOnly }: ServerFacts): void {
+  if (version < versionMin) {
+    throw new DatabaseSetupError(
+      "too_old",
+      `the server is PostgreSQL ${Math.floor(version / 10_000)}, and Posthorn needs 15 or later: upgrade it`,
+    );
+  }
+  if (encoding !== "UTF8") {
+    throw new DatabaseSetupError(
+      "encoding",
+      `the database has the encoding ${encoding}: create it with createdb --encoding=UTF8 --template=template0`,
+    );
+  }
+  if (readOnly) {
+    throw new DatabaseSetupError("read_only", "the database is read-only: name the primary, not a standby");
+  }
+}
+
+/** Limits that the server enforces on waiting sessions. */
+export interface ServerBounds {
+  readonly statementMs: number;
+  readonly lockMs: number;
+  /**
+   * Every table is read by an index, row by row. Without statistics, or with old ones, the planner may otherwise read
+   * and sort a whole table to find the first rows of an order.
+   */
+  readonly walksByIndex?: true;
+}
+
+/** The server that a new connection reached. */
+export interface Greeting {
+  /** Of the server run (incarnations.ts). */
+  readonly identity: string;
+  /** Of the server process behind the connection. */
+  readonly pid: number;
+  /** By the server's clock. Another process that gets the same pid later started after this time. */
+  readonly greetedAt: string;
+  /** False behind a pooler in transaction mode, where each transaction may run in another server process. */
+  readonly isDirect: boolean;
+  /** Whether the session has the limits in the startup parameters; a pooler may drop them. */
+  readonly isBounded: boolean;
+  /** Whether settings of the role or database let commits be answered before they are on disk. */
+  readonly commitsLate: boolean;
+}
+
+/**
+ * Settings that the driver relies on, whatever role and database set: how values are written, how comparisons work,
+ * that transactions see each other's commits, and that the warning about a commit without its standby is sent.
+ */
+const sessionSettings: Readonly<Record<string, string>> = {
+  array_nulls: "on",
+  bytea_output: "hex",
+  client_min_messages: "warning",
+  DateStyle: "ISO",
+  default_transaction_isolation: "read committed",
+  extra_float_digits: "1",
+  IntervalStyle: "postgres",
+  standard_conforming_strings: "on",
+  TimeZone: "UTC",
+  transform_null_equals: "off",
+};
+/** Raised, never lowered: an operator may require more than `on`. */
+const durable: readonly [string, string] = ["synchronous_commit", "on"];
+
+function settingsFor(commitsLate: boolean): readonly (readonly [name: string, value: string])[] {
+  const settings = Object.entries(sessionSettings);
+  return commitsLate ? [...settings, durable] : settings;
+}
+
+type GreetingRow = [
+  isStandby: boolean,
+  identity: string,
+  pid: number,
+  greetedAt: string,
+  statement: boolean,
+  lock: boolean,
+  commitsLate: boolean,
+];
+
+const greetingSql = `SELECT pg_is_in_recovery(), ${identityOf}, pg_backend_pid(),
+  clock_timestamp()::text, current_setting('statement_timeout')::interval = $1::interval,
+  current_setting('lock_timeout')::interval = $2::interval, current_setting('synchronous_commit') = 'off'`;
+
+/** Asks a new connection which server it reached. Throws StandbyError if the server is read-only. */
+export async function greet(client: pg.ClientBase, bounds: ServerBounds | null): Promise<Greeting> {
+  const { rows } = await client.query<GreetingRow>({
+    text: greetingSql,
+    values: [`${bounds?.statementMs ?? 0}ms`, `${bounds?.lockMs ?? 0}ms`],
+    rowMode: "array",
+  });
+  const [isStandby, identity, pid, greetedAt, statement, lock, commitsLate] = rows[0] ?? noRow;
+  if (isStandby) throw new StandbyError();
+  const { processID } = client as { readonly processID?: number | null };
+  const isDirect = processID === pid;
+  // Sessions behind a pooler are shared, so there each transaction has its own settings.
+  if (isDirect) await setSession(client, commitsLate);
+  return { identity, pid, greetedAt, isDirect, isBounded: statement && lock, commitsLate };
+}
+
+/** For a session that is not shared. */
+export async function setSession(client: pg.ClientBase, commitsLate: boolean): Promise<void> {
+  const settings = settingsFor(commitsLate).map(
+    ([name, value]) => `set_config('${name}', '${value}', false)`,
+  );
+  await client.query(`SELECT ${settings.join(", ")}`);
+}
+
+const noRow: GreetingRow = [true, "", 0, "", false, false, false];
+
+/** Ends a session with an abandoned transaction, for example after its client vanished. */
+const idleInTransactionMs = 10_000;
+
+/** Startup parameters that limit every wait of the session in the server. */
+export function startupBounds(bounds: ServerBounds | null): Partial<pg.ClientConfig> {
+  if (bounds === null) return {};
+  return {
+    statement_timeout: bounds.statementMs,
+    lock_timeout: bounds.lockMs,
+    idle_in_transaction_session_timeout: idleInTransactionMs,
+  };
+}
+
+const walksByIndex = [
+  ...["seqscan", "bitmapscan", "hashjoin", "mergejoin"].map((way) => `enable_${way} = off`),
+  "jit = off",
+];
+
+/** Begins a transaction with separate limits and settings in one round trip, which works through any pooler. */
+export function beginWith(
+  bounds: ServerBounds | null,
+  { isDirect, commitsLate }: Pick<Greeting, "isDirect" | "commitsLate">,
+): string {
+  const own = isDirect ? [] : settingsFor(commitsLate).map(([name, value]) => `${name} = '${value}'`);
+  // Set together with BEGIN; later would be too late for this transaction.
+  const begin = isDirect ? "BEGIN" : "BEGIN ISOLATION LEVEL READ COMMITTED";
+  if (bounds === null) return [begin, ...own.map((setting) => `SET LOCAL ${setting}`)].join("; ");
+  const settings = [
+    ...own,
+    `statement_timeout = ${bounds.statementMs}`,
+    `lock_timeout = ${bounds.lockMs}`,
+    `idle_in_transaction_session_timeout = ${idleInTransactionMs}`,
+    ...(bounds.walksByIndex === true ? walksByIndex : []),
+  ];
+  return [begin, ...settings.map((setting) => `SET LOCAL ${setting}`)].join("; ");
+}
+
+/** A pooler, or another server product, that refuses the startup parameters. */
+export function refusesStartupBounds(error: unknown): boolean {
+  const isRefusal = ["08P01", "22023", "42704", "0A000"].includes(codeOf(error) ?? "");
+  return isRefusal && /parameter/i.test(messageOf(error));
+}

@@ -1,0 +1,89 @@
+import { numbers } from "../driver/columns.ts";
+
+/** Kinds below this one are waiting deliveries by priority code. */
+export const deadLetterKind = 3;
+
+/** Concurrent commits mostly add to different shards. */
+const shards = 16;
+
+/**
+ * Adds `rows`, a query of (kind, tenant, value), to the counters. Rows are locked in a fixed order, so that two commits
+ * in one shard wait for each other instead of deadlocking. For the same reason a commit that adds twice, when it writes
+ * deliveries (`beginning`) and when it ends some, uses higher shards the second time.
+ */
+export function addToCounters(rows: string, part: "beginning" | "ending" = "ending"): string {
+  const first = part === "beginning" ? 0 : shards;
+  return `INSERT INTO posthorn.counters AS c (shard, kind, tenant, value)
+    SELECT ${first} + pg_backend_pid() % ${shards}, kind, tenant, sum(value) FROM (${rows}) AS delta (kind, tenant, value)
+    GROUP BY kind, tenant HAVING sum(value) <> 0 ORDER BY kind, tenant
+    ON CONFLICT (shard, kind, tenant) DO UPDATE SET value = c.value + excluded.value`;
+}
+
+/** Changes of the counters by one transaction. */
+export class Deltas {
+  readonly #waiting: [number, number, number] = [0, 0, 0];
+  readonly #deadLetters = new Map<number, number>();
+
+  addWaiting(priority: number, change: 1 | -1): void {
+    this.#waiting[priority as 0 | 1 | 2] += change;
+  }
+
+  addDeadLetter(tenant: number, change: 1 | -1): void {
+    this.#deadLetters.set(tenant, (this.#deadLetters.get(tenant) ?? 0) + change);
+  }
+
+  /** Three columns: kind, tenant, value. */
+  columns(): readonly [kinds: string, tenants: string, values: string] {
+    const waiting = this.#waiting.map((value, kind) => [kind, 0, value] as const);
+    const dead = [...this.#deadLetters].map(([tenant, value]) => [deadLetterKind, tenant, value] as const);
+    const rows = [...waiting, ...dead].filter(([, , value]) => value !== 0);
+    return [
+      numbers(rows.map(([kind]) => kind)),
+      numbers(rows.map(([, tenant]) => tenant)),
+      numbers(rows.map(([, , value]) => value)),
+    ];
+  }
+}
+
+/**
+ * Lanes that have a row in `posthorn.queue`, in SQL. All three queries do two lookups, for free and for leased rows,
+ * because a partial index serves only a query that repeats its condition: `queue_free` covers the free rows and
+ * `queue_leased` the leased ones, both starting with the lane. A single lookup without a condition on the owner would
+ * scan the whole table.
+ */
+const kinds = ["owner IS NULL", "owner IS NOT NULL"] as const;
+
+/**
+ * Whether a lane has a free row, or a leased one, that satisfies a condition on `q`. `lane` is an expression of the
+ * surrounding query.
+ *
+ * It selects the first row in an order that only the index has, instead of using EXISTS. Where one lane holds most of
+ * the queue, EXISTS is planned as a sequential scan that expects to find a row soon, and reads the whole table when
+ * there is none.
+ */
+export const hasFree = (lane: string, condition = "true"): string =>
+  `(SELECT true FROM posthorn.queue q WHERE q.lane = ${lane} AND q.owner IS NULL AND ${condition}
+      ORDER BY q.rank, q.delivery LIMIT 1) IS NOT NULL`;
+
+export const hasLeased = (lane: string, condition = "true"): string =>
+  `(SELECT true FROM posthorn.queue q WHERE q.lane = ${lane} AND q.owner IS NOT NULL AND ${condition}
+      ORDER BY q.lease_until LIMIT 1) IS NOT NULL`;
+
+/** Whether a lane has any row, free or leased. */
+export const hasWork = (lane: string): string => `(${hasFree(lane)} OR ${hasLeased(lane)})`;
+
+/** The first lane with rows above a number: the smaller of the results of both indexes. */
+const nextLane = (after: string): string =>
+  `least(${kinds
+    .map(
+      (kind) => `(SELECT lane FROM posthorn.queue WHERE ${kind} AND lane > ${after} ORDER BY lane LIMIT 1)`,
+    )
+    .join(", ")})`;
+
+/**
+ * A recursive query `found (lane)`: the lanes with rows above a number, in order, and a null at the end. It seeks from
+ * lane to lane instead of reading rows and dropping duplicates, so a million deliveries in one lane cost as much as
+ * one. PostgreSQL evaluates a recursion only as far as it is read, so a LIMIT bounds the seeks.
+ */
+export const lanesFound = (after: string): string => `found AS (
+    SELECT ${nextLane(after)} AS lane UNION ALL SELECT ${nextLane("found.lane")} FROM found WHERE found.lane IS NOT NULL)`;

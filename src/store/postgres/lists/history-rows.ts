@@ -1,0 +1,58 @@
+import type { EventSummary, StoredDelivery, StoredEvent } from "../../../ports/store/history.ts";
+import {
+  type DeliveryRow,
+  type EventRow,
+  type StoredNames,
+  toEventSummary,
+  toStoredDelivery,
+  toStoredEvent,
+} from "../../history-rows.ts";
+import type { Lanes, StringTable } from "../driver/string-table.ts";
+
+/** Of `posthorn.attempts a`. */
+export const attemptColumns = `a.number, a.id, a.outcome, a.state_unknown, a.category, a.status_code, a.response_sample,
+  a.error_message, a.duration_ms, a.scheduled_at, a.executed_at, a.next_retry_at, a.notes`;
+const eventColumnsWith = (body: string): string =>
+  `e.seq, e.id, e.tenant, e.event_type, e.sequence_number, e.occurred_at, e.source, e.idempotency_key, e.priority,
+  e.created_at, e.content_type, e.delivery_count + e.requeue_count, ${body}, e.raw, e.trace, e.relayed`;
+export const eventColumns = eventColumnsWith("e.body");
+export const eventSummaryColumns = eventColumnsWith("NULL::bytea");
+export const deliveryColumns = `d.seq, d.id, d.tenant, d.webhook, e.id, e.event_type, d.priority, d.lane, d.origin,
+  d.state, d.attempt_count, d.created_at, d.first_attempt_at, d.due_at, d.reason, d.category, d.completed_at,
+  d.format, d.retried_at, d.retried_attempts, d.retries, d.replay_of, d.replayed_by,
+  ${attemptColumns}`;
+/** Joins that `deliveryColumns` need in addition to the deliveries. */
+export const ofDelivery = `JOIN posthorn.events e ON e.seq = d.event
+  LEFT JOIN posthorn.attempts a ON a.delivery = d.seq AND a.number = d.attempt_last`;
+
+/** Converts stored rows into the port's types. */
+export class HistoryRows {
+  readonly #strings: StringTable;
+  readonly #lanes: Lanes;
+  readonly #names: StoredNames;
+
+  constructor(strings: StringTable, lanes: Lanes) {
+    this.#strings = strings;
+    this.#lanes = lanes;
+    this.#names = {
+      text: (ref) => this.#strings.text(ref),
+      lane: (ref) => this.#lanes.byRef(ref).key,
+    };
+  }
+
+  async eventSummaries(rows: readonly EventRow[]): Promise<readonly EventSummary[]> {
+    await this.#strings.load(rows.flatMap((row) => [row[2], row[3], row[10]]));
+    return rows.map((row) => toEventSummary(row, this.#names));
+  }
+
+  async events(rows: readonly EventRow[]): Promise<readonly StoredEvent[]> {
+    await this.#strings.load(rows.flatMap((row) => [row[2], row[3], row[10]]));
+    return rows.map((row) => toStoredEvent(row, this.#names));
+  }
+
+  async deliveries(rows: readonly DeliveryRow[]): Promise<readonly StoredDelivery[]> {
+    await this.#strings.load(rows.flatMap((row) => [row[2], row[3], row[5]]));
+    await this.#lanes.load(rows.map((row) => row[7]));
+    return rows.map((row) => toStoredDelivery(row, this.#names));
+  }
+}

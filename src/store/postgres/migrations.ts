@@ -1,0 +1,182 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { codeOf } from "../../domain/thrown.ts";
+import { StoreUnavailableError } from "../../ports/store.ts";
+import {
+  type AppliedMigration,
+  checksum,
+  type Migration,
+  type MigrationPlan,
+  planFrom,
+} from "../migrations.ts";
+import type { Database, Runner, Transaction } from "./driver/database.ts";
+import { initialSchema } from "./migrations/0001-initial.ts";
+import { ownership } from "./migrations/0002-ownership.ts";
+import { pools } from "./migrations/0003-pools.ts";
+import { endpointReports } from "./migrations/0004-endpoint-reports.ts";
+import { identity } from "./migrations/0005-identity.ts";
+import { attemptNotes } from "./migrations/0006-attempt-notes.ts";
+import { idempotencyHolder } from "./migrations/0007-idempotency-holder.ts";
+import { lateLease } from "./migrations/0008-late-lease.ts";
+import { statistics } from "./migrations/0009-statistics.ts";
+import { auditLog } from "./migrations/0010-audit-log.ts";
+import { notifications } from "./migrations/0011-notification-queue.ts";
+import { eventTraces } from "./migrations/0012-event-traces.ts";
+import { portal } from "./migrations/0013-portal.ts";
+import { deliveryProblems } from "./migrations/0014-delivery-problems.ts";
+import { alerts } from "./migrations/0015-alerts.ts";
+import { webhookHistory } from "./migrations/0016-webhook-history.ts";
+import { gateway } from "./migrations/0017-gateway.ts";
+import { gatewayHeld } from "./migrations/0018-gateway-held.ts";
+import { gatewayLog } from "./migrations/0019-gateway-log.ts";
+import { whatUpkeepFinds } from "./migrations/0020-what-upkeep-finds.ts";
+import { retries } from "./migrations/0021-retries.ts";
+import { fanOutParts } from "./migrations/0022-fan-out-parts.ts";
+import { mailConsent } from "./migrations/0023-mail-consent.ts";
+import { configChanges } from "./migrations/0024-config-changes.ts";
+
+/**
+ * A step that touches a large table works online: `beforehand` holds statements that cannot run in a transaction, such
+ * as `CREATE INDEX CONCURRENTLY IF NOT EXISTS`, or that backfill in small steps. They run one by one before `sql`,
+ * block neither reads nor writes, and can be repeated after an interrupted run. `sql` itself only makes instant
+ * changes: new tables, columns with a constant default, constraints NOT VALID.
+ */
+export interface PostgresMigration extends Migration {
+  readonly beforehand?: readonly string[];
+}
+
+/** In order. A released migration never changes, because databases store its checksum. */
+export const migrations: readonly PostgresMigration[] = [
+  initialSchema,
+  ownership,
+  pools,
+  endpointReports,
+  identity,
+  attemptNotes,
+  idempotencyHolder,
+  lateLease,
+  statistics,
+  auditLog,
+  notifications,
+  eventTraces,
+  portal,
+  deliveryProblems,
+  alerts,
+  webhookHistory,
+  gateway,
+  gatewayHeld,
+  gatewayLog,
+  whatUpkeepFinds,
+  retries,
+  fanOutParts,
+  mailConsent,
+  configChanges,
+];
+
+/** "POSTHORN" as a number: the advisory lock for migrating. */
+const migrationLock = "5787800397498404430";
+
+/**
+ * Changing a table locks it for an instant. If a long reader (a backup) holds it, all others would queue behind us,
+ * including workers that have to send heartbeats. So give up soon and try again later.
+ */
+const lockTimeout = "SELECT set_config('lock_timeout', '500ms', true)";
+const againMs = 1_000;
+const triesMax = 600;
+
+/** The migrations that `migrate` would run. Writes nothing. */
+export async function planMigrations(
+  database: Runner,
+  known: readonly PostgresMigration[] = migrations,
+): Promise<MigrationPlan> {
+  return planFrom(await appliedMigrations(database), known);
+}
+
+/**
+ * Migrates the database, each migration in a separate transaction. If several processes start together, one migrates
+ * and the others wait.
+ */
+export async function migrate(
+  database: Database,
+  run: { readonly now: number; readonly known?: readonly PostgresMigration[] },
+): Promise<MigrationPlan> {
+  const known = run.known ?? migrations;
+  const plan = await planMigrations(database, known);
+  for (const { number } of plan.pending) {
+    const migration = known.find((each) => each.number === number);
+    if (migration === undefined) continue;
+    for (const statement of migration.beforehand ?? []) await database.rows(statement);
+    const step = { migration, known, now: run.now };
+    await withoutBlocking(() => database.transaction((transaction) => apply(transaction, step)));
+  }
+  return plan;
+}
+
+/** Repeats work that could not get its locks. */
+async function withoutBlocking(work: () => Promise<void>): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (tries === triesMax || !isLockTimeout(error)) throw error;
+      await sleep(againMs);
+    }
+  }
+}
+
+function isLockTimeout(error: unknown): boolean {
+  const cause = error instanceof StoreUnavailableError ? error.cause : error;
+  return codeOf(cause) === "55P03";
+}
+
+async function apply(
+  transaction: Transaction,
+  step: {
+    readonly migration: Migration;
+    readonly known: readonly PostgresMigration[];
+    readonly now: number;
+  },
+): Promise<void> {
+  const { migration } = step;
+  // The lock ends with the transaction, so it works through a pooler and cannot be left behind.
+  await transaction.rows(`SELECT pg_advisory_xact_lock(${migrationLock})`);
+  const { from } = await planMigrations(transaction, step.known);
+  if (from >= migration.number) return;
+  // Not set before: processes that start together wait for the one that migrates, however long that takes.
+  await transaction.rows(lockTimeout);
+  // Not IF NOT EXISTS, which requires the right to create schemas even if an administrator has created this one.
+  const [schema] = await transaction.rows<[isThere: boolean]>(
+    "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'posthorn')",
+  );
+  if (schema?.[0] !== true) await transaction.rows("CREATE SCHEMA posthorn");
+  await transaction.rows(
+    `CREATE TABLE IF NOT EXISTS posthorn.migrations (
+       number integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at bigint NOT NULL)`,
+  );
+  for (const statement of statementsOf(migration.sql)) await transaction.rows(statement);
+  await transaction.rows("INSERT INTO posthorn.migrations VALUES ($1, $2, $3, $4)", [
+    migration.number,
+    migration.name,
+    checksum(migration),
+    step.now,
+  ]);
+}
+
+// Reads the catalogs as tables: to_regclass answers from a cache that misses objects created while we waited.
+async function appliedMigrations(database: Runner): Promise<readonly AppliedMigration[]> {
+  const [found] = await database.rows<[isThere: boolean]>(
+    "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = 'posthorn' AND tablename = 'migrations')",
+  );
+  if (found?.[0] !== true) return [];
+  const rows = await database.rows<[number: number, name: string, checksum: string]>(
+    "SELECT number, name, checksum FROM posthorn.migrations ORDER BY number",
+  );
+  return rows.map(([number, name, sum]) => ({ number, name, checksum: sum }));
+}
+
+/** Statements are separated by a semicolon at the end of a line, which none of our function bodies contains. */
+function statementsOf(sql: string): readonly string[] {
+  return sql
+    .split(/;\n/)
+    .map((statement) => statement.trim())
+    .filter((statement) => statement !== "");
+}

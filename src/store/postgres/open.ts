@@ -1,0 +1,337 @@
+import type { LookupFunction } from "node:net";
+import type pg from "pg";
+import { type Store, type StoreFacts, storeTroubles, StoreUnavailableError } from "../../ports/store.ts";
+import type { ConfigChange } from "../../ports/store/changes.ts";
+import type { MigrationPlan } from "../migrations.ts";
+import type { PendingLaneQueue } from "./cluster/announcer.ts";
+import {
+  announcedGateway,
+  announcedPortal,
+  announcedRegistry,
+  announcedWebhooks,
+  ConfigAnnouncer,
+} from "./cluster/config-changes.ts";
+import { Notifications } from "./cluster/notifications.ts";
+import { PostgresOwnership } from "./cluster/ownership.ts";
+import { ConfigPolling } from "./config-polling.ts";
+import { PostgresAlerts } from "./documents/alerts.ts";
+import { PostgresAudit } from "./documents/audit.ts";
+import { PostgresGateway } from "./documents/gateway.ts";
+import { PostgresIdempotency } from "./documents/idempotency.ts";
+import { PostgresNotificationQueue } from "./documents/notification-queue.ts";
+import { PostgresOperations } from "./documents/operations.ts";
+import { PostgresPortal } from "./documents/portal.ts";
+import { PostgresDeliveryProblems } from "./documents/problems.ts";
+import { PostgresRegistry } from "./documents/registry.ts";
+import { PostgresStatistics } from "./documents/statistics.ts";
+import { PostgresWebhooks } from "./documents/webhooks.ts";
+import { answerMarginMs } from "./driver/connections.ts";
+import { ControlConnection, UnansweredConnections } from "./driver/control-connection.ts";
+import { Database } from "./driver/database.ts";
+import {
+  checkMasterKey,
+  deploymentId,
+  digestKeyRow,
+  type DigestKeyRow,
+  type MasterKeyIds,
+} from "./driver/deployment.ts";
+import { type Address, loadDriver, parseAddress } from "./driver/driver.ts";
+import { setupError, StandbyError } from "./driver/errors.ts";
+import type { PreparedStatements } from "./driver/named-statements.ts";
+import { Incarnations, judgeServer, readServerFacts, type ServerBounds } from "./driver/server.ts";
+import { PostgresDeliveries } from "./events/deliveries.ts";
+import { IncarnateParts } from "./incarnate-parts.ts";
+import { PostgresHistory } from "./lists/history.ts";
+import { migrate, planMigrations } from "./migrations.ts";
+import { refuseMoved } from "./move/moving-rows.ts";
+import { PostgresUpkeep } from "./upkeep/upkeep.ts";
+
+export interface PostgresStoreOptions {
+  /** `postgres://…`; may lead to a pooler in transaction mode. */
+  readonly url: string;
+  /**
+   * An address that bypasses the pooler, for notifications and migrations. Defaults to `url`. Null when there is no
+   * such address: then work of other processes is found by polling, and so are their configuration changes, once a second.
+   */
+  readonly directUrl?: string | null;
+  /** Unix milliseconds: recorded with migrations, and determines the month for which attempts need a partition. */
+  readonly now: number;
+  readonly masterKeyIds: MasterKeyIds;
+  /** Maximum number of connections of this store: most of them for the path of events, one to listen. At least 3. */
+  readonly connectionsMax?: number;
+  /** Whether statements on the path of events are parsed and planned once; defaults to `auto`. */
+  readonly preparedStatements?: PreparedStatements;
+  /** Time limit for reaching the server when opening, and later for waiting for a connection. */
+  readonly connectTimeoutMs?: number;
+  readonly statementTimeoutMs?: number;
+  /** Carries announcements to workers instead of notifications, which are used while it does not. */
+  readonly workQueue?: PendingLaneQueue;
+  /** For the move itself: also opens a store that moved elsewhere, or into which a move is running. */
+  readonly evenIfMoved?: boolean;
+  /** Called for every configuration change by this process, after it was stored. Must not throw. */
+  readonly configChanged?: (change: ConfigChange) => void;
+  /** Resolves the server's name instead of the system's resolver. */
+  readonly lookup?: LookupFunction;
+}
+
+const connectTimeoutMsDefault = 5_000;
+/** Together with the connect timeout under ten seconds, so that the operator sees a failed start quickly. */
+const setupTimeoutMs = 4_000;
+/** Publishers wait for these statements, so a silent server has to be noticed soon. */
+const statementTimeoutMsDefault = 10_000;
+/** A longer wait for a lock only delays other callers that need the connection. */
+const lockTimeoutMsMax = 5_000;
+/**
+ * How often the connections of the maintenance pool are reopened, so that every process learns where the address leads.
+ */
+const asideLifetimeMs = 8_000;
+/** Upkeep and listings may take longer. */
+const patientTimeoutMsDefault = 30_000;
+/** Enough for the few concurrent calls of an engine, the maintenance pool, and one connection to listen. */
+const connectionsMaxDefault = 12;
+/** Connections needed for opening and migrating. */
+const connectionsForSetup = 1;
+
+/**
+ * A process notices a replaced server when a connection breaks. After this long without an answer it cannot know, and
+ * asks the server before it reports what it holds.
+ */
+const incarnationMsMax = 5_000;
+
+/** The store, with the digest key that its processes share and that is not part of the port. */
+export interface PostgresStore extends Store {
+  /** The scope of data that is kept outside the store. */
+  readonly scope: () => { readonly deployment: string; readonly incarnation: string | null };
+  readonly digestKey: DigestKeyRow;
+}
+
+/**
+ * Opens the store in a PostgreSQL database that several processes may share: checks the server, migrates the schema and
+ * checks the master key. The cost does not depend on the amount of stored data. Deliveries that a process held when it
+ * died become free when their leases expire.
+ *
+ * Throws DatabaseSetupError (within the connect timeout), SchemaTooNewError, MigrationMismatchError,
+ * DifferentMasterKeyError, StoreMovedError, StoreUnavailableError.
+ */
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
+  const { driver, address } = await preparePostgres(options);
+  const parts = openParts(driver, options);
+  try {
+    if (options.evenIfMoved !== true) await refuseMoved(parts.database, address.at);
+    await checkMasterKey(parts.database, options.masterKeyIds);
+    return await assemble(parts, options);
+  } catch (error) {
+    await closeParts(parts);
+    throw setupError(causeOf(error), address.at);
+  }
+}
+
+/** Migrates the schema, unless the server or the database must not be used. */
+export async function preparePostgres(
+  options: Pick<
+    PostgresStoreOptions,
+    "url" | "directUrl" | "now" | "masterKeyIds" | "connectTimeoutMs" | "lookup"
+  >,
+): Promise<{ readonly driver: typeof pg; readonly address: Address }> {
+  const address = parseAddress(options.url);
+  const driver = await loadDriver(options.lookup);
+  const { now } = options;
+  const direct = { ...options, url: options.directUrl ?? options.url };
+  const pending = await withSetup(driver, direct, (database) => inspect(database, options));
+  if (pending > 0) {
+    const patient = { ...direct, statementTimeoutMs: 0 };
+    await withSetup(driver, patient, (database) => migrate(database, { now }));
+  }
+  return { driver, address };
+}
+
+/** All connections of a store. */
+interface StoreParts {
+  readonly database: Database;
+  readonly aside: Database;
+  readonly control: ControlConnection;
+  readonly unanswered: UnansweredConnections;
+  readonly incarnations: Incarnations;
+}
+
+function openParts(driver: typeof pg, options: PostgresStoreOptions): StoreParts {
+  const { url, connectionsMax = connectionsMaxDefault, preparedStatements = "auto" } = options;
+  const { connectTimeoutMs = connectTimeoutMsDefault } = options;
+  const shares = connectionShares(connectionsMax);
+  const incarnations = new Incarnations();
+  const directUrl = options.directUrl ?? url;
+  const control = new ControlConnection({
+    driver,
+    connectTimeoutMs,
+    url: directUrl,
+    // A pooler and the direct address may lead to different servers.
+    incarnations: directUrl === url ? incarnations : new Incarnations(),
+  });
+  const unanswered = new UnansweredConnections(control);
+  const common = { url, connectTimeoutMs, incarnations, unanswered };
+  const database = new Database(driver, {
+    ...common,
+    preparedStatements,
+    bounds: boundsFor(options.statementTimeoutMs ?? statementTimeoutMsDefault),
+    connectionsMax: shares.events,
+  });
+  const aside = new Database(driver, {
+    ...common,
+    // Reads for people are rare, and a plan for one tenant may be bad for another.
+    preparedStatements: "off",
+    bounds: boundsFor(options.statementTimeoutMs ?? patientTimeoutMsDefault),
+    connectionsMax: shares.aside,
+    lifetimeMs: asideLifetimeMs,
+  });
+  return { database, aside, control, unanswered, incarnations };
+}
+
+async function closeParts({ database, aside, control, unanswered }: StoreParts): Promise<void> {
+  unanswered.close();
+  await control.close();
+  await Promise.all([database.close(), aside.close()]);
+}
+
+/** The server-side limits for a caller that waits this long. */
+function boundsFor(timeoutMs: number): ServerBounds | null {
+  if (timeoutMs === 0) return null;
+  const statementMs = Math.max(timeoutMs - answerMarginMs, timeoutMs / 2);
+  return { statementMs, lockMs: Math.min(statementMs, lockTimeoutMsMax) };
+}
+
+/** The migrations that opening the database would run. Only reads, even while servers run. */
+export async function planPostgresMigrations(
+  options: Pick<PostgresStoreOptions, "url" | "connectTimeoutMs">,
+): Promise<MigrationPlan> {
+  return withSetup(await loadDriver(), options, async (database) => {
+    judgeServer(await readServerFacts(database));
+    return planMigrations(database);
+  });
+}
+
+/** The number of pending migrations of a usable database. A process that may not open it must not migrate it. */
+async function inspect(
+  database: Database,
+  { masterKeyIds }: Pick<PostgresStoreOptions, "masterKeyIds">,
+): Promise<number> {
+  judgeServer(await readServerFacts(database));
+  const { from, pending } = await planMigrations(database);
+  if (from > 0) await checkMasterKey(database, masterKeyIds);
+  return pending.length;
+}
+
+/** Runs `work` with a separate connection; explains what is wrong with the setting on failure. */
+export async function withSetup<Result>(
+  driver: typeof pg,
+  options: Pick<PostgresStoreOptions, "url" | "connectTimeoutMs" | "statementTimeoutMs">,
+  work: (database: Database) => Promise<Result>,
+): Promise<Result> {
+  const { at } = parseAddress(options.url);
+  const database = new Database(driver, {
+    url: options.url,
+    connectionsMax: connectionsForSetup,
+    connectTimeoutMs: options.connectTimeoutMs ?? connectTimeoutMsDefault,
+    bounds: boundsFor(options.statementTimeoutMs ?? setupTimeoutMs),
+    preparedStatements: "off",
+    incarnations: new Incarnations(),
+    unanswered: null,
+  });
+  try {
+    return await work(database);
+  } catch (error) {
+    throw setupError(causeOf(error), at);
+  } finally {
+    await database.close();
+  }
+}
+
+/** The maintenance pool has separate connections, so that a long listing delays no event. */
+function connectionShares(connectionsMax: number): { readonly events: number; readonly aside: number } {
+  const listening = 1;
+  const aside = Math.max(1, Math.floor(connectionsMax / 4));
+  return { aside, events: Math.max(1, connectionsMax - listening - aside) };
+}
+
+/** On opening, the cause explains more than "unavailable". */
+function causeOf(error: unknown): unknown {
+  return error instanceof StoreUnavailableError && error.cause !== undefined ? error.cause : error;
+}
+
+async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promise<PostgresStore> {
+  const { database, aside, control, unanswered, incarnations } = parts;
+  const alsoNotify = options.configChanged ?? (() => undefined);
+  const processNumber = (): number => incarnate.state.processNumber;
+  const config = new ConfigAnnouncer(database, processNumber, alsoNotify);
+  const incarnate = new IncarnateParts({
+    database,
+    aside,
+    incarnations,
+    config,
+    workQueue: options.workQueue ?? null,
+  });
+  await incarnate.open(options.now);
+  const numbers = () => incarnate.state;
+  const deployment = await deploymentId(database);
+  const changes =
+    options.directUrl === null
+      ? new ConfigPolling({ database, incarnations, processNumber })
+      : new Notifications({ control, numbers, announcing: aside });
+  return {
+    deliveries: incarnate.follow("deliveries", PostgresDeliveries.prototype),
+    history: incarnate.follow("history", PostgresHistory.prototype),
+    webhooks: announcedWebhooks(new PostgresWebhooks(database), config),
+    registry: announcedRegistry(new PostgresRegistry(database), config),
+    idempotency: new PostgresIdempotency(database),
+    operations: new PostgresOperations(database),
+    audit: new PostgresAudit(parts.database, parts.aside),
+    alerts: new PostgresAlerts(database),
+    notifications: new PostgresNotificationQueue(database),
+    portal: announcedPortal(new PostgresPortal(parts.database, parts.aside), config),
+    gateway: announcedGateway(new PostgresGateway(parts.database, parts.aside), config),
+    statistics: Object.assign(incarnate.follow("statistics", PostgresStatistics.prototype), {
+      rowsPerCommitMax: 256,
+    }),
+    problems: new PostgresDeliveryProblems(parts.aside),
+    upkeep: incarnate.follow("upkeep", PostgresUpkeep.prototype),
+    ownership: incarnate.follow("ownership", PostgresOwnership.prototype),
+    digestKey: digestKeyRow(database, parseAddress(options.url).at),
+    changes,
+    scope: () => {
+      const incarnation = incarnations.heardOfWithin(incarnationMsMax)?.identity ?? null;
+      return { deployment, incarnation };
+    },
+    time: async () => {
+      const [row] = await database.rows<[ms: number]>(
+        "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint",
+      );
+      return row?.[0] ?? 0;
+    },
+    facts: () => readFacts(aside),
+    watchRestarts: (listener) => incarnations.watch(listener),
+    ping: () => ping({ database, unanswered }),
+    close: async () => {
+      await changes.close();
+      await incarnate.close();
+      await closeParts(parts);
+    },
+  };
+}
+
+async function readFacts(database: Database): Promise<StoreFacts> {
+  const [row] = await database.rows<[schemaVersion: number, sizeBytes: number]>(
+    "SELECT (SELECT max(number) FROM posthorn.migrations), pg_database_size(current_database())",
+  );
+  const [schemaVersion, sizeBytes] = row ?? [0, 0];
+  return { schemaVersion, sizeBytes };
+}
+
+/** Checks without writing whether the store can write now. */
+async function ping({ database, unanswered }: Pick<StoreParts, "database" | "unanswered">): Promise<void> {
+  if (unanswered.waitsForStandby)
+    throw new StoreUnavailableError(storeTroubles.waits_for_standby, { trouble: "waits_for_standby" });
+  const [row] = await database.rows<[isStandby: boolean, readOnly: string]>(
+    "SELECT pg_is_in_recovery(), current_setting('transaction_read_only')",
+  );
+  if (row?.[0] === true) throw new StandbyError();
+  if (row?.[1] === "on") throw new StoreUnavailableError(storeTroubles.read_only, { trouble: "read_only" });
+}

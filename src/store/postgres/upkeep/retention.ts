@@ -1,0 +1,141 @@
+import type { HistoryStep, StepResult } from "../../../ports/store/upkeep.ts";
+import { waitingMax } from "../../column-values.ts";
+import { addToCounters, deadLetterKind } from "../events/lane-counters.ts";
+import type { Partitions } from "./partitions.ts";
+import type { StoreState } from "../state.ts";
+import { Sweep, toVisit, type VisitRow, windowRows } from "./sweeps.ts";
+
+export interface RetentionStep {
+  readonly createdBefore: number;
+  readonly limit: number;
+}
+
+/**
+ * One window of a table. `seen` has `seq`, `created_at`, `is_due` and `is_left` (a later sweep looks again); `work` are
+ * the statements that end in `done`. Parameters: 1 created before, 2 above, 3 limit.
+ */
+function windowSql(seen: string, work: string): string {
+  return `WITH seen AS MATERIALIZED (${seen}),
+  due AS MATERIALIZED (SELECT * FROM seen WHERE is_due ORDER BY seq LIMIT $3),
+  ${work},
+  reached AS (SELECT CASE WHEN (SELECT count(*) FROM due) = $3 THEN (SELECT max(seq) FROM due)
+    ELSE (SELECT max(seq) FROM seen) END AS seq)
+  SELECT (SELECT count(*) FROM done), count(*), (SELECT seq FROM reached),
+    min(seq) FILTER (WHERE is_left AND seq <= (SELECT seq FROM reached) AND seq NOT IN (SELECT seq FROM done)),
+    coalesce(bool_or(created_at < $1), false), (SELECT count(*) FROM due) = $3
+  FROM seen`;
+}
+
+const payloadsSql = windowSql(
+  `SELECT e.seq, e.created_at, e.has_body AS is_left, e.has_body AND e.created_at < $1
+     AND NOT EXISTS (SELECT FROM posthorn.fan_out_parts p WHERE p.event = e.seq) AND NOT EXISTS (
+     SELECT FROM posthorn.deliveries d JOIN posthorn.queue q ON q.delivery = d.seq WHERE d.event = e.seq) AS is_due
+   FROM (SELECT seq, created_at, body IS NOT NULL AS has_body FROM posthorn.events WHERE seq > $2
+     ORDER BY seq LIMIT ${windowRows}) AS e`,
+  "done AS (UPDATE posthorn.events e SET body = NULL FROM due WHERE e.seq = due.seq RETURNING e.seq)",
+);
+
+const deliveriesSql = windowSql(
+  `SELECT d.seq, d.created_at, true AS is_left, d.state > ${waitingMax} AND d.created_at < $1 AS is_due
+   FROM (SELECT seq, created_at, state FROM posthorn.deliveries WHERE seq > $2
+     ORDER BY seq LIMIT ${windowRows}) AS d`,
+  `done AS (DELETE FROM posthorn.deliveries d USING due WHERE d.seq = due.seq AND d.state > ${waitingMax}
+     RETURNING d.seq),
+   undead AS (DELETE FROM posthorn.dead_letters l USING done WHERE l.delivery = done.seq RETURNING l.tenant),
+   counted AS (${addToCounters(`SELECT ${deadLetterKind}, tenant, -1 FROM undead`)})`,
+);
+
+/**
+ * An event that got another delivery after it was examined has another count, and stays. Its deduplication key is
+ * deleted with it ($4 is now), unless it already refers to another event.
+ */
+const eventsSql = windowSql(
+  `SELECT e.seq, e.created_at, e.requeue_count, true AS is_left, e.created_at < $1
+     AND NOT EXISTS (SELECT FROM posthorn.deliveries d WHERE d.event = e.seq)
+     AND NOT EXISTS (SELECT FROM posthorn.fan_out_parts p WHERE p.event = e.seq)
+     AND NOT (e.idempotency_key IS NOT NULL AND EXISTS (SELECT FROM posthorn.dedup_keys k
+       WHERE k.tenant = e.tenant AND k.key = e.idempotency_key AND k.event = e.id AND k.expires_at > $4)) AS is_due
+   FROM (SELECT seq, id, tenant, created_at, requeue_count, idempotency_key FROM posthorn.events WHERE seq > $2
+     ORDER BY seq LIMIT ${windowRows}) AS e`,
+  `done AS (DELETE FROM posthorn.events e USING due WHERE e.seq = due.seq AND e.requeue_count = due.requeue_count
+     RETURNING e.seq, e.id, e.tenant, e.idempotency_key),
+   unkeyed AS (DELETE FROM posthorn.dedup_keys k USING done
+     WHERE k.tenant = done.tenant AND k.key = done.idempotency_key AND k.event = done.id)`,
+);
+
+const expiredKeysSql = [
+  `DELETE FROM posthorn.idempotency WHERE (scope, key) IN
+     (SELECT scope, key FROM posthorn.idempotency WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)
+     AND expires_at <= $1 RETURNING 1`,
+  `DELETE FROM posthorn.api_keys WHERE id IN
+     (SELECT id FROM posthorn.api_keys WHERE expires_at <= $1 LIMIT $2) AND expires_at <= $1 RETURNING 1`,
+];
+
+/** Deletes data that is older than the operator's retention. */
+export class Retention {
+  readonly #state: StoreState;
+  readonly #partitions: Partitions;
+  readonly #payloads: Sweep;
+  readonly #deliveries: Sweep;
+  readonly #events: Sweep;
+  /** History is deleted in two successive sweeps, because an event outlives its deliveries. */
+  #historyPhase: "deliveries" | "events" = "deliveries";
+
+  constructor(state: StoreState, partitions: Partitions) {
+    this.#state = state;
+    this.#partitions = partitions;
+    this.#payloads = new Sweep(state.aside, "payloads");
+    this.#deliveries = new Sweep(state.aside, "history_deliveries");
+    this.#events = new Sweep(state.aside, "history_events");
+  }
+
+  async forgetPayloads(step: RetentionStep): Promise<StepResult> {
+    return this.#sweep(this.#payloads, { sql: payloadsSql, step });
+  }
+
+  async forgetHistory(step: HistoryStep): Promise<StepResult> {
+    if (this.#historyPhase === "deliveries") {
+      const result = await this.#sweep(this.#deliveries, { sql: deliveriesSql, step });
+      if (!result.more) this.#historyPhase = "events";
+      return { changed: result.changed, more: true };
+    }
+    const result = await this.#sweep(this.#events, { sql: eventsSql, step, more: [step.now] });
+    if (!result.more) {
+      this.#historyPhase = "deliveries";
+      await this.#partitions.dropBefore(step);
+    }
+    return result;
+  }
+
+  /** The oldest rows have the lowest numbers. */
+  async forgetAudit({ createdBefore, limit }: RetentionStep): Promise<StepResult> {
+    const rows = await this.#state.aside.rows(
+      `DELETE FROM posthorn.audit_log WHERE seq IN (SELECT seq FROM posthorn.audit_log ORDER BY seq LIMIT $1)
+       AND at < $2 RETURNING 1`,
+      [limit, createdBefore],
+    );
+    return { changed: rows.length, more: rows.length === limit };
+  }
+
+  async forgetKeys(now: number, limit: number): Promise<StepResult> {
+    let changed = 0;
+    let more = false;
+    for (const sql of expiredKeysSql) {
+      const rows = await this.#state.aside.rows(sql, [now, limit]);
+      changed += rows.length;
+      more ||= rows.length === limit;
+    }
+    return { changed, more };
+  }
+
+  async #sweep(
+    sweep: Sweep,
+    work: { readonly sql: string; readonly step: RetentionStep; readonly more?: readonly number[] },
+  ): Promise<StepResult> {
+    const { sql, step, more = [] } = work;
+    return sweep.step(async (transaction, above) => {
+      const [row] = await transaction.rows<VisitRow>(sql, [step.createdBefore, above, step.limit, ...more]);
+      return toVisit(row ?? [0, 0, null, null, false, false]);
+    });
+  }
+}

@@ -1,0 +1,298 @@
+import type { StatementSync } from "node:sqlite";
+import { StoreUnavailableError } from "../../../ports/store.ts";
+import type {
+  AnswerClaim,
+  AnswerCompletion,
+  AnswerOutcome,
+  AnswerStore,
+  HeldCountQuery,
+  HeldMessage,
+  HeldQuery,
+  ReceivedRequest,
+  SettledMessage,
+} from "../../../ports/store/gateway.ts";
+import type { StepResult } from "../../../ports/store/upkeep.ts";
+import {
+  answerOutcome,
+  type AnswerRow,
+  heldOf,
+  type HeldRow,
+  requestDocument,
+  settledRequest,
+  toHeld,
+  toRequest,
+} from "../../gateway-rows.ts";
+import { type Connection, StatementCache } from "../driver/connection.ts";
+
+interface PendingWrite {
+  /** Runs within the transaction. */
+  readonly run: () => void;
+  readonly done: () => void;
+  readonly failed: (error: unknown) => void;
+}
+
+/**
+ * Small writes that callers await one by one: those of one turn of the event loop share a transaction and its flush.
+ */
+class GroupedWrites {
+  readonly #connection: Connection;
+  #waiting: PendingWrite[] = [];
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  /** Resolves after the commit. `work` throws only for reasons of the store, which affect the whole group. */
+  run<Result>(work: () => Result): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      let result: Result;
+      if (this.#waiting.length === 0) setImmediate(() => this.#write());
+      this.#waiting.push({
+        run: () => (result = work()),
+        done: () => resolve(result),
+        failed: reject,
+      });
+    });
+  }
+
+  #write(): void {
+    const group = this.#waiting;
+    this.#waiting = [];
+    try {
+      this.#connection.write(() => {
+        for (const { run } of group) run();
+      });
+    } catch (error) {
+      for (const { failed } of group) failed(error);
+      return;
+    }
+    for (const { done } of group) done();
+  }
+}
+
+const statements = {
+  find: `SELECT fingerprint, expires_at, document FROM gateway_answers
+    WHERE key = ? AND expires_at > ? AND document IS NOT NULL`,
+  keep: "INSERT OR REPLACE INTO gateway_answers VALUES (?, ?, NULL, ?, ?)",
+  purge: `DELETE FROM gateway_answers WHERE key IN
+    (SELECT key FROM gateway_answers WHERE expires_at <= ? LIMIT ?)`,
+} as const;
+
+/**
+ * Answers are rows, claims are in memory. No other process has the file, so claims end with the process. A forwarded
+ * message costs one write, of its answer.
+ */
+export class GatewayAnswers implements AnswerStore {
+  readonly #connection: Connection;
+  readonly #statements: StatementCache;
+  readonly #grouped: GroupedWrites;
+  readonly #claims = new Map<string, AnswerClaim>();
+  /** Keys whose answers the current transaction writes. */
+  readonly #keeping = new Set<string>();
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+    this.#statements = new StatementCache(connection);
+    this.#grouped = new GroupedWrites(connection);
+    connection.join({
+      afterCommit: () => {
+        for (const key of this.#keeping) this.#claims.delete(key);
+        this.#keeping.clear();
+      },
+      afterRollback: () => this.#keeping.clear(),
+    });
+  }
+
+  async claim(claim: AnswerClaim): Promise<AnswerOutcome> {
+    const { key, fingerprint, now } = claim;
+    const held = this.#claims.get(key);
+    if (held !== undefined && held.expiresAt > now)
+      return answerOutcome([held.fingerprint, held.expiresAt, null], fingerprint);
+    const row = this.#connection.readOne(() => this.#sql("find").get(key, now));
+    if (row !== undefined) return answerOutcome(row as unknown as AnswerRow, fingerprint);
+    // Do not forward a message whose answer could not be written.
+    this.#connection.checkWritable();
+    this.#claims.set(key, claim);
+    return { kind: "claimed" };
+  }
+
+  finish(completion: AnswerCompletion): Promise<boolean> {
+    return this.#grouped.run(() => this.keep(completion));
+  }
+
+  /** Only inside a write. False when another call took the key. */
+  keep({ key, token, fingerprint, expiresAt, result }: AnswerCompletion): boolean {
+    if (this.#claims.get(key)?.token !== token || this.#keeping.has(key)) return false;
+    this.#sql("keep").run(key, fingerprint, expiresAt, result);
+    this.#keeping.add(key);
+    return true;
+  }
+
+  async release(key: string, token: string): Promise<void> {
+    if (this.#claims.get(key)?.token === token) this.#claims.delete(key);
+  }
+
+  async purge(now: number, limit: number): Promise<StepResult> {
+    const ended = [...this.#claims.values()].filter(({ expiresAt }) => expiresAt <= now);
+    for (const { key } of ended) this.#claims.delete(key);
+    const removed = Number(this.#connection.write(() => this.#sql("purge").run(now, limit)).changes);
+    return { changed: ended.length + removed, more: removed >= limit };
+  }
+
+  #sql(name: keyof typeof statements): StatementSync {
+    return this.#statements.get(statements[name]);
+  }
+}
+
+const bySourceStatements = {
+  note: "INSERT INTO gateway_requests_unfiled VALUES (?, ?)",
+  waits: "SELECT 1 FROM gateway_requests_unfiled LIMIT 1",
+  file: `INSERT OR IGNORE INTO gateway_requests_by_source
+    SELECT source, id FROM gateway_requests_unfiled ORDER BY source, id`,
+  emptied: "DELETE FROM gateway_requests_unfiled",
+  forget: "DELETE FROM gateway_requests_by_source WHERE source = ? AND id = ?",
+} as const;
+
+/** Filing takes a few milliseconds, and writes several lines of a source per page. */
+const unfiledMax = 1_024;
+
+/**
+ * The index of the gateway's log by source. Filing each line separately would write an index page per line. So lines
+ * wait in a queue until there are many, or until a search.
+ */
+export class RequestsBySource {
+  readonly #connection: Connection;
+  readonly #statements: StatementCache;
+  /** Lines since this process last filed; lines left by an earlier process are filed with them. */
+  #noted = 0;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+    this.#statements = new StatementCache(connection);
+  }
+
+  /** Only inside a write. */
+  note({ sourceId, id }: Pick<ReceivedRequest, "sourceId" | "id">): void {
+    this.#sql("note").run(sourceId, id);
+    this.#noted += 1;
+    if (this.#noted >= unfiledMax) this.file();
+  }
+
+  /** Only inside a write. */
+  file(): void {
+    this.#noted = 0;
+    this.#sql("file").run();
+    this.#sql("emptied").run();
+  }
+
+  /** Only inside a write, after `file`. */
+  forget({ sourceId, id }: Pick<ReceivedRequest, "sourceId" | "id">): void {
+    this.#sql("forget").run(sourceId, id);
+  }
+
+  /** Called before a search by source. While nothing can be written, searches find the filed lines. */
+  fileForSearch(): void {
+    if (this.#connection.readOne(() => this.#sql("waits").get()) === undefined) return;
+    try {
+      this.#connection.write(() => this.file());
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError)) throw error;
+    }
+  }
+
+  #sql(name: keyof typeof bySourceStatements): StatementSync {
+    return this.#statements.get(bySourceStatements[name]);
+  }
+}
+
+const requestStatements = {
+  add: "INSERT OR IGNORE INTO gateway_requests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+  put: `INSERT INTO gateway_requests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
+    status = excluded.status, outcome = excluded.outcome, cause = excluded.cause, document = excluded.document`,
+  update: "UPDATE gateway_requests SET status = ?, outcome = ?, cause = ?, document = ? WHERE id = ?",
+  hold: "INSERT OR IGNORE INTO gateway_held VALUES (?, ?, ?)",
+  forget: "DELETE FROM gateway_held WHERE request = ?",
+  drop: "DELETE FROM gateway_held WHERE connection = ? AND request = ?",
+  held: `SELECT connection, request, event FROM gateway_held WHERE connection = ?1 AND request > ?2
+    ORDER BY request LIMIT ?3`,
+  connections: "SELECT DISTINCT connection FROM gateway_held",
+  count: "SELECT count(*) FROM (SELECT 1 FROM gateway_held WHERE connection = ? LIMIT ?)",
+  document: "SELECT document FROM gateway_requests WHERE id = ?",
+  note: "UPDATE gateway_requests SET document = ? WHERE id = ?",
+} as const;
+
+/** The rows of the gateway's log and of held messages. Writes only inside a write. */
+export class GatewayRequestRows {
+  readonly #statements: StatementCache;
+  readonly #bySource: RequestsBySource;
+
+  constructor(connection: Connection, bySource: RequestsBySource) {
+    this.#bySource = bySource;
+    this.#statements = new StatementCache(connection);
+  }
+
+  /** Keeps an existing row. */
+  add(request: ReceivedRequest): void {
+    this.#sql("add").run(...columnsOf(request));
+    this.#bySource.note(request);
+    this.#hold(request);
+  }
+
+  /** Writes it with the event that it became. */
+  put(request: ReceivedRequest): void {
+    this.#sql("put").run(...columnsOf(request));
+    this.#bySource.note(request);
+    this.#hold(request);
+  }
+
+  update(request: ReceivedRequest): void {
+    const { id, status, outcome, cause } = request;
+    this.#sql("update").run(status, outcome, cause, requestDocument(request), id);
+    this.#sql("forget").run(id);
+    this.#hold(request);
+  }
+
+  settle(messages: readonly SettledMessage[]): void {
+    for (const message of messages) {
+      const { connectionId, requestId } = message;
+      this.#sql("drop").run(connectionId, requestId);
+      const row = this.#sql("document").get(requestId) as unknown as [string] | undefined;
+      if (row === undefined) continue;
+      const request = settledRequest(toRequest([row[0], null, null]), [message]);
+      this.#sql("note").run(requestDocument(request), requestId);
+    }
+  }
+
+  heldCounts({ connectionIds, countMax }: HeldCountQuery): ReadonlyMap<string, number> {
+    return new Map(
+      connectionIds.map((id) => {
+        const [count] = this.#sql("count").get(id, countMax) as unknown as [number | bigint];
+        return [id, Number(count)];
+      }),
+    );
+  }
+
+  held({ connectionId, after, limit }: HeldQuery): readonly HeldMessage[] {
+    const rows = this.#sql("held").all(connectionId, after ?? "", limit);
+    return (rows as unknown as HeldRow[]).map(toHeld);
+  }
+
+  connectionsWithHeld(): readonly string[] {
+    return (this.#sql("connections").all() as unknown as [string][]).map(([id]) => id);
+  }
+
+  #hold(request: ReceivedRequest): void {
+    for (const { connectionId, requestId, eventId } of heldOf(request))
+      this.#sql("hold").run(connectionId, requestId, eventId);
+  }
+
+  #sql(name: keyof typeof requestStatements): StatementSync {
+    return this.#statements.get(requestStatements[name]);
+  }
+}
+
+function columnsOf(request: ReceivedRequest) {
+  const { id, tenantId, sourceId, receivedAt, status, outcome, cause, bookmark, body } = request;
+  const head = [id, tenantId, sourceId, receivedAt, status, outcome, cause, bookmark] as const;
+  return [...head, requestDocument(request), body] as const;
+}

@@ -1,0 +1,371 @@
+import type { StatementSync } from "node:sqlite";
+import { setImmediate } from "node:timers/promises";
+import { type FactKind, factKinds } from "../../../domain/statistics/facts.ts";
+import {
+  bucketsWithin,
+  type StatisticsStep,
+  statisticsSteps,
+  stepMs,
+} from "../../../domain/statistics/keys.ts";
+import type {
+  GaugeRow,
+  StatisticsForgetting,
+  StatisticsPage,
+  StatisticsProgress,
+  StatisticsQuery,
+  StatisticsRange,
+  StatisticsRow,
+  StatisticsStore,
+  SubjectName,
+} from "../../../ports/store/statistics.ts";
+import type { StepResult } from "../../../ports/store/upkeep.ts";
+import {
+  completedRow,
+  type JournalEntry,
+  leftInJournal,
+  nextRollUp,
+  type PortionRow,
+  type RollUpPlace,
+  rollUps,
+  rollUpStart,
+  statisticsTables,
+  stepCode,
+  summedPortion,
+} from "../../statistics-rows.ts";
+import type { StoreState } from "../state.ts";
+import { StatisticsWriter } from "./statistics-writer.ts";
+
+type LastRow = [part: number, countedTo: number, counts: Uint8Array];
+
+interface TableStatements {
+  readonly last: StatementSync;
+  readonly portion: StatementSync;
+  readonly sum: StatementSync;
+  readonly first: StatementSync;
+  readonly forget: StatementSync;
+}
+
+/** Upkeep of statistics. Only inside a write. */
+class StatisticsUpkeep {
+  readonly #writer: StatisticsWriter;
+  readonly #tables: Readonly<Record<FactKind, TableStatements>>;
+  readonly #silentWriter: StatementSync;
+  readonly #journal: StatementSync;
+  readonly #forgetJournal: StatementSync;
+  readonly #doneUntil: StatementSync;
+  readonly #saveDone: StatementSync;
+  readonly #forgetGauges: StatementSync;
+  /** Position within the bucket that is being rolled up. */
+  #place: RollUpPlace = rollUpStart;
+  #kind: FactKind = "delivery";
+
+  constructor(state: StoreState, writer: StatisticsWriter) {
+    const { connection } = state;
+    this.#writer = writer;
+    const statementsOf = (table: string): TableStatements => ({
+      last: connection.prepare(
+        `SELECT part, counted_to, counts FROM ${table} WHERE step = ${stepCode("minute")} AND bucket = ? AND tenant = ?
+         AND subject = ? AND writer = ? ORDER BY counted_to DESC LIMIT 1`,
+      ),
+      portion: connection.prepare(
+        `SELECT tenant, subject, counts FROM ${table} WHERE step = ? AND bucket = ? AND (tenant, subject) > (?, ?)
+         ORDER BY tenant, subject LIMIT ?`,
+      ),
+      sum: connection.prepare(`INSERT OR REPLACE INTO ${table} VALUES (?, ?, ?, ?, 0, 0, 0, ?)`),
+      first: connection.prepare(`SELECT min(bucket) FROM ${table} WHERE step = ?`),
+      forget: connection.prepare(
+        `DELETE FROM ${table} WHERE (step, bucket, tenant, subject, writer, part) IN
+           (SELECT step, bucket, tenant, subject, writer, part FROM ${table} WHERE step = ? AND bucket < ? LIMIT ?)`,
+      ),
+    });
+    this.#tables = {
+      delivery: statementsOf(statisticsTables.delivery),
+      event: statementsOf(statisticsTables.event),
+    };
+    this.#silentWriter = connection.prepare(
+      "SELECT writer FROM stat_journal GROUP BY writer HAVING max(at) < ? LIMIT 1",
+    );
+    this.#journal = connection.prepare(
+      "SELECT number, facts FROM stat_journal WHERE writer = ? ORDER BY number",
+    );
+    this.#forgetJournal = connection.prepare("DELETE FROM stat_journal WHERE writer = ?");
+    this.#doneUntil = connection.prepare("SELECT done_until FROM stat_progress WHERE step = ?");
+    this.#saveDone = connection.prepare("INSERT OR REPLACE INTO stat_progress VALUES (?, ?)");
+    this.#forgetGauges = connection.prepare(
+      `DELETE FROM gauge_stats WHERE (step, bucket, writer) IN
+         (SELECT step, bucket, writer FROM gauge_stats WHERE step = ? AND bucket < ? LIMIT ?)`,
+    );
+  }
+
+  /** A journal holds the facts of a few seconds, so one writer is one portion. */
+  recover(writtenBefore: number): StepResult {
+    const found = this.#silentWriter.get(writtenBefore) as unknown as [writer: number] | undefined;
+    if (found === undefined) return { changed: 0, more: false };
+    const [writer] = found;
+    const entries = (this.#journal.all(writer) as unknown as [number, Uint8Array][]).map(
+      ([number, facts]): JournalEntry => ({ number, facts }),
+    );
+    const countedTo = entries.at(-1)?.number ?? 0;
+    let changed = 0;
+    for (const left of leftInJournal(entries)) {
+      const { kind, start, tenant, subject } = left.bucket;
+      const last = this.#tables[kind].last.get(start, tenant, subject, writer) as unknown as
+        | LastRow
+        | undefined;
+      const counts = completedRow(left, last === undefined ? null : { countedTo: last[1], counts: last[2] });
+      if (counts === null) continue;
+      this.#writer.save({ ...left.bucket, writer, part: last?.[0] ?? 0, countedTo, counts });
+      changed += 1;
+    }
+    this.#forgetJournal.run(writer);
+    return { changed, more: true };
+  }
+
+  rollUp(endedBefore: number, limit: number): StepResult {
+    for (const each of rollUps) {
+      const due = nextRollUp(each.step, each.from, {
+        doneUntil: this.doneUntil(each.step),
+        first: this.first(each.from),
+        endedBefore,
+        smallerUntil: each.from === "minute" ? endedBefore : (this.doneUntil(each.from) ?? 0),
+      });
+      if (due !== null) return { changed: this.#addUp(each, { ...due, limit }), more: true };
+    }
+    return { changed: 0, more: false };
+  }
+
+  #addUp(
+    { step, from }: (typeof rollUps)[number],
+    due: { readonly start: number; readonly parts: readonly number[]; readonly limit: number },
+  ): number {
+    const { portion, sum } = this.#tables[this.#kind];
+    const { tenant, subject } = this.#place;
+    const limit = Math.max(due.limit, portionRowsMin);
+    const lists = due.parts.map(
+      (part) => portion.all(stepCode(from), part, tenant, subject, limit) as unknown as PortionRow[],
+    );
+    const { rows, next } = summedPortion(lists, limit);
+    for (const row of rows) sum.run(stepCode(step), due.start, row.tenant, row.subject, row.counts);
+    this.#place = next ?? rollUpStart;
+    if (next !== null) return rows.length;
+    const isLast = this.#kind === factKinds.at(-1);
+    this.#kind = isLast ? "delivery" : "event";
+    if (isLast) this.#saveDone.run(stepCode(step), due.start + stepMs[step]);
+    return rows.length;
+  }
+
+  doneUntil(step: StatisticsStep): number | null {
+    const row = this.#doneUntil.get(stepCode(step)) as unknown as [doneUntil: number] | undefined;
+    return row?.[0] ?? null;
+  }
+
+  /** The start of the oldest bucket of a step; null when there is none. */
+  first(step: StatisticsStep): number | null {
+    const starts = factKinds.flatMap(
+      (kind) => (this.#tables[kind].first.get(stepCode(step)) as unknown as [number | null])[0] ?? [],
+    );
+    return starts.length === 0 ? null : Math.min(...starts);
+  }
+
+  forget({ before, limit }: StatisticsForgetting): StepResult {
+    let changed = 0;
+    for (const step of statisticsSteps) {
+      const forgetting = [...factKinds.map((kind) => this.#tables[kind].forget), this.#forgetGauges];
+      for (const statement of forgetting)
+        if (changed < limit)
+          changed += Number(statement.run(stepCode(step), before[step], limit - changed).changes);
+    }
+    return { changed, more: changed >= limit };
+  }
+}
+
+/** More than the rows of one bucket; otherwise a portion could not pass it. */
+const portionRowsMin = 200;
+
+type Row = [bucket: number, tenant: number, subject: number, counts: Uint8Array];
+
+interface ReadStatements {
+  /** For named tenants and subjects in several buckets: one seek for each. */
+  readonly named: StatementSync;
+  readonly tenants: StatementSync;
+  readonly subjects: StatementSync;
+  readonly subjectsOf: StatementSync;
+}
+
+/** Stored names: the subjects of each tenant; 0 means all. */
+type Named = ReadonlyMap<number, readonly number[]>;
+
+interface Reading {
+  readonly query: StatisticsQuery;
+  readonly named: Named | null;
+}
+
+export class SqliteStatistics implements StatisticsStore {
+  readonly rowsPerCommitMax = 64;
+  readonly writer: StatisticsWriter;
+  readonly #state: StoreState;
+  readonly #upkeep: StatisticsUpkeep;
+  readonly #tables: Readonly<Record<FactKind, ReadStatements>>;
+  readonly #oldest: StatementSync;
+  readonly #saveGauges: StatementSync;
+  readonly #gauges: StatementSync;
+
+  constructor(state: StoreState) {
+    const { connection } = state;
+    this.#state = state;
+    this.writer = new StatisticsWriter(state);
+    this.#upkeep = new StatisticsUpkeep(state, this.writer);
+    const statementsOf = (table: string): ReadStatements => {
+      const rows = (which: string): StatementSync =>
+        connection.prepare(
+          `SELECT bucket, tenant, subject, counts FROM ${table} WHERE step = ? AND bucket = ? AND ${which} LIMIT ?`,
+        );
+      return {
+        named: connection.prepare(
+          `SELECT s.bucket, s.tenant, s.subject, s.counts FROM json_each(?) b CROSS JOIN json_each(?) t
+             CROSS JOIN json_each(t.value) w CROSS JOIN ${table} s
+             ON s.step = ? AND s.bucket = b.value AND s.tenant = CAST(t.key AS INTEGER) AND s.subject = w.value
+           LIMIT ?`,
+        ),
+        tenants: rows("tenant > 0 AND subject = 0"),
+        subjects: rows("tenant > 0 AND subject > 0"),
+        subjectsOf: rows("tenant = ? AND subject > 0"),
+      };
+    };
+    this.#tables = {
+      delivery: statementsOf(statisticsTables.delivery),
+      event: statementsOf(statisticsTables.event),
+    };
+    this.#oldest = connection.prepare("SELECT min(at) FROM stat_journal");
+    this.#saveGauges = connection.prepare("INSERT OR REPLACE INTO gauge_stats VALUES (?, ?, ?, ?)");
+    this.#gauges = connection.prepare(
+      "SELECT bucket, writer, document FROM gauge_stats WHERE step = ? AND bucket >= ? AND bucket < ? ORDER BY bucket LIMIT ?",
+    );
+  }
+
+  /** After a crash: one process has the file, so every writer in the journal is gone. */
+  recoverAll(): void {
+    let more = true;
+    while (more)
+      more = this.#state.connection.write(() => this.#upkeep.recover(Number.MAX_SAFE_INTEGER).more);
+  }
+
+  /** Reads a few buckets at a time, so that other work runs in between. */
+  async read(query: StatisticsQuery): Promise<StatisticsPage> {
+    const rows: StatisticsRow[] = [];
+    const starts = bucketsWithin(query.from, query.to, query.step);
+    const named = this.#named(query);
+    const seeksOfBucket = Math.max(1, [...(named?.values() ?? [])].flat().length);
+    const atOnce = named === null ? 1 : Math.ceil(readsPerTurn / seeksOfBucket);
+    let sinceRest = 0;
+    for (let at = 0; at < starts.length; at += atOnce) {
+      const part = starts.slice(at, at + atOnce);
+      const found = this.#state.connection.read(() => this.#rowsIn(part, { query, named }));
+      const beyond = found[query.limit - rows.length];
+      if (beyond !== undefined) {
+        rows.push(...found.filter(({ start }) => start < beyond.start));
+        return { rows, next: beyond.start };
+      }
+      rows.push(...found);
+      sinceRest += part.length * seeksOfBucket + found.length;
+      if (sinceRest < readsPerTurn) continue;
+      sinceRest = 0;
+      await setImmediate();
+    }
+    return { rows, next: null };
+  }
+
+  #rowsIn(buckets: readonly number[], of: Reading): readonly StatisticsRow[] {
+    const { strings } = this.#state;
+    return this.#storedIn(buckets, of).map(([start, tenant, subject, counts]) => ({
+      start,
+      tenantId: tenant === 0 ? null : strings.text(tenant),
+      subject: subject === 0 ? null : strings.text(subject),
+      counts,
+    }));
+  }
+
+  #storedIn(buckets: readonly number[], { query, named }: Reading): readonly Row[] {
+    const { kind, step, of, limit } = query;
+    const table = this.#tables[kind];
+    const rows = (statement: StatementSync, ...values: (number | string)[]): Row[] =>
+      statement.all(...values, limit + 1) as unknown as Row[];
+    if (named !== null) {
+      const names = JSON.stringify(Object.fromEntries(named));
+      return rows(table.named, JSON.stringify(buckets), names, stepCode(step));
+    }
+    const at = [stepCode(step), buckets[0] ?? 0] as const;
+    if (of.level !== "subjects") return rows(table.tenants, ...at);
+    if (of.tenantId === null) {
+      const wanted = of.subjects === null ? null : new Set(this.#refs(of.subjects));
+      return rows(table.subjects, ...at).filter(([, , subject]) => wanted?.has(subject) ?? true);
+    }
+    const tenant = this.#state.strings.find(of.tenantId);
+    return tenant === null ? [] : rows(table.subjectsOf, ...at, tenant);
+  }
+
+  /** The names whose rows are wanted; null if they have to be found. */
+  #named({ of }: StatisticsQuery): Named | null {
+    return this.#state.connection.read(() => {
+      if (of.level === "all") return new Map([[0, [0]]]);
+      if (of.level === "tenants")
+        return of.tenantIds === null ? null : new Map(this.#refs(of.tenantIds).map((ref) => [ref, [0]]));
+      if (of.level === "named") return this.#refsByTenant(of.names);
+      if (of.subjects === null || of.tenantId === null) return null;
+      const subjects = this.#refs(of.subjects);
+      return new Map(this.#refs([of.tenantId]).map((ref) => [ref, subjects]));
+    });
+  }
+
+  #refsByTenant(names: readonly SubjectName[]): Named {
+    const subjectsOf = Map.groupBy(names, ({ tenantId }) => tenantId);
+    return new Map(
+      [...subjectsOf].flatMap(([tenantId, some]) =>
+        this.#refs([tenantId]).map((ref) => [ref, this.#refs(some.map(({ subject }) => subject))]),
+      ),
+    );
+  }
+
+  #refs(names: readonly string[]): readonly number[] {
+    return names.flatMap((name) => this.#state.strings.find(name) ?? []);
+  }
+
+  async progress(): Promise<StatisticsProgress> {
+    return this.#state.connection.read(() => {
+      const [unwrittenSince] = this.#oldest.get() as unknown as [number | null];
+      return {
+        unwrittenSince,
+        countedSince: this.#upkeep.first("minute"),
+        hoursUntil: this.#upkeep.doneUntil("hour") ?? 0,
+        daysUntil: this.#upkeep.doneUntil("day") ?? 0,
+      };
+    });
+  }
+
+  async recover(step: { readonly writtenBefore: number }): Promise<StepResult> {
+    return this.#state.connection.write(() => this.#upkeep.recover(step.writtenBefore));
+  }
+
+  async rollUp(endedBefore: number, limit: number): Promise<StepResult> {
+    return this.#state.connection.write(() => this.#upkeep.rollUp(endedBefore, limit));
+  }
+
+  async forget(step: StatisticsForgetting): Promise<StepResult> {
+    return this.#state.connection.write(() => this.#upkeep.forget(step));
+  }
+
+  async writeGauges({ step, start, writer, document }: GaugeRow): Promise<void> {
+    this.#state.connection.write(() => this.#saveGauges.run(stepCode(step), start, writer, document));
+  }
+
+  async readGauges(query: StatisticsRange & { readonly limit: number }): Promise<readonly GaugeRow[]> {
+    const { step, from, to, limit } = query;
+    const rows = this.#state.connection.read(() => this.#gauges.all(stepCode(step), from, to, limit));
+    return (rows as unknown as [number, number, string][]).map(([start, writer, document]) => {
+      return { step, start, writer, document };
+    });
+  }
+}
+
+/** Seeks and rows per turn of the event loop: a millisecond or two. */
+const readsPerTurn = 500;

@@ -1,0 +1,290 @@
+import { existsSync, rmSync, statfsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { type DiskSpace, StoreUnavailableError } from "../../../ports/store.ts";
+import { refuseEmptied, storeError } from "./errors.ts";
+
+/** Enough for some groups of commits. With less, small commits would be written and large ones refused alternately. */
+const roomBytesMin = 4 << 20;
+/** Copying the pages blocks the event loop, which is acceptable on a full disk. */
+const shrinkEveryMs = 1_000;
+
+/** Free space on the disk of the database. It is checked only after the disk was full, until there is space again. */
+class DiskRoom {
+  readonly #folder: string | null;
+  readonly #shrink: () => void;
+  #wasFull = false;
+  /** When the WAL was last emptied for lack of space (monotonic ms). */
+  #shrunkAtMs = Number.NEGATIVE_INFINITY;
+
+  /** `file` is null for a database in memory. `shrink` empties the WAL, or does nothing if that is impossible now. */
+  constructor(file: string | null, shrink: () => void) {
+    this.#folder = file === null ? null : dirname(file);
+    this.#shrink = shrink;
+  }
+
+  /** A write failed because the disk was full. */
+  ranOut(): void {
+    this.#wasFull = true;
+  }
+
+  /** Throws while the disk is nearly full, after a write was refused for that reason. */
+  check(): void {
+    if (!this.#wasFull) return;
+    if (this.#folder !== null && freeBytes(this.#folder) < roomBytesMin) {
+      // The WAL may be many times larger than the database and would use up all freed space. Copying its pages needs
+      // space only where the database grows.
+      const nowMs = performance.now();
+      if (nowMs - this.#shrunkAtMs < shrinkEveryMs) throw diskFull();
+      this.#shrunkAtMs = nowMs;
+      this.#shrink();
+      if (freeBytes(this.#folder) < roomBytesMin) throw diskFull();
+    }
+    this.#wasFull = false;
+  }
+}
+
+/** Whether no space is left. SQLite reports that only for writes; elsewhere it is a generic I/O error. */
+export function isDiskFull(folder: string): boolean {
+  return freeBytes(folder) === 0;
+}
+
+export function diskFull(cause?: unknown): StoreUnavailableError {
+  return new StoreUnavailableError("the disk is full", { trouble: "disk_full", cause });
+}
+
+/** Null if the system does not report it. */
+export function diskSpace(folder: string): DiskSpace | null {
+  try {
+    const { bavail, bfree, blocks, bsize } = statfsSync(folder);
+    // Space reserved for the superuser does not count as part of the disk.
+    return { freeBytes: bavail * bsize, sizeBytes: (blocks - bfree + bavail) * bsize };
+  } catch {
+    return null;
+  }
+}
+
+/** Space available to this user. Without an answer assume plenty: a write will show. */
+function freeBytes(folder: string): number {
+  return diskSpace(folder)?.freeBytes ?? Number.POSITIVE_INFINITY;
+}
+
+/** Prepares each statement on first use and keeps it, by its text. Use it only for a small number of texts. */
+export class StatementCache {
+  readonly #connection: { prepare(sql: string): StatementSync };
+  readonly #statements = new Map<string, StatementSync>();
+
+  constructor(connection: { prepare(sql: string): StatementSync }) {
+    this.#connection = connection;
+  }
+
+  get(sql: string): StatementSync {
+    const known = this.#statements.get(sql);
+    if (known !== undefined) return known;
+    const statement = this.#connection.prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+}
+
+/**
+ * Pages of the WAL after which a commit itself copies them into the database: 128 MiB with pages of 8 KiB. Normally the
+ * thread of checkpointer.ts keeps it far below. The file can grow beyond while a backup or another reader holds an old
+ * snapshot, and shrinks afterwards.
+ */
+const walPagesMax = 16_384;
+/** The size to which a longer WAL is cut when it restarts: 32 MiB, twice its usual size under load. */
+const walPagesKept = 4_096;
+/**
+ * Larger than SQLite's default of 4 KiB: bodies of about a kilobyte fill the pages better and cost fewer system calls.
+ */
+const pageSizeBytes = 8192;
+const cacheKib = 65_536;
+
+/**
+ * The only connection of the store. Statements are prepared once and kept. Every read and write goes through `read` or
+ * `write`, so that a refused statement leaves no open transaction, and no memory that differs from the file.
+ */
+export class Connection {
+  readonly db: DatabaseSync;
+  readonly #begin: StatementSync;
+  readonly #beginRead: StatementSync;
+  readonly #commit: StatementSync;
+  readonly #listeners: TransactionListener[] = [];
+  readonly #room: DiskRoom;
+  #damage: StoreUnavailableError | null = null;
+  #closed = false;
+  #stale = false;
+
+  constructor(db: DatabaseSync) {
+    this.db = db;
+    const truncate = db.prepare("PRAGMA wal_checkpoint(TRUNCATE)");
+    this.#room = new DiskRoom(db.location(), () => {
+      try {
+        truncate.get();
+      } catch {
+        // Another connection is reading, so the database would have to grow; the next check tries again.
+      }
+    });
+    this.#begin = db.prepare("BEGIN IMMEDIATE");
+    this.#beginRead = db.prepare("BEGIN");
+    this.#commit = db.prepare("COMMIT");
+  }
+
+  /** Prepares a statement that returns rows as arrays, which are cheaper than objects. */
+  prepare(sql: string): StatementSync {
+    const statement = this.db.prepare(sql);
+    statement.setReturnArrays(true);
+    return statement;
+  }
+
+  /** Adds a listener whose in-memory data takes part in the file's transactions. */
+  join(listener: TransactionListener): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Runs `work` in one durable transaction: all of it is applied, or nothing, in the file and in memory. */
+  write<Result>(work: () => Result): Result {
+    this.checkWritable();
+    let result: Result;
+    try {
+      this.#begin.run();
+      result = work();
+      for (const listener of this.#listeners) listener.beforeCommit?.();
+      this.#commit.run();
+    } catch (error) {
+      this.#rollBack();
+      throw this.#noted(error);
+    }
+    for (const listener of this.#listeners) listener.afterCommit?.();
+    return result;
+  }
+
+  /** Runs `work` on one snapshot; one lock for all its statements instead of one each. */
+  read<Result>(work: () => Result): Result {
+    this.#ready();
+    try {
+      this.#beginRead.run();
+      const result = work();
+      this.#commit.run();
+      return result;
+    } catch (error) {
+      this.#endTransaction();
+      throw this.#noted(error);
+    }
+  }
+
+  /** Like `read`, for a single statement, which is its own snapshot. */
+  readOne<Result>(work: () => Result): Result {
+    this.#ready();
+    try {
+      return work();
+    } catch (error) {
+      throw this.#noted(error);
+    }
+  }
+
+  /**
+   * Throws after damage was found in any read or write: later writes may be lost with the rest, or make it worse. Reads
+   * are still tried, so that users see what is there.
+   */
+  check(): void {
+    if (this.#damage !== null) throw this.#damage;
+  }
+
+  /** Throws if a write would certainly be refused. */
+  checkWritable(): void {
+    this.#ready();
+    this.check();
+    this.#room.check();
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.db.close();
+  }
+
+  #ready(): void {
+    if (this.#closed) throw new StoreUnavailableError("the store is closed");
+    if (!this.#stale) return;
+    try {
+      for (const listener of this.#listeners) listener.reload?.();
+    } catch (error) {
+      throw this.#noted(error);
+    }
+    this.#stale = false;
+  }
+
+  #noted(cause: unknown): unknown {
+    const error = storeError(cause);
+    if (!(error instanceof StoreUnavailableError)) return error;
+    if (error.trouble === "damaged") this.#damage ??= error;
+    if (error.trouble === "disk_full") this.#room.ranOut();
+    return error;
+  }
+
+  #rollBack(): void {
+    this.#endTransaction();
+    for (const listener of this.#listeners) listener.afterRollback?.();
+    // Reading the file again may fail for the same reason as the write did, so it is left to the next call.
+    this.#stale = true;
+  }
+
+  #endTransaction(): void {
+    // On a full disk, SQLite has already rolled back.
+    if (!this.db.isOpen || !this.db.isTransaction) return;
+    try {
+      this.db.exec("ROLLBACK");
+    } catch {
+      // The original error is more informative. If the transaction is still open, the next one is refused.
+    }
+  }
+}
+
+export interface TransactionListener {
+  /** Writes data that was accumulated in memory. */
+  readonly beforeCommit?: () => void;
+  /** Must not throw: the transaction is committed, so the call has succeeded. */
+  readonly afterCommit?: () => void;
+  /** Undoes changes that cannot be read from the file again. Must not throw. */
+  readonly afterRollback?: () => void;
+  /** Drops the cache and reads it again. */
+  readonly reload?: () => void;
+}
+
+/** Opens the file with the settings that the port's promises require. */
+export function openDatabase(
+  file: string,
+  busyTimeoutMs: number,
+  /** Called before anything is changed; throws when the file must not be touched. */ inspect: (
+    db: DatabaseSync,
+  ) => void,
+): DatabaseSync {
+  refuseEmptied(file);
+  const isNew = !existsSync(file);
+  const db = new DatabaseSync(file, {
+    timeout: busyTimeoutMs,
+    // Each table is written in one place, and the steps that remove history would violate foreign keys.
+    enableForeignKeyConstraints: false,
+  });
+  try {
+    inspect(db);
+    db.exec(`PRAGMA page_size = ${pageSizeBytes}`);
+    db.exec("PRAGMA journal_mode = WAL");
+    // FULL, not NORMAL: an answered publish must survive a power failure.
+    db.exec("PRAGMA synchronous = FULL");
+    db.exec(`PRAGMA wal_autocheckpoint = ${walPagesMax}`);
+    db.exec(`PRAGMA journal_size_limit = ${walPagesKept * pageSizeBytes}`);
+    db.exec(`PRAGMA cache_size = -${cacheKib}`);
+    db.exec("PRAGMA temp_store = MEMORY");
+    // An I/O error behind a memory map kills the process instead of failing a call.
+    db.exec("PRAGMA mmap_size = 0");
+    return db;
+  } catch (error) {
+    db.close();
+    // On a full disk, a first start leaves an empty file, which the next one would mistake for damage.
+    if (isNew && statSync(file, { throwIfNoEntry: false })?.size === 0) rmSync(file);
+    throw storeError(error);
+  }
+}

@@ -1,0 +1,246 @@
+import type { StatementSync } from "node:sqlite";
+import type { LaneKey } from "../../../domain/webhook.ts";
+import type { ProblemMove } from "../../../features/problems/problem.ts";
+import type {
+  ClaimRequest,
+  ClaimResult,
+  CommitBatch,
+  CommitResult,
+  DeliveryStore,
+  EndCommand,
+  EndResult,
+  FanOutPart,
+  LanePage,
+  Lease,
+  PublishCommand,
+  PublishResult,
+  SettlementResult,
+  StoreDepth,
+} from "../../../ports/store/deliveries.ts";
+import type { ProblemBatch } from "../../../ports/store/delivery-problems.ts";
+import { attemptedOf, withPassedOn } from "../../attempt-notes.ts";
+import { tierSpan, waitingMax } from "../../column-values.ts";
+import type { GatewayAnswers, GatewayRequestRows } from "../documents/gateway-log.ts";
+import type { NotificationRows } from "../documents/notification-queue.ts";
+import type { ProblemWriter } from "../documents/problems.ts";
+import type { StatisticsWriter } from "../documents/statistics-writer.ts";
+import type { HistoryRows } from "../documents/webhooks.ts";
+import type { StoreState } from "../state.ts";
+import { Claimer } from "./claim.ts";
+import { HandEndings } from "./hand-endings.ts";
+import { DeliveryWriter, FanOut, PublishWriter } from "./publish.ts";
+import { RequeueWriter, RetryWriter } from "./retry.ts";
+import { SettleWriter } from "./settle.ts";
+
+/** `queuePositionIn` for a stored row, where `ordered` is an SQL expression. */
+function queuePositionSql(ordered: string): string {
+  return `CASE WHEN ${ordered} THEN coalesce(order_position, seq) ELSE priority * ${tierSpan} + min(max(due_at, 0), ${tierSpan - 1}) END`;
+}
+
+/**
+ * The path of events. A delivery that is leased as it is written ("fresh") gets no position in its lane, and never does
+ * when its first request succeeds, which saves two writes in the common case. It gets one when it is released or
+ * rescheduled, when its lease expires, or, after a crash, when the store is opened.
+ */
+export class SqliteDeliveries implements DeliveryStore {
+  readonly #state: StoreState;
+  readonly #publishes: PublishWriter;
+  readonly #fanOut: FanOut;
+  readonly #requeues: RequeueWriter;
+  readonly #retries: RetryWriter;
+  readonly #settlements: SettleWriter;
+  readonly #endings: HandEndings;
+  readonly #statistics: StatisticsWriter;
+  readonly #notifications: NotificationRows;
+  readonly #requests: GatewayRequestRows;
+  readonly #answers: GatewayAnswers;
+  readonly #problems: ProblemWriter;
+  readonly #history: HistoryRows;
+  readonly #claimer: Claimer;
+  readonly #enterLane: StatementSync;
+  readonly #recover: readonly StatementSync[];
+
+  constructor(
+    state: StoreState,
+    writers: {
+      readonly statistics: StatisticsWriter;
+      readonly problems: ProblemWriter;
+      readonly history: HistoryRows;
+      readonly notifications: NotificationRows;
+      readonly requests: GatewayRequestRows;
+      readonly answers: GatewayAnswers;
+    },
+  ) {
+    const deliveries = new DeliveryWriter(state);
+    const { connection } = state;
+    this.#state = state;
+    this.#fanOut = new FanOut(state, deliveries);
+    this.#publishes = new PublishWriter(state, deliveries, this.#fanOut);
+    this.#requeues = new RequeueWriter(state, deliveries);
+    this.#retries = new RetryWriter(state);
+    this.#settlements = new SettleWriter(state);
+    this.#endings = new HandEndings(state, writers.statistics);
+    this.#statistics = writers.statistics;
+    this.#problems = writers.problems;
+    this.#history = writers.history;
+    this.#notifications = writers.notifications;
+    this.#requests = writers.requests;
+    this.#answers = writers.answers;
+    this.#claimer = new Claimer(state);
+    this.#enterLane = connection.prepare(
+      `UPDATE deliveries SET rank = ${queuePositionSql("?")} WHERE seq = ? RETURNING rank`,
+    );
+    const place = queuePositionSql("(SELECT ordering > 0 FROM lanes WHERE ref = deliveries.lane)");
+    const fresh = `seq >= ? AND state <= ${waitingMax} AND rank IS NULL`;
+    this.#recover = [
+      `INSERT INTO lane_entries SELECT lane, ${place}, seq FROM deliveries WHERE ${fresh}`,
+      `UPDATE deliveries SET rank = ${place} WHERE ${fresh}`,
+    ].map((sql) => connection.prepare(sql));
+  }
+
+  async commit(batch: CommitBatch): Promise<CommitResult> {
+    return this.#state.connection.write(() => {
+      const publishes = batch.publishes.map((command) => this.#publish(command));
+      const requeues = batch.requeues.map((command) => this.#requeues.write(command));
+      const retries = batch.retries.map((command) => this.#retries.write(command));
+      const settled = batch.settlements.map((settlement) => this.#settlements.write(settlement));
+      for (const state of batch.webhookStates) {
+        this.#settlements.writeWebhookState(state);
+        this.#history.writeMoves(state.webhookId, state.moves ?? []);
+      }
+      this.#notifications.writeEvents(batch.operationalEvents);
+      const problemMoves = this.#writeProblems(batch.problems, settled, publishes);
+      const moves = problemMoves.length > 0 && { problemMoves };
+      const result = { publishes, requeues, retries, settled, ...moves };
+      if (batch.statistics !== undefined) this.#statistics.write(batch.statistics, result);
+      // SQLite writes nothing for a transaction without changes, so it would not detect that it cannot write.
+      if (isEmpty(batch)) this.#state.counters.touch();
+      return result;
+    });
+  }
+
+  #writeProblems(
+    problems: ProblemBatch | undefined,
+    settled: readonly SettlementResult[],
+    publishes: readonly PublishResult[],
+  ): readonly ProblemMove[] {
+    if (problems === undefined) return [];
+    const all = withPassedOn(problems, settled, publishes);
+    return this.#problems.write(all.batch, all.settled);
+  }
+
+  #publish(command: PublishCommand): PublishResult {
+    const result = this.#publishes.write(command);
+    if (result.kind !== "accepted") return result;
+    for (const settlement of attemptedOf(command, result)) this.#settlements.write(settlement);
+    if (command.request !== undefined) this.#requests.put(command.request);
+    if (command.answer !== undefined) this.#answers.keep(command.answer);
+    return result;
+  }
+
+  async fanOut(): Promise<FanOutPart | null> {
+    return this.#state.connection.write(() => this.#fanOut.next());
+  }
+
+  async claim(requests: readonly ClaimRequest[]): Promise<readonly ClaimResult[]> {
+    this.endExpiredLeases(requests.reduce((latest, request) => Math.max(latest, request.now), 0));
+    return this.#claimer.claim(requests);
+  }
+
+  async end(command: EndCommand): Promise<readonly EndResult[]> {
+    this.endExpiredLeases(command.now);
+    return this.#state.connection.write(() => this.#endings.write(command));
+  }
+
+  async release(leases: readonly Lease[]): Promise<void> {
+    const held = leases.filter((lease) => this.#state.leases.get(lease.ref)?.leaseToken === lease.leaseToken);
+    this.#enterLanes(
+      held.map(({ ref }) => ref).filter((seq) => this.#state.leases.get(seq)?.queuePosition === null),
+    );
+    for (const { ref } of held) this.#state.leases.drop(ref);
+    for (const { ref, leaseToken } of leases) this.#state.leases.forgetEnded(ref, leaseToken);
+  }
+
+  async lanesWithWork(page: { readonly after: string | null; readonly limit: number }): Promise<LanePage> {
+    const { connection, lanes } = this.#state;
+    return connection.read(() => {
+      const refs = this.#lanesAfter(page.after === null ? 0 : Number(page.after), page.limit + 1);
+      const shown = refs.slice(0, page.limit);
+      const next = refs.length > page.limit ? String(shown.at(-1) ?? page.after ?? 0) : null;
+      return { lanes: shown.map((ref) => lanes.key(ref)), next };
+    });
+  }
+
+  async oldestDue(lanes: readonly LaneKey[]): Promise<number | null> {
+    return this.#claimer.oldestDue(lanes);
+  }
+
+  async depth(): Promise<StoreDepth> {
+    const { connection, counters, strings } = this.#state;
+    return connection.read(() => {
+      const [high, normal, low] = counters.waiting;
+      const deadLetters = new Map(
+        counters.deadLetters().map(([tenant, count]) => [strings.text(tenant), count]),
+      );
+      return { waiting: { high, normal, low }, deadLetters };
+    });
+  }
+
+  /** Puts fresh deliveries with expired leases into their lanes, so that others can claim them. */
+  endExpiredLeases(now: number): void {
+    this.#enterLanes(this.#state.leases.freshExpired(now));
+  }
+
+  /**
+   * After a crash, deliveries leased as they were written are in no lane. Examines only rows above the floor, which the
+   * last commit set to the oldest of them.
+   */
+  recover(): void {
+    const { connection, counters } = this.#state;
+    connection.write(() => {
+      counters.opens += 1;
+      counters.touch();
+      const floor = counters.freshFloor;
+      for (const statement of this.#recover) statement.run(floor);
+    });
+  }
+
+  #enterLanes(seqs: readonly number[]): void {
+    if (seqs.length === 0) return;
+    const { connection, leases, lanes, queue, counters } = this.#state;
+    connection.write(() => {
+      for (const seq of seqs) {
+        const held = leases.get(seq);
+        if (held === undefined || held.queuePosition !== null) continue;
+        const row = this.#enterLane.get(lanes.get(held.lane).ordered ? 1 : 0, seq) as unknown as [
+          queuePosition: number,
+        ];
+        queue.insert({ lane: held.lane, queuePosition: row[0], seq });
+        leases.place(seq, row[0]);
+      }
+      counters.touch();
+    });
+  }
+
+  /** Seeks from lane to lane, so that a million deliveries in one lane cost one step. */
+  #lanesAfter(after: number, limit: number): readonly number[] {
+    const fresh = [...new Set(Array.from(this.#state.leases.fresh(), ([, lease]) => lease.lane))]
+      .filter((lane) => lane > after)
+      .sort((a, b) => a - b);
+    const found: number[] = [];
+    for (let last = after; found.length < limit; ) {
+      const queued = this.#state.queue.laneAfter(last) ?? Number.POSITIVE_INFINITY;
+      while (fresh[0] !== undefined && fresh[0] <= last) fresh.shift();
+      const lane = Math.min(queued, fresh[0] ?? Number.POSITIVE_INFINITY);
+      if (lane === Number.POSITIVE_INFINITY) break;
+      found.push(lane);
+      last = lane;
+    }
+    return found;
+  }
+}
+
+function isEmpty({ publishes, requeues, retries, settlements, webhookStates }: CommitBatch): boolean {
+  const parts = [publishes, requeues, retries, settlements, webhookStates];
+  return parts.every(({ length }) => length === 0);
+}

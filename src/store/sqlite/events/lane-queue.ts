@@ -1,0 +1,187 @@
+import type { StatementSync } from "node:sqlite";
+import { queuePositionMax, waitingMax } from "../../column-values.ts";
+import type { Connection, TransactionListener } from "../driver/connection.ts";
+
+/** The position of one waiting delivery in its lane. */
+export interface LaneEntry {
+  readonly lane: number;
+  readonly queuePosition: number;
+  readonly seq: number;
+}
+
+export type EntryRow = [seq: number, queuePosition: number];
+
+/** Spent entries of a lane that are removed together: they are adjacent, so this costs one page instead of one each. */
+const spentPerLane = 16;
+/** Limit over all lanes; beyond it all are removed, in the order of the lanes. */
+const spentMax = 8192;
+
+/**
+ * The waiting deliveries of every lane in claim order.
+ *
+ * An entry is removed some time after its delivery has ended: removing the heads of a hundred lanes with every commit
+ * would rewrite a hundred pages. Until then it is "spent". In memory it is marked as such; after a crash its delivery
+ * shows it, because it no longer waits. So an entry is only a hint, and the delivery's row decides. But every waiting
+ * delivery with a queue position has an entry.
+ */
+export class LaneQueue {
+  readonly #insert: StatementSync;
+  readonly #remove: StatementSync;
+  readonly #entries: StatementSync;
+  readonly #nextLane: StatementSync;
+  readonly #state: StatementSync;
+  /** Lane to publish position to queue position, including those of the current transaction. */
+  readonly #spent = new Map<number, Map<number, number>>();
+  #spentCount = 0;
+  /** Of the current transaction. */
+  #spending: LaneEntry[] = [];
+  /** Of the current transaction: spent entries whose deliveries wait again. */
+  #revived: LaneEntry[] = [];
+  #swept: readonly number[] = [];
+
+  constructor(connection: Connection) {
+    this.#insert = connection.prepare("INSERT INTO lane_entries VALUES (?, ?, ?)");
+    this.#remove = connection.prepare(
+      "DELETE FROM lane_entries WHERE lane = ? AND rank = ? AND delivery = ?",
+    );
+    // With a bare `LIMIT ?` SQLite plans the statement on every call, as the plan may depend on the limit: 3 µs.
+    this.#entries = connection.prepare(
+      `SELECT delivery, rank FROM lane_entries WHERE lane = ? AND (rank, delivery) > (?, ?) AND rank <= ?
+       ORDER BY rank, delivery LIMIT ? + 0`,
+    );
+    this.#nextLane = connection.prepare("SELECT min(lane) FROM lane_entries WHERE lane > ?");
+    this.#state = connection.prepare("SELECT state FROM deliveries WHERE seq = ?");
+    connection.join(this.#listener);
+  }
+
+  readonly #listener: TransactionListener = {
+    beforeCommit: () => this.#sweep(),
+    afterCommit: () => this.#forgetSwept(),
+    afterRollback: () => this.#undo(),
+  };
+
+  /** Only inside a write, like `remove` and `spend`. */
+  insert(entry: LaneEntry): void {
+    this.#insert.run(entry.lane, entry.queuePosition, entry.seq);
+  }
+
+  remove(entry: LaneEntry): void {
+    this.#remove.run(entry.lane, entry.queuePosition, entry.seq);
+  }
+
+  /** The delivery ended: its entry is removed with this commit or a later one. */
+  spend(entry: LaneEntry): void {
+    this.#remember(entry);
+    this.#spending.push(entry);
+  }
+
+  /** An ended delivery waits again: removes the entry that its end may have left, marked as spent or not. */
+  revive(entry: LaneEntry): void {
+    this.remove(entry);
+    const queuePosition = this.#spent.get(entry.lane)?.get(entry.seq);
+    if (queuePosition === undefined) return;
+    const spent = { lane: entry.lane, queuePosition, seq: entry.seq };
+    this.remove(spent);
+    this.#forget(spent);
+    this.#revived.push(spent);
+  }
+
+  /** A claim found an entry whose delivery had ended before a crash. */
+  foundSpent(entry: LaneEntry): void {
+    this.#remember(entry);
+  }
+
+  isSpent({ lane, seq }: Pick<LaneEntry, "lane" | "seq">): boolean {
+    return this.#spent.get(lane)?.has(seq) === true;
+  }
+
+  /** How many entries of the lane a scan may have to skip. */
+  spentIn(lane: number): number {
+    return this.#spent.get(lane)?.size ?? 0;
+  }
+
+  /** Entries behind a position, in order, including spent ones. */
+  after(place: LaneEntry, positionMax: number, limit: number): readonly EntryRow[] {
+    const rows = this.#entries.all(place.lane, place.queuePosition, place.seq, positionMax, limit);
+    return rows as unknown as readonly EntryRow[];
+  }
+
+  /** The next lane with waiting deliveries; seeks from lane to lane, however many there are. */
+  laneAfter(lane: number): number | null {
+    for (let next = this.#seekLane(lane); ; next = this.#seekLane(next)) {
+      if (next === null || this.#holdsWaiting(next)) return next;
+    }
+  }
+
+  #seekLane(lane: number): number | null {
+    return (this.#nextLane.get(lane) as unknown as [lane: number | null])[0];
+  }
+
+  #holdsWaiting(lane: number): boolean {
+    const limit = this.spentIn(lane) + 1;
+    let place: LaneEntry = { lane, queuePosition: 0, seq: 0 };
+    for (;;) {
+      const rows = this.after(place, queuePositionMax, limit);
+      for (const [seq, queuePosition] of rows) {
+        place = { lane, queuePosition, seq };
+        if (this.isSpent(place)) continue;
+        if (this.#waits(seq)) return true;
+        this.foundSpent(place);
+      }
+      if (rows.length < limit) return false;
+    }
+  }
+
+  #waits(seq: number): boolean {
+    const row = this.#state.get(seq) as unknown as [state: number] | undefined;
+    return row !== undefined && row[0] <= waitingMax;
+  }
+
+  #sweep(): void {
+    if (this.#spending.length === 0) return;
+    const full = this.#spentCount >= spentMax ? this.#spent.keys() : this.#fullLanes();
+    this.#swept = [...full].sort((a, b) => a - b);
+    for (const lane of this.#swept) {
+      for (const [seq, queuePosition] of this.#spent.get(lane) ?? [])
+        this.#remove.run(lane, queuePosition, seq);
+    }
+  }
+
+  /** Only among the lanes of this transaction; others did not grow. */
+  #fullLanes(): ReadonlySet<number> {
+    const full = new Set<number>();
+    for (const { lane } of this.#spending) if (this.spentIn(lane) >= spentPerLane) full.add(lane);
+    return full;
+  }
+
+  #forgetSwept(): void {
+    if (this.#revived.length > 0) this.#revived = [];
+    if (this.#spending.length === 0) return;
+    this.#spending = [];
+    for (const lane of this.#swept) {
+      this.#spentCount -= this.spentIn(lane);
+      this.#spent.delete(lane);
+    }
+    this.#swept = [];
+  }
+
+  #undo(): void {
+    for (const entry of this.#spending) this.#forget(entry);
+    for (const entry of this.#revived) this.#remember(entry);
+    this.#spending = [];
+    this.#revived = [];
+    this.#swept = [];
+  }
+
+  #forget({ lane, seq }: LaneEntry): void {
+    if (this.#spent.get(lane)?.delete(seq) === true) this.#spentCount -= 1;
+  }
+
+  #remember({ lane, queuePosition, seq }: LaneEntry): void {
+    const known = this.#spent.get(lane);
+    if (known === undefined) this.#spent.set(lane, new Map([[seq, queuePosition]]));
+    else if (known.has(seq)) return;
+    else known.set(seq, queuePosition);
+    this.#spentCount += 1;
+  }
+}

@@ -1,0 +1,294 @@
+import type { StatementSync } from "node:sqlite";
+import { waitingStates } from "../../../domain/delivery.ts";
+import type { EventSummary, StoredDelivery } from "../../../ports/store/history.ts";
+import {
+  type DeliverySearch,
+  type EventSearch,
+  type SearchPage,
+  waitingLookedMax,
+} from "../../../ports/store/search.ts";
+import { waitingMax } from "../../column-values.ts";
+import type { StatementCache } from "../driver/connection.ts";
+import type { StoreState } from "../state.ts";
+import type { HistoryRows } from "./history-rows.ts";
+import {
+  deliveryTable,
+  eventSearchFilter,
+  eventTable,
+  searchFilter,
+  type SearchFilter,
+} from "./search-filter.ts";
+import { allConditions, allValues, ListSource, RowSource, type SearchSource } from "./search-sources.ts";
+import { Pace, walkPage } from "./search-walk.ts";
+
+/** Positions of waiting deliveries. Some may have ended in between: the row decides. */
+interface WaitingPositions {
+  readonly positions: readonly number[];
+  readonly areAll: boolean;
+}
+
+/**
+ * Finds waiting deliveries without walking through the history. They are in their lanes; those leased as they were
+ * written have no position in a lane, and are in memory.
+ */
+class WaitingDeliveries {
+  readonly #state: StoreState;
+  readonly #all: StatementSync;
+  readonly #ofWebhooks: StatementSync;
+
+  constructor(state: StoreState) {
+    this.#state = state;
+    const entries = "SELECT e.delivery FROM lane_entries e";
+    const { connection } = state;
+    this.#all = connection.prepare(`${entries} LIMIT ${waitingLookedMax + 1}`);
+    this.#ofWebhooks = connection.prepare(
+      `${entries} WHERE e.lane IN (SELECT l.ref FROM lanes l WHERE l.webhook IN (SELECT value FROM json_each(?)))
+       LIMIT ${waitingLookedMax + 1}`,
+    );
+  }
+
+  /** Of these webhooks, or of all. A single lookup: between several, a delivery could change its position. */
+  positions(webhookIds: readonly string[] | null): WaitingPositions {
+    const { strings, leases } = this.#state;
+    const rows =
+      webhookIds === null
+        ? this.#all.all()
+        : this.#ofWebhooks.all(
+            JSON.stringify(webhookIds.map((id) => strings.find(id)).filter((ref) => ref !== null)),
+          );
+    const placed = (rows as unknown as [delivery: number][]).map(([delivery]) => delivery);
+    const fresh = [...leases.fresh()].map(([seq]) => seq);
+    return { positions: [...placed, ...fresh], areAll: placed.length <= waitingLookedMax };
+  }
+}
+
+type DueRow = [seq: number, dueAt: number];
+type EventPlaceRow = [seq: number, first: number, count: number];
+
+/**
+ * Searches for people, in short turns of the event loop with deliveries in between, until the page is full or the
+ * budget is spent.
+ */
+export class DeliverySearches {
+  readonly #state: StoreState;
+  readonly #rows: HistoryRows;
+  readonly #statements: StatementCache;
+  readonly #waiting: WaitingDeliveries;
+
+  constructor(context: {
+    readonly state: StoreState;
+    readonly rows: HistoryRows;
+    readonly statements: StatementCache;
+  }) {
+    this.#state = context.state;
+    this.#rows = context.rows;
+    this.#statements = context.statements;
+    this.#waiting = new WaitingDeliveries(context.state);
+  }
+
+  async page(search: DeliverySearch): Promise<SearchPage<StoredDelivery>> {
+    const { connection, strings } = this.#state;
+    const filter = connection.read(() => searchFilter(strings, search.filter, this.#tenantsOf(search)));
+    if (filter === null) return nothing;
+    if (search.order === "next_attempt") return this.#byNextAttempt(search, filter);
+    const source = connection.read(() => this.#source(search, filter));
+    return source === null ? nothing : this.#walk(search, source);
+  }
+
+  /** Without a tenant filter, uses the tenants of the webhooks, so that the index on both can be used. */
+  #tenantsOf({ filter }: DeliverySearch): readonly string[] | null {
+    if (filter.tenantId !== null) return [filter.tenantId];
+    if (filter.webhookIds === null) return null;
+    const rows = this.#statements
+      .get("SELECT id, tenant FROM webhooks WHERE id IN (SELECT value FROM json_each(?))")
+      .all(JSON.stringify(filter.webhookIds)) as unknown as [id: string, tenant: string][];
+    const known = new Set(rows.map(([id]) => id));
+    return filter.webhookIds.every((id) => known.has(id))
+      ? [...new Set(rows.map(([, tenant]) => tenant))]
+      : null;
+  }
+
+  #source(search: DeliverySearch, filter: SearchFilter): SearchSource | null {
+    const { eventId, idempotencyKey, states, webhookIds } = search.filter;
+    const direction = { isNewestFirst: search.order === "newest" };
+    const context = { state: this.#state, statements: this.#statements };
+    if (eventId !== null || idempotencyKey !== null) {
+      const positions = this.#positionsOfEvents(search);
+      return new ListSource(context.statements, { ...direction, filter, positions });
+    }
+    if (states?.every((state) => waitingStates.some((waiting) => waiting === state)) === true) {
+      const { positions, areAll } = this.#waiting.positions(webhookIds);
+      if (areAll) return new ListSource(context.statements, { ...direction, filter, positions });
+    }
+    return new RowSource(context.state, context.statements, { ...direction, filter, range: search.filter });
+  }
+
+  /** Deliveries written with an event are contiguous, later ones are listed by event. */
+  #positionsOfEvents({ filter }: DeliverySearch): readonly number[] {
+    const { eventId, idempotencyKey, tenantId } = filter;
+    const { strings } = this.#state;
+    const columns = "SELECT e.seq, e.delivery_first, e.delivery_count FROM";
+    const byId = eventId === null ? null : this.#events(`${columns} events e WHERE e.id = ?`, eventId);
+    const byKey =
+      idempotencyKey === null
+        ? null
+        : this.#events(
+            `${columns} ${eventsOfKey}`,
+            idempotencyKey,
+            tenantId === null ? null : strings.find(tenantId),
+          );
+    const events =
+      byId === null ? byKey : byId.filter(([seq]) => byKey?.some(([other]) => other === seq) ?? true);
+    const later = this.#statements.get("SELECT delivery FROM event_requeues WHERE event = ?");
+    const positions: number[] = [];
+    for (const [seq, first, count] of events ?? []) {
+      for (let position = first; position < first + count; position += 1) positions.push(position);
+      for (const [delivery] of later.all(seq) as unknown as [delivery: number][]) positions.push(delivery);
+    }
+    return positions;
+  }
+
+  #events(sql: string, ...values: (string | number | null)[]): readonly EventPlaceRow[] {
+    return this.#statements.get(sql).all(...values) as unknown as EventPlaceRow[];
+  }
+
+  async #walk(search: DeliverySearch, source: SearchSource): Promise<SearchPage<StoredDelivery>> {
+    const context = { state: this.#state, statements: this.#statements };
+    const isNewestFirst = search.order === "newest";
+    const page = await walkPage(
+      context.state,
+      context.statements,
+      { ...search, isNewestFirst, table: deliveryTable },
+      source,
+    );
+    return { ...page, ...this.#read(page.rows) };
+  }
+
+  async #byNextAttempt(search: DeliverySearch, filter: SearchFilter): Promise<SearchPage<StoredDelivery>> {
+    const { connection } = this.#state;
+    const { positions, areAll } = connection.read(() => this.#waiting.positions(search.filter.webhookIds));
+    const source = connection.read(() => {
+      const ofEvents = search.filter.eventId ?? search.filter.idempotencyKey;
+      if (ofEvents === null) return positions;
+      const known = new Set(this.#positionsOfEvents(search));
+      return positions.filter((position) => known.has(position));
+    });
+    const due = this.#statements.get(
+      `SELECT d.seq, d.due_at FROM json_each(?) p CROSS JOIN deliveries d ON d.seq = p.value
+       WHERE d.state <= ${waitingMax} AND ${allConditions(filter)}`,
+    );
+    const found: DueRow[] = [];
+    const pace = new Pace(waitingAtOnce);
+    const readSome = (some: readonly number[]) =>
+      connection.read(() => due.all(JSON.stringify(some), ...allValues(filter))) as unknown as DueRow[];
+    for (let left: readonly number[] = source; left.length > 0; ) {
+      const all = left;
+      const { some, rows } = pace.run((size) => ({
+        some: all.slice(0, size),
+        rows: readSome(all.slice(0, size)),
+      }));
+      found.push(...rows);
+      left = all.slice(some.length);
+      await pace.yield();
+    }
+    return this.#duePage(search, this.#taken(found, filter), areAll);
+  }
+
+  #taken(rows: readonly DueRow[], { takesType }: SearchFilter): readonly DueRow[] {
+    if (takesType === null) return rows;
+    const type = this.#statements.get(
+      "SELECT e.event_type FROM deliveries d JOIN events e ON e.seq = d.event WHERE d.seq = ?",
+    );
+    return this.#state.connection.read(() =>
+      rows.filter(([seq]) => takesType((type.get(seq) as unknown as [number])[0])),
+    );
+  }
+
+  #duePage(
+    { after, limit }: DeliverySearch,
+    found: readonly DueRow[],
+    areAll: boolean,
+  ): SearchPage<StoredDelivery> {
+    const order = ([seqA, dueA]: DueRow, [seqB, dueB]: DueRow): number => dueA - dueB || seqA - seqB;
+    const behind =
+      after === null ? found : found.filter((row) => order(row, [after.position, after.dueAt ?? 0]) > 0);
+    const shown = behind.toSorted(order).slice(0, limit);
+    const last = shown.at(-1);
+    const next = behind.length <= limit || last === undefined ? null : { position: last[0], dueAt: last[1] };
+    const isCutShort = next === null && !areAll;
+    return { ...this.#read(shown.map(([seq]) => seq)), next, searchedTo: null, isCutShort };
+  }
+
+  /** Skips rows that upkeep removed in between. */
+  #read(seqs: readonly number[]): Pick<SearchPage<StoredDelivery>, "rows"> {
+    const rows = this.#state.connection.read(() =>
+      seqs.map((seq) => this.#rows.delivery(seq)).filter((row) => row !== undefined),
+    );
+    return { rows };
+  }
+}
+
+/** Events with key ?1, of tenant ?2 or of all. */
+const eventsOfKey = `tenant_tallies t CROSS JOIN dedup_keys k ON k.tenant = t.tenant AND k.key = ?1
+  CROSS JOIN events e ON e.seq = k.event WHERE ?2 IS NULL OR t.tenant = ?2`;
+
+/** How many waiting deliveries the first turn reads. */
+const waitingAtOnce = 512;
+
+const nothing: SearchPage<never> = { rows: [], next: null, searchedTo: null, isCutShort: false };
+
+/** Bodies may have 256 KiB, so the first turn of a search through them is small. */
+const bodiesFirst = 32;
+
+/** Searches events like DeliverySearches searches deliveries. */
+export class EventSearches {
+  readonly #context: { readonly state: StoreState; readonly statements: StatementCache };
+  readonly #rows: HistoryRows;
+
+  constructor(context: {
+    readonly state: StoreState;
+    readonly statements: StatementCache;
+    readonly rows: HistoryRows;
+  }) {
+    this.#context = context;
+    this.#rows = context.rows;
+  }
+
+  async page(search: EventSearch): Promise<SearchPage<EventSummary>> {
+    const { connection, strings } = this.#context.state;
+    const source = connection.read(() => {
+      const filter = eventSearchFilter(strings, search.filter);
+      return filter === null ? null : this.#source(search, filter);
+    });
+    const page = await walkPage(
+      this.#context.state,
+      this.#context.statements,
+      { ...search, isNewestFirst: true, table: eventTable },
+      source,
+    );
+    // Skips rows that upkeep removed in between.
+    const rows = connection.read(() =>
+      page.rows.map((seq) => this.#rows.eventSummary(seq)).filter((row) => row !== undefined),
+    );
+    return { ...page, rows };
+  }
+
+  #source({ filter: asked }: EventSearch, filter: SearchFilter): SearchSource {
+    const { idempotencyKey, tenantId, dataContains } = asked;
+    const direction = { isNewestFirst: true };
+    if (idempotencyKey === null) {
+      const rowsFirst = dataContains === null ? {} : { rowsFirst: bodiesFirst };
+      return new RowSource(this.#context.state, this.#context.statements, {
+        ...direction,
+        ...rowsFirst,
+        filter,
+        range: asked,
+      });
+    }
+    const { statements, state } = this.#context;
+    const tenant = tenantId === null ? null : state.strings.find(tenantId);
+    const found = statements.get(`SELECT e.seq FROM ${eventsOfKey}`).all(idempotencyKey, tenant);
+    const positions = (found as unknown as [seq: number][]).map(([seq]) => seq);
+    return new ListSource(this.#context.statements, { ...direction, filter, positions });
+  }
+}

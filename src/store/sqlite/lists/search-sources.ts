@@ -1,0 +1,173 @@
+import type { StatementSync } from "node:sqlite";
+import { chunkEnd, chunkOf, chunkRows, chunkStart } from "../driver/chunks.ts";
+import type { StatementCache } from "../driver/connection.ts";
+import type { StoreState } from "../state.ts";
+import type { SearchFilter } from "./search-filter.ts";
+
+/** Finds the rows of a search in the order of their places, which are positions or ids, a stretch at a time. */
+export interface SearchSource<Place = number> {
+  /** Rows examined in the first turn; later turns depend on its duration. */
+  readonly rowsFirst: number;
+  /** The rows behind a place, null when there are none. Only inside a read. */
+  stretch(from: Place, rows: number, limit: number): Stretch<Place> | null;
+}
+
+export interface Stretch<Place = number> {
+  /** Places of matching rows, in order. */
+  readonly found: readonly Place[];
+  /** The last place examined. */
+  readonly reached: Place;
+  readonly looked: number;
+}
+
+export interface Direction {
+  readonly isNewestFirst: boolean;
+}
+
+type FoundRow = [seq: number, eventType: number];
+
+/** Scans the rows themselves, chunk by chunk; chunks outside the time range are skipped. */
+export class RowSource implements SearchSource {
+  readonly #state: StoreState;
+  readonly #filter: SearchFilter;
+  readonly #range: { readonly from: number | null; readonly to: number | null };
+  readonly #isNewestFirst: boolean;
+  readonly #statement: StatementSync;
+  readonly rowsFirst: number;
+
+  constructor(
+    state: StoreState,
+    statements: StatementCache,
+    search: Direction & {
+      readonly filter: SearchFilter;
+      readonly range: { readonly from: number | null; readonly to: number | null };
+      readonly rowsFirst?: number;
+    },
+  ) {
+    const { filter, isNewestFirst } = search;
+    this.#state = state;
+    this.#filter = filter;
+    this.#range = search.range;
+    // The index finds an owner's rows, so that most of a chunk costs nothing.
+    this.rowsFirst = search.rowsFirst ?? (filter.owner === null ? rowsFirst : chunkRows);
+    this.#isNewestFirst = isNewestFirst;
+    const owned = filter.owner === null ? [] : ["d.seq >> 12 = ?", ...filter.owner.conditions];
+    const where = [...owned, "d.seq BETWEEN ? AND ?", ...filter.conditions].join(" AND ");
+    this.#statement = statements.get(
+      `SELECT ${columnsOf(filter)} FROM ${filter.table.name} d ${indexOf(filter)}
+       WHERE ${where} ORDER BY d.seq ${isNewestFirst ? "DESC" : "ASC"}`,
+    );
+  }
+
+  stretch(from: number, rows: number, limit: number): Stretch | null {
+    const chunk = this.#chunkBehind(from);
+    if (chunk === null) return null;
+    const { owner } = this.#filter;
+    const [first, last] = this.#span(chunk, from, rows);
+    const ofOwner = owner === null ? [] : [chunk, ...owner.values];
+    const found = this.#statement.all(...ofOwner, first, last, ...this.#filter.values);
+    return cutAt(
+      taken(found as unknown as FoundRow[], this.#filter),
+      limit,
+      this.#isNewestFirst ? first : last,
+      owner === null ? last - first + 1 : found.length + rowsPerSeek,
+    );
+  }
+
+  #span(chunk: number, from: number, rows: number): readonly [first: number, last: number] {
+    if (this.#isNewestFirst) {
+      const last = Math.min(from - 1, chunkEnd(chunk));
+      return [Math.max(chunkStart(chunk), last - rows + 1), last];
+    }
+    const first = Math.max(from + 1, chunkStart(chunk));
+    return [first, Math.min(chunkEnd(chunk), first + rows - 1)];
+  }
+
+  #chunkBehind(from: number): number | null {
+    const { chunks } = this.#state;
+    return this.#isNewestFirst
+      ? chunks.atOrBelow(this.#filter.table.kind, { ...this.#range, chunk: chunkOf(from - 1) })
+      : chunks.atOrAbove(this.#filter.table.kind, { ...this.#range, chunk: chunkOf(from + 1) });
+  }
+}
+
+/** Rows examined in the first turn. */
+const rowsFirst = 512;
+/** The cost of a lookup in the index of a chunk, in rows. */
+const rowsPerSeek = 16;
+
+/** Positions that are known already: of one event, or of waiting deliveries. */
+export class ListSource implements SearchSource {
+  readonly rowsFirst = rowsFirst;
+  readonly #positions: readonly number[];
+  readonly #filter: SearchFilter;
+  readonly #isNewestFirst: boolean;
+  readonly #statement: StatementSync;
+
+  constructor(
+    statements: StatementCache,
+    search: Direction & { readonly filter: SearchFilter; readonly positions: readonly number[] },
+  ) {
+    const { filter, isNewestFirst, positions } = search;
+    this.#filter = filter;
+    this.#isNewestFirst = isNewestFirst;
+    this.#positions = [...new Set(positions)].toSorted((a, b) => (isNewestFirst ? b - a : a - b));
+    this.#statement = statements.get(
+      `SELECT ${columnsOf(filter)} FROM json_each(?) p CROSS JOIN ${filter.table.name} d ON d.seq = p.value
+       WHERE ${allConditions(filter)} ORDER BY d.seq ${isNewestFirst ? "DESC" : "ASC"}`,
+    );
+  }
+
+  stretch(from: number, rows: number, limit: number): Stretch | null {
+    const start = this.#firstBehind(from);
+    const positions = this.#positions.slice(start, start + rows);
+    const reached = positions.at(-1);
+    if (reached === undefined) return null;
+    const found = this.#statement.all(JSON.stringify(positions), ...allValues(this.#filter));
+    return cutAt(taken(found as unknown as FoundRow[], this.#filter), limit, reached, positions.length);
+  }
+
+  #firstBehind(from: number): number {
+    let [low, high] = [0, this.#positions.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const position = this.#positions[middle] ?? 0;
+      if (this.#isNewestFirst ? position < from : position > from) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+}
+
+function columnsOf({ takesType, table }: SearchFilter): string {
+  return `d.seq, ${takesType === null ? "0" : table.eventType}`;
+}
+
+function indexOf({ owner, table }: SearchFilter): string {
+  return owner === null ? "" : `INDEXED BY ${table.ownerIndex}`;
+}
+
+export function allConditions({ owner, conditions }: SearchFilter): string {
+  return [...(owner?.conditions ?? []), ...conditions, "true"].join(" AND ");
+}
+
+export function allValues({ owner, values }: SearchFilter): readonly (number | string)[] {
+  return [...(owner?.values ?? []), ...values];
+}
+
+function taken(rows: readonly FoundRow[], { takesType }: SearchFilter): readonly number[] {
+  const ofType = takesType === null ? rows : rows.filter(([, eventType]) => takesType(eventType));
+  return ofType.map(([seq]) => seq);
+}
+
+/** Returns no more than requested; rows behind the last one count as not examined. */
+export function cutAt<Place>(
+  found: readonly Place[],
+  limit: number,
+  reached: Place,
+  looked: number,
+): Stretch<Place> {
+  if (found.length < limit) return { found, reached, looked };
+  const kept = found.slice(0, limit);
+  return { found: kept, reached: kept.at(-1) ?? reached, looked };
+}

@@ -1,0 +1,118 @@
+import type { DatabaseSync } from "node:sqlite";
+import {
+  type AppliedMigration,
+  checksum,
+  type Migration,
+  type MigrationPlan,
+  planFrom,
+} from "../migrations.ts";
+import { ForeignDatabaseError } from "./driver/errors.ts";
+import { initialSchema } from "./migrations/0001-initial.ts";
+import { payloadFormatColumns } from "./migrations/0002-payload-formats.ts";
+import { attemptNotes } from "./migrations/0003-attempt-notes.ts";
+import { sweepsAnew } from "./migrations/0004-sweeps-anew.ts";
+import { keysFindEvents } from "./migrations/0005-keys-find-events.ts";
+import { statistics } from "./migrations/0006-statistics.ts";
+import { auditLog } from "./migrations/0007-audit-log.ts";
+import { notifications } from "./migrations/0008-notification-queue.ts";
+import { eventTraces } from "./migrations/0009-event-traces.ts";
+import { portal } from "./migrations/0010-portal.ts";
+import { deliveryProblems } from "./migrations/0011-delivery-problems.ts";
+import { alerts } from "./migrations/0012-alerts.ts";
+import { webhookHistory } from "./migrations/0013-webhook-history.ts";
+import { gateway } from "./migrations/0014-gateway.ts";
+import { gatewayHeld } from "./migrations/0015-gateway-held.ts";
+import { gatewayLog } from "./migrations/0016-gateway-log.ts";
+import { whatUpkeepFinds } from "./migrations/0017-what-upkeep-finds.ts";
+import { requestsBySource } from "./migrations/0018-requests-by-source.ts";
+import { retries } from "./migrations/0019-retries.ts";
+import { fanOutParts } from "./migrations/0020-fan-out-parts.ts";
+import { mailConsent } from "./migrations/0021-mail-consent.ts";
+
+/** In order. A released migration never changes, because databases store its checksum. */
+export const migrations: readonly Migration[] = [
+  initialSchema,
+  payloadFormatColumns,
+  attemptNotes,
+  sweepsAnew,
+  keysFindEvents,
+  statistics,
+  auditLog,
+  notifications,
+  eventTraces,
+  portal,
+  deliveryProblems,
+  alerts,
+  webhookHistory,
+  gateway,
+  gatewayHeld,
+  gatewayLog,
+  whatUpkeepFinds,
+  requestsBySource,
+  retries,
+  fanOutParts,
+  mailConsent,
+];
+
+/** "PHRN". Distinguishes our files from those of other programs. */
+const applicationId = 0x5048524e;
+
+/** SQLite's result code for a file that is not a database. */
+const notADatabase = 26;
+
+/**
+ * The migrations that `migrate` would run, after checking that the database is ours, unchanged and not newer. Writes
+ * nothing.
+ */
+export function planMigrations(db: DatabaseSync, known: readonly Migration[] = migrations): MigrationPlan {
+  return planFrom(appliedMigrations(db), known);
+}
+
+/** Migrates the database, each migration in a separate transaction. */
+export function migrate(db: DatabaseSync, now: number, known?: readonly Migration[]): MigrationPlan {
+  const plan = planMigrations(db, known);
+  for (const migration of plan.pending) apply(db, migration, now);
+  return plan;
+}
+
+function apply(db: DatabaseSync, migration: Migration, now: number): void {
+  db.exec("BEGIN IMMEDIATE");
+  try {
+    db.exec(
+      `CREATE TABLE IF NOT EXISTS migrations (
+         number INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL)`,
+    );
+    db.exec(migration.sql);
+    db.prepare("INSERT INTO migrations VALUES (?, ?, ?, ?)").run(
+      migration.number,
+      migration.name,
+      checksum(migration),
+      now,
+    );
+    db.exec(`PRAGMA application_id = ${applicationId}`);
+    db.exec("COMMIT");
+  } catch (error) {
+    if (db.isTransaction) db.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+function appliedMigrations(db: DatabaseSync): readonly AppliedMigration[] {
+  if (!isOurs(db)) return [];
+  return db
+    .prepare("SELECT number, name, checksum FROM migrations ORDER BY number")
+    .all() as unknown as AppliedMigration[];
+}
+
+/** False for an empty file; throws when it holds something else. */
+function isOurs(db: DatabaseSync): boolean {
+  try {
+    const id = db.prepare("PRAGMA application_id").get()?.["application_id"];
+    if (id === applicationId) return true;
+    const tables = db.prepare("SELECT count(*) AS count FROM sqlite_schema").get()?.["count"];
+    if (tables === 0 && id === 0) return false;
+  } catch (error) {
+    if (!(error instanceof Error && "errcode" in error && error.errcode === notADatabase)) throw error;
+  }
+  throw new ForeignDatabaseError(db.location() ?? "the file");
+}

@@ -1,0 +1,11 @@
+import { claim, lane, publish, start } from "../../../test/conformance/store/scene.ts";
+import { openSqliteStore } from "./open.ts";
+
+// Run by open.test.ts in a separate process: owns the folder, with a leased delivery, until it is killed.
+const [dataDir] = process.argv.slice(2);
+if (dataDir === undefined) throw new Error("usage: owner-process.fixture.ts DATA_DIR");
+const store = await openSqliteStore({ dataDir, now: start, pid: process.pid });
+await publish(store);
+await claim(store, lane("webhook-1"));
+process.send?.("owns");
+setInterval(() => void store.ping(), 1_000);

@@ -1,0 +1,189 @@
+import { Counts, unpackFacts } from "../domain/statistics/counts.ts";
+import { addFact, type Fact, type FactKind } from "../domain/statistics/facts.ts";
+import { bucketAt, type StatisticsStep, statisticsSteps, stepMs } from "../domain/statistics/keys.ts";
+
+/** The table of each kind of bucket. */
+export const statisticsTables: Readonly<Record<FactKind, string>> = {
+  delivery: "delivery_stats",
+  event: "event_stats",
+};
+
+export function stepCode(step: StatisticsStep): number {
+  return statisticsSteps.indexOf(step);
+}
+
+/** Names of a bucket as stored: numbers, 0 for all. */
+interface StoredBucket {
+  readonly kind: FactKind;
+  readonly start: number;
+  readonly tenant: number;
+  readonly subject: number;
+}
+
+type BucketNames = Pick<Fact<number>, "kind" | "at" | "tenant" | "subject">;
+
+export interface JournalEntry {
+  readonly number: number;
+  readonly facts: Uint8Array;
+  /** Indexes of the facts that count; null for all of them. */
+  readonly written?: readonly number[] | null;
+}
+
+/** Facts that a dead writer left unwritten, by bucket. */
+export function leftInJournal(entries: readonly JournalEntry[]): readonly LeftBucket[] {
+  const left = new Map<string, LeftBucket>();
+  for (const { number, facts, written = null } of entries) {
+    const all = unpackFacts(facts);
+    const counted = written === null ? all : written.flatMap((at) => all[at] ?? []);
+    for (const fact of counted) for (const bucket of bucketsOf(fact)) noteFact(left, bucket, number, fact);
+  }
+  return [...left.values()];
+}
+
+export interface LeftBucket {
+  readonly bucket: StoredBucket;
+  readonly facts: { readonly number: number; readonly fact: Fact<number> }[];
+}
+
+function noteFact(
+  left: Map<string, LeftBucket>,
+  bucket: StoredBucket,
+  number: number,
+  fact: Fact<number>,
+): void {
+  const name = `${bucket.kind} ${bucket.start} ${bucket.tenant} ${bucket.subject}`;
+  const known = left.get(name);
+  if (known === undefined) left.set(name, { bucket, facts: [{ number, fact }] });
+  else known.facts.push({ number, fact });
+}
+
+/** The buckets of a fact: of its subject, of its tenant, and of all. */
+function bucketsOf({ kind, at, tenant, subject }: BucketNames): readonly StoredBucket[] {
+  const common = { kind, start: bucketAt(at, "minute") };
+  return [
+    { ...common, tenant, subject },
+    { ...common, tenant, subject: 0 },
+    { ...common, tenant: 0, subject: 0 },
+  ];
+}
+
+/** The last row that a writer wrote for a bucket, with its uncounted facts added. Null if it had counted all. */
+export function completedRow(
+  { facts }: LeftBucket,
+  row: { readonly countedTo: number; readonly counts: Uint8Array } | null,
+): Uint8Array | null {
+  const missing = facts.filter(({ number }) => number > (row?.countedTo ?? 0));
+  if (missing.length === 0) return null;
+  const counts = row === null ? new Counts() : Counts.unpack(row.counts);
+  for (const { fact } of missing) addFact(counts, fact);
+  return counts.pack();
+}
+
+/** A row of one of the smaller buckets that are rolled up. */
+export type PortionRow = [tenant: number, subject: number, counts: Uint8Array];
+
+interface SummedRow {
+  readonly tenant: number;
+  readonly subject: number;
+  readonly counts: Uint8Array;
+}
+
+/** The last bucket that was added to an unfinished larger one. */
+export interface RollUpPlace {
+  readonly tenant: number;
+  readonly subject: number;
+}
+
+export const rollUpStart: RollUpPlace = { tenant: -1, subject: -1 };
+
+/**
+ * One portion of a larger bucket: rows of each smaller one beyond a place, each list in the order of tenants and
+ * subjects and cut at `limit`. Sums the rows up to where every list has come; `next` is null when the larger bucket is
+ * complete.
+ */
+export function summedPortion(
+  lists: readonly (readonly PortionRow[])[],
+  limit: number,
+): { readonly rows: readonly SummedRow[]; readonly next: RollUpPlace | null } {
+  const ends = lists.filter((list) => list.length >= limit).map((list) => list.at(-1) ?? [0, 0]);
+  // A cut list may go on: rows beyond the lowest of the list ends are left to the next portion.
+  const [end] = ends.toSorted(([a, b], [c, d]) => a - c || b - d);
+  const sums = new Map<string, { tenant: number; subject: number; counts: Counts }>();
+  for (const [tenant, subject, counts] of lists.flat()) {
+    if (end !== undefined && (tenant > end[0] || (tenant === end[0] && subject >= end[1]))) continue;
+    const name = `${tenant} ${subject}`;
+    const sum = sums.get(name) ?? { tenant, subject, counts: new Counts() };
+    sum.counts.addAll(Counts.unpack(counts));
+    sums.set(name, sum);
+  }
+  const rows = [...sums.values()].toSorted((a, b) => a.tenant - b.tenant || a.subject - b.subject);
+  const last = rows.at(-1);
+  return {
+    rows: rows.map(({ tenant, subject, counts }) => ({ tenant, subject, counts: counts.pack() })),
+    next: end === undefined || last === undefined ? null : { tenant: last.tenant, subject: last.subject },
+  };
+}
+
+/** Each step with the smaller one from which it is rolled up. */
+export const rollUps: readonly { readonly step: StatisticsStep; readonly from: StatisticsStep }[] = [
+  { step: "hour", from: "minute" },
+  { step: "day", from: "hour" },
+];
+
+/** The next bucket to roll up; null until it is over. `doneUntil` is null before the first roll-up. */
+export function nextRollUp(
+  step: StatisticsStep,
+  from: StatisticsStep,
+  facts: {
+    readonly doneUntil: number | null;
+    /** The start of the oldest smaller bucket. */
+    readonly first: number | null;
+    readonly endedBefore: number;
+    /** Smaller buckets are complete up to this time. */
+    readonly smallerUntil: number;
+  },
+): { readonly start: number; readonly parts: readonly number[] } | null {
+  const { doneUntil, first, endedBefore, smallerUntil } = facts;
+  if (first === null) return null;
+  const start = Math.max(doneUntil ?? 0, bucketAt(first, step));
+  const end = start + stepMs[step];
+  if (end > Math.min(endedBefore, smallerUntil)) return null;
+  const count = stepMs[step] / stepMs[from];
+  return { start, parts: Array.from({ length: count }, (_, index) => start + index * stepMs[from]) };
+}
+
+/**
+ * Deliveries that a store ended without a process: expired, cancelled or discarded. No process counts them in memory,
+ * so the store adds them to separate rows in the transaction that ends them; a crash keeps or undoes both.
+ */
+export interface EndedDeliveries {
+  readonly tenant: number;
+  readonly webhook: number;
+  /** See `endingKey`. */
+  readonly key: number;
+  readonly count: number;
+}
+
+/** The writer number of minutes counted by the store; processes have larger numbers (`writerOf`). */
+export const storeWriter = 0;
+
+interface EndedBucket {
+  readonly bucket: StoredBucket;
+  readonly counts: Counts;
+}
+
+/** What to add to each bucket, in the order in which the rows are locked. */
+export function endedBuckets(ended: readonly EndedDeliveries[], at: number): readonly EndedBucket[] {
+  const found = new Map<string, EndedBucket>();
+  for (const { tenant, webhook: subject, key, count } of ended) {
+    for (const bucket of bucketsOf({ kind: "delivery", at, tenant, subject })) {
+      const name = `${bucket.tenant} ${bucket.subject}`;
+      const known = found.get(name) ?? { bucket, counts: new Counts() };
+      known.counts.add(key, count);
+      found.set(name, known);
+    }
+  }
+  return [...found.values()].toSorted(
+    ({ bucket: left }, { bucket: right }) => left.tenant - right.tenant || left.subject - right.subject,
+  );
+}

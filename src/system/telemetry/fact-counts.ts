@@ -1,0 +1,312 @@
+import type { CircuitState } from "../../domain/circuit-breaker.ts";
+import type { Outcome } from "../../domain/outcome.ts";
+import type { Alarm, AttemptFact, Metrics } from "../../ports/telemetry.ts";
+import { DeliveryCounts, GatewayCounts } from "./delivery-counts.ts";
+import { Buckets, histogram, LabelValues, type PlainMetric, type Sample, single } from "./plain-metric.ts";
+
+/**
+ * Quantiles of durations over the last minutes, in constant memory and a few nanoseconds per observation.
+ *
+ * Buckets grow by 5 %, so the error of a quantile is 2.5 % or less. Two generations of buckets alternate: readings
+ * cover between one and two periods, old observations fade, and nothing is copied on the hot path.
+ */
+export class DurationQuantiles {
+  readonly #periodMs: number;
+  #current = new Uint32Array(bucketCount);
+  #previous = new Uint32Array(bucketCount);
+  #startedAt: number;
+  count = 0;
+  sumMs = 0;
+
+  constructor(periodMs: number, now: number) {
+    this.#periodMs = periodMs;
+    this.#startedAt = now;
+  }
+
+  observe(durationMs: number): void {
+    this.count += 1;
+    this.sumMs += durationMs;
+    const bucket = durationMs > lowestMs ? Math.ceil(Math.log(durationMs / lowestMs) * perFactor) : 0;
+    const index = bucket < bucketCount ? bucket : bucketCount - 1;
+    this.#current[index] = (this.#current[index] ?? 0) + 1;
+  }
+
+  /** Called occasionally, at least once per reading; `now` is monotonic. */
+  fade(now: number): void {
+    const elapsedMs = now - this.#startedAt;
+    if (elapsedMs < this.#periodMs) return;
+    const emptied = this.#previous.fill(0);
+    this.#previous = this.#current;
+    this.#current = emptied;
+    if (elapsedMs >= 2 * this.#periodMs) this.#previous.fill(0);
+    this.#startedAt = now;
+  }
+
+  /** Milliseconds; NaN without observations, which is Prometheus's value for no data. */
+  quantile(share: number): number {
+    let total = 0;
+    for (let index = 0; index < bucketCount; index += 1) total += this.#at(index);
+    if (total === 0) return Number.NaN;
+    let remaining = Math.ceil(share * total);
+    for (let index = 0; index < bucketCount; index += 1) {
+      remaining -= this.#at(index);
+      if (remaining <= 0) return middleOf(index);
+    }
+    return middleOf(bucketCount - 1);
+  }
+
+  #at(index: number): number {
+    return (this.#current[index] ?? 0) + (this.#previous[index] ?? 0);
+  }
+}
+
+const lowestMs = 0.05;
+const growth = 1.05;
+const perFactor = 1 / Math.log(growth);
+/** Up to 20 minutes, far beyond the longest request. */
+const bucketCount = 350;
+
+function middleOf(index: number): number {
+  return lowestMs * growth ** (index - 0.5);
+}
+
+const quantilePeriodMs = 60_000;
+const webhooksMax = 500;
+
+/** Counts facts in plain maps and arrays, because it is called for every attempt and every event. */
+export class FactCounts implements Metrics {
+  readonly #monotonicMs: () => number;
+  readonly #deliveries = new DeliveryCounts();
+  readonly #durations: DurationQuantiles;
+  readonly #attemptNumbers: Readonly<Record<Outcome, Buckets>> = {
+    accepted: new Buckets(attemptBounds),
+    transient: new Buckets(attemptBounds),
+    terminal: new Buckets(attemptBounds),
+  };
+  readonly #transitions = new Map<
+    string,
+    { readonly from: CircuitState; readonly to: CircuitState; readonly count: number }
+  >();
+  readonly #limitedWebhooks = new LabelValues(webhooksMax);
+  readonly #limitHits = new Map<string, number>();
+  readonly #limitedCalls = new Map<string, number>();
+  readonly #notified = new Map<string, number>();
+  readonly #gateway = new GatewayCounts();
+  readonly #commitSizes = new Buckets([1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000]);
+  readonly #commitSeconds = new Buckets([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1]);
+  readonly #alarms: Record<Alarm, number> = {
+    delivery_stopped: 0,
+    store_restarted: 0,
+    lane_stalled: 0,
+    local_shortage: 0,
+    unexpected_error: 0,
+  };
+  #published = 0;
+  #duplicates = 0;
+  #largePayloads = 0;
+  #sinceFade = 0;
+
+  constructor(monotonicMs: () => number) {
+    this.#monotonicMs = monotonicMs;
+    this.#durations = new DurationQuantiles(quantilePeriodMs, monotonicMs());
+  }
+
+  attemptSettled(fact: AttemptFact): void {
+    this.#deliveries.add(fact);
+    this.#attemptNumbers[fact.outcome].observe(fact.attemptNumber);
+    this.#durations.observe(fact.durationMs);
+    this.#sinceFade += 1;
+    // Without this, observations would never fade if nothing scrapes. The clock is too expensive to read every time.
+    if (this.#sinceFade > 1_000) this.#fade();
+  }
+
+  eventPublished(fact: { readonly duplicate: boolean }): void {
+    if (fact.duplicate) this.#duplicates += 1;
+    else this.#published += 1;
+  }
+
+  circuitMoved({ from, to }: { readonly from: CircuitState; readonly to: CircuitState }): void {
+    const key = `${from} ${to}`;
+    const count = (this.#transitions.get(key)?.count ?? 0) + 1;
+    this.#transitions.set(key, { from, to, count });
+  }
+
+  rateLimited(webhookId: string): void {
+    const label = this.#limitedWebhooks.admit(webhookId);
+    this.#limitHits.set(label, (this.#limitHits.get(label) ?? 0) + 1);
+  }
+
+  apiCallLimited(limit: string): void {
+    this.#limitedCalls.set(limit, (this.#limitedCalls.get(limit) ?? 0) + 1);
+  }
+
+  notified({ channel, outcome }: { readonly channel: string; readonly outcome: string }): void {
+    const name = `${channel} ${outcome}`;
+    this.#notified.set(name, (this.#notified.get(name) ?? 0) + 1);
+  }
+
+  gatewayRequest(fact: Parameters<GatewayCounts["request"]>[0]): void {
+    this.#gateway.request(fact);
+  }
+
+  gatewayIncident(kind: string): void {
+    this.#gateway.incident(kind);
+  }
+
+  largePayload(): void {
+    this.#largePayloads += 1;
+  }
+
+  commitWritten(fact: { readonly writes: number; readonly durationMs: number }): void {
+    this.#commitSizes.observe(fact.writes);
+    this.#commitSeconds.observe(fact.durationMs / 1_000);
+  }
+
+  alarmed(alarm: Alarm): void {
+    this.#alarms[alarm] += 1;
+  }
+
+  plainMetrics(): readonly PlainMetric[] {
+    return [
+      ...this.#deliveryMetrics(),
+      ...this.#ownMetrics(),
+      ...this.#alarmMetrics(),
+      ...this.#gateway.metrics(),
+    ];
+  }
+
+  #deliveryMetrics(): readonly PlainMetric[] {
+    return [
+      {
+        name: "webhook_deliveries_total",
+        help: "Attempts by the resulting state of their delivery. Rare event types and tenants beyond a limit count as other.",
+        type: "counter",
+        samples: () => this.#deliveries.samples(),
+      },
+      {
+        name: "webhook_delivery_duration_seconds",
+        help: "Duration of one request over the last one to two minutes.",
+        type: "summary",
+        samples: () => this.#durationSamples(),
+      },
+      {
+        name: "webhook_retry_attempt_number",
+        help: "Number of the attempt that had this outcome; 1 is the first.",
+        type: "histogram",
+        samples: () =>
+          Object.entries(this.#attemptNumbers).flatMap(([outcome, buckets]) =>
+            buckets.samples("webhook_retry_attempt_number", { outcome }),
+          ),
+      },
+      {
+        name: "webhook_circuit_breaker_transitions_total",
+        help: "State changes of circuit breakers.",
+        type: "counter",
+        samples: () =>
+          [...this.#transitions.values()].map(({ from, to, count }) => ({
+            labels: { from_state: from, to_state: to },
+            value: count,
+          })),
+      },
+      {
+        name: "webhook_rate_limit_hits_total",
+        help: "Deliveries held back by a rate limit. Webhooks beyond a limit count as other.",
+        type: "counter",
+        samples: () =>
+          [...this.#limitHits].map(([webhookId, value]) => ({ labels: { webhook_id: webhookId }, value })),
+      },
+    ];
+  }
+
+  #ownMetrics(): readonly PlainMetric[] {
+    return [
+      single("posthorn_events_published_total", "counter", "Events accepted.", () => this.#published),
+      single(
+        "posthorn_events_duplicate_total",
+        "counter",
+        "Publishes answered as duplicates.",
+        () => this.#duplicates,
+      ),
+      single(
+        "posthorn_large_payloads_total",
+        "counter",
+        "Payloads above the recommended size.",
+        () => this.#largePayloads,
+      ),
+      {
+        name: "posthorn_api_calls_limited_total",
+        help: "API calls that were refused, by the limit they reached.",
+        type: "counter",
+        samples: () => [...this.#limitedCalls].map(([scope, value]) => ({ labels: { scope }, value })),
+      },
+      {
+        name: "posthorn_notifications_total",
+        help: "Notifications by the kind of channel and their outcome.",
+        type: "counter",
+        samples: () =>
+          [...this.#notified].map(([name, value]) => {
+            const [channel = "", outcome = ""] = name.split(" ");
+            return { labels: { channel, outcome }, value };
+          }),
+      },
+      histogram("posthorn_commit_writes", "Writes in one grouped commit.", this.#commitSizes),
+      histogram("posthorn_commit_duration_seconds", "Duration of one grouped commit.", this.#commitSeconds),
+    ];
+  }
+
+  #alarmMetrics(): readonly PlainMetric[] {
+    const counter = (name: string, alarm: Alarm, help: string): PlainMetric =>
+      single(name, "counter", help, () => this.#alarms[alarm]);
+    return [
+      counter(
+        "posthorn_deliveries_stopped_total",
+        "delivery_stopped",
+        "Deliveries that were not sent because event and webhook belong to different tenants.",
+      ),
+      counter(
+        "posthorn_store_restarts_total",
+        "store_restarted",
+        "Times that the database was found restarted or replaced.",
+      ),
+      counter(
+        "posthorn_lanes_stalled_total",
+        "lane_stalled",
+        "Lanes whose deliveries were overdue and unclaimed.",
+      ),
+      counter(
+        "posthorn_requests_postponed_total",
+        "local_shortage",
+        "Requests that this machine could not send for lack of descriptors, ports or memory; not counted as attempts.",
+      ),
+      counter(
+        "posthorn_unexpected_errors_total",
+        "unexpected_error",
+        "Attempts that ended with an unexpected exception; they are retried.",
+      ),
+    ];
+  }
+
+  #durationSamples(): readonly Sample[] {
+    this.#fade();
+    const name = "webhook_delivery_duration_seconds";
+    const quantiles = [0.5, 0.95, 0.99].map(
+      (share): Sample => ({
+        // WDS-228 names the label `percentile`; the format requires `quantile` for a summary.
+        labels: { quantile: share, percentile: `p${share * 100}` },
+        value: this.#durations.quantile(share) / 1_000,
+      }),
+    );
+    return [
+      ...quantiles,
+      { metricName: `${name}_sum`, labels: {}, value: this.#durations.sumMs / 1_000 },
+      { metricName: `${name}_count`, labels: {}, value: this.#durations.count },
+    ];
+  }
+
+  #fade(): void {
+    this.#sinceFade = 0;
+    this.#durations.fade(this.#monotonicMs());
+  }
+}
+
+const attemptBounds = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20];

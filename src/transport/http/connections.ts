@@ -1,0 +1,260 @@
+import type { Clock } from "../../ports/clock.ts";
+import type { Connection } from "./connection.ts";
+import type { Dialer } from "./dialer.ts";
+import type { Exchange } from "./exchange.ts";
+import { faultOf, ownFaultOf } from "./failures.ts";
+import { Http1Connection } from "./http1-connection.ts";
+import { NegotiatedConnection } from "./negotiated-connection.ts";
+
+interface Habit {
+  /** How long the last connection had been idle when the receiver closed it. */
+  readonly closedAfterMs: number;
+  /** The time derived from two of them in a row; null after one. */
+  readonly keptMs: number | null;
+  readonly notedAtMs: number;
+}
+
+const habitsMax = 4096;
+const habitMsMax = 60 * 60_000;
+/** A connection closed earlier indicates a restart rather than a habit. */
+const habitMsMin = 500;
+/** Two times of one habit differ by no more than this. */
+const agreementMs = 500;
+/** Up to this share of the time, a request can be sent without racing the receiver's close. */
+const safeShare = 0.8;
+
+/**
+ * How long idle connections may be kept, by origin. It learns from receivers that close them early without saying so
+ * (`Keep-Alive`): a request sent just as the receiver closes is lost, and it is unknown whether it arrived.
+ */
+export class IdleTimes {
+  readonly #clock: Clock;
+  readonly #defaultMs: number;
+  /** Most recently recorded last. */
+  readonly #habits = new Map<string, Habit>();
+
+  constructor(clock: Clock, idleSocketMs: number) {
+    this.#clock = clock;
+    this.#defaultMs = idleSocketMs;
+  }
+
+  msFor(origin: string): number {
+    return Math.min(this.#habitOf(origin)?.keptMs ?? this.#defaultMs, this.#defaultMs);
+  }
+
+  /** A receiver closed a connection that had been idle for this long. */
+  closedByReceiver(origin: string, idleMs: number): void {
+    if (idleMs < habitMsMin) return;
+    const before = this.#habitOf(origin);
+    const agrees = before !== null && Math.abs(before.closedAfterMs - idleMs) <= agreementMs;
+    const keptMs = agrees ? Math.round(safeShare * Math.min(idleMs, before.closedAfterMs)) : null;
+    this.#habits.delete(origin);
+    this.#habits.set(origin, { closedAfterMs: idleMs, keptMs, notedAtMs: this.#clock.monotonicMs() });
+    const oldest = this.#habits.keys().next();
+    if (this.#habits.size > habitsMax && oldest.done !== true) this.#habits.delete(oldest.value);
+  }
+
+  #habitOf(origin: string): Habit | null {
+    const habit = this.#habits.get(origin);
+    return habit !== undefined && this.#clock.monotonicMs() - habit.notedAtMs < habitMsMax ? habit : null;
+  }
+}
+
+export interface ConnectionLimits {
+  /** Limit on open sockets, including idle ones, over all origins. */
+  readonly socketsMax: number;
+  /** Limit on idle sockets among them; no separate limit when absent. */
+  readonly idleSocketsMax?: number;
+  /** How long a connection is kept for the next request, unless the receiver's `Keep-Alive` says otherwise. */
+  readonly idleSocketMs: number;
+  /** Called whenever the number of open sockets changes. */
+  readonly onOpenSockets?: (count: number) => void;
+}
+
+/** A connection and what it may be used for. */
+export interface PooledConnection {
+  readonly connection: Connection;
+  readonly origin: string;
+  /** Requests with the same key may share it; see `Exchange.poolKey`. */
+  readonly poolKey: string;
+  /** Must not be used again. */
+  retired: boolean;
+  idleSinceMs: number;
+}
+
+/**
+ * All sockets of the transport, busy and idle, under one limit. The engine decides who may send how much at once. Here
+ * a request waits only when all sockets are busy, first come, first served. At the limit, the connection that has been
+ * idle longest is closed, whatever its origin.
+ */
+export class Connections {
+  readonly #dialer: Dialer;
+  readonly #clock: Clock;
+  readonly #limits: ConnectionLimits;
+  readonly #idleTimes: IdleTimes;
+  readonly #open = new Set<PooledConnection>();
+  /** In the order in which they became idle. */
+  readonly #idle = new Set<PooledConnection>();
+  /** Most recently used last. */
+  readonly #idleByKey = new Map<string, PooledConnection[]>();
+  readonly #waiting: Exchange[] = [];
+
+  constructor(dialer: Dialer, clock: Clock, limits: ConnectionLimits) {
+    this.#dialer = dialer;
+    this.#clock = clock;
+    this.#limits = limits;
+    this.#idleTimes = new IdleTimes(clock, limits.idleSocketMs);
+  }
+
+  /** Connections open or being opened. While addresses are raced, one of these may hold a second socket. */
+  get openCount(): number {
+    return this.#open.size;
+  }
+
+  /** Sends now if there is a socket or space for one, otherwise later. Requests that cannot be sent fail. */
+  run(exchange: Exchange): void {
+    try {
+      const idle = exchange.needsNewConnection ? null : this.#takeIdle(exchange.poolKey);
+      if (idle !== null) {
+        exchange.isReused = true;
+        return sendOver(idle, exchange);
+      }
+      if (this.#open.size >= this.#limits.socketsMax && !this.#evictOldestIdle()) {
+        this.#waiting.push(exchange);
+        return;
+      }
+      sendOver(this.#openFor(exchange), exchange);
+    } catch (error) {
+      const fault = faultOf(error);
+      exchange.fail(fault.category, fault.message, ownFaultOf(fault));
+    }
+  }
+
+  /** Sends a request again over a new connection, after the receiver closed the old one at the same moment. */
+  repeat(exchange: Exchange): boolean {
+    const { pooled } = exchange;
+    if (pooled === null) return false;
+    this.#idleTimes.closedByReceiver(pooled.origin, this.#clock.monotonicMs() - pooled.idleSinceMs);
+    exchange.repeat();
+    this.drop(pooled);
+    this.run(exchange);
+    return true;
+  }
+
+  /** Takes back the connection of an ended exchange. */
+  release(pooled: PooledConnection, reusable: boolean): void {
+    if (!reusable || pooled.retired || !pooled.connection.usable) {
+      this.drop(pooled);
+      return;
+    }
+    this.#idle.add(pooled);
+    pooled.idleSinceMs = this.#clock.monotonicMs();
+    const stack = this.#idleByKey.get(pooled.poolKey);
+    if (stack === undefined) this.#idleByKey.set(pooled.poolKey, [pooled]);
+    else stack.push(pooled);
+    if (this.#idle.size > (this.#limits.idleSocketsMax ?? Number.POSITIVE_INFINITY)) this.#evictOldestIdle();
+    // Not at once: a connection that the answer closes is destroyed after this call.
+    if (this.#waiting.length > 0) queueMicrotask(() => this.#serveWaiting());
+  }
+
+  drop(pooled: PooledConnection, done: () => void = ignore): void {
+    if (!this.#open.delete(pooled)) return done();
+    this.#limits.onOpenSockets?.(this.#open.size);
+    this.#forgetIdle(pooled);
+    pooled.connection.destroy(done);
+    if (this.#waiting.length > 0) queueMicrotask(() => this.#serveWaiting());
+  }
+
+  /** After a 421, existing connections may lead to the wrong host, including those in use. */
+  retire(origin: string): void {
+    for (const pooled of [...this.#open]) {
+      if (pooled.origin !== origin) continue;
+      pooled.retired = true;
+      if (this.#idle.has(pooled)) this.drop(pooled);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#waiting.length = 0;
+    await Promise.all([...this.#open].map((one) => new Promise<void>((resolve) => this.drop(one, resolve))));
+  }
+
+  #takeIdle(poolKey: string): PooledConnection | null {
+    const stack = this.#idleByKey.get(poolKey);
+    for (let pooled = stack?.pop(); pooled !== undefined; pooled = stack?.pop()) {
+      this.#idle.delete(pooled);
+      if (pooled.connection.usable) return pooled;
+      this.drop(pooled);
+    }
+    return null;
+  }
+
+  #evictOldestIdle(): boolean {
+    const oldest = this.#idle.values().next();
+    if (oldest.done === true) return false;
+    this.drop(oldest.value);
+    return true;
+  }
+
+  #openFor({ request, poolKey }: Exchange): PooledConnection {
+    const { origin } = request;
+    const owner = {
+      disconnected: (byReceiver: boolean): void => {
+        if (byReceiver && this.#idle.has(pooled))
+          this.#idleTimes.closedByReceiver(origin, this.#clock.monotonicMs() - pooled.idleSinceMs);
+        if (!pooled.connection.busy) this.drop(pooled);
+      },
+      refused: (exchange: Exchange): void => this.#sendElsewhere(pooled, exchange),
+    };
+    const parts = {
+      origin,
+      identity: request,
+      dialer: this.#dialer,
+      idleSocketMs: this.#idleTimes.msFor(origin),
+      owner,
+    };
+    const negotiated = request.http2 && origin.startsWith("https:");
+    const connection = negotiated ? new NegotiatedConnection(parts) : new Http1Connection(parts);
+    const pooled = { connection, origin, poolKey, retired: false, idleSinceMs: 0 };
+    this.#open.add(pooled);
+    this.#limits.onOpenSockets?.(this.#open.size);
+    return pooled;
+  }
+
+  /** Only once: a receiver that refuses on every connection must not keep a request circulating. */
+  #sendElsewhere(pooled: PooledConnection, exchange: Exchange): void {
+    if (exchange.settled) return;
+    if (!exchange.startOver()) return exchange.fail("network", "the receiver refused it on two connections");
+    this.drop(pooled);
+    this.run(exchange);
+  }
+
+  #forgetIdle(pooled: PooledConnection): void {
+    this.#idle.delete(pooled);
+    const stack = this.#idleByKey.get(pooled.poolKey);
+    if (stack === undefined) return;
+    const index = stack.indexOf(pooled);
+    if (index >= 0) stack.splice(index, 1);
+    if (stack.length === 0) this.#idleByKey.delete(pooled.poolKey);
+  }
+
+  #serveWaiting(): void {
+    while (this.#waiting.length > 0) {
+      const room = this.#open.size < this.#limits.socketsMax || this.#idle.size > 0;
+      if (!room) return;
+      const exchange = this.#waiting.shift();
+      if (exchange === undefined || exchange.settled) continue;
+      exchange.placed();
+      this.run(exchange);
+    }
+  }
+}
+
+function sendOver(pooled: PooledConnection, exchange: Exchange): void {
+  exchange.pooled = pooled;
+  pooled.connection.send(exchange);
+}
+
+function ignore(): void {
+  // No caller waits for an abandoned connection.
+}

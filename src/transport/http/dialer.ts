@@ -1,0 +1,356 @@
+import { connect as connectTcp, isIP, isIPv6, type LookupFunction, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import type { AddressPolicy } from "../../domain/egress/address-policy.ts";
+import type { Clock, Timer } from "../../ports/clock.ts";
+import { type CheckedNames, refusal } from "./checked-names.ts";
+import { DialTimes } from "./connection.ts";
+import { connectFaultOf, sentence, shortageOf, TransportFault } from "./failures.ts";
+import { type Connect, TlsIdentities, type TlsIdentity } from "./tls-identities.ts";
+
+/** The target that undici wants to connect to. `port` is empty for the scheme's default. */
+export interface DialTarget {
+  readonly protocol: string;
+  /** Without brackets around IPv6. */
+  readonly hostname: string;
+  readonly port: string;
+}
+
+type DialDone = (fault: TransportFault | null, socket: Socket | null) => void;
+
+/** A connection being opened. `abort` frees everything it holds and prevents `done` from being called. */
+export interface Dial {
+  /** Its progress; also available after it ended. */
+  readonly times: DialTimes;
+  abort(): void;
+}
+
+interface Route {
+  readonly target: DialTarget;
+  readonly connect: Connect;
+  readonly times: DialTimes;
+}
+
+interface DialerParts {
+  readonly policy: Pick<AddressPolicy, "judge">;
+  readonly names: CheckedNames;
+  readonly clock: Clock;
+  readonly ca: string | undefined;
+  readonly proxy: Proxy | null;
+}
+
+/** RFC 8305: how long an attempt may stay unanswered before the next address is tried in parallel. */
+const attemptHeadStartMs = 250;
+
+/**
+ * Opens the connections: judges the address first, connects to exactly that address, and judges the socket's remote
+ * address before handing it over. TLS verifies the certificate against the name.
+ *
+ * With a proxy, the proxy resolves names and connects, so only literal addresses can be judged here; the rest is the
+ * proxy's task (for example smokescreen's). The proxy's own address is the operator's choice and is not judged.
+ */
+export class Dialer {
+  readonly #parts: DialerParts;
+  readonly #identities: TlsIdentities;
+
+  constructor(parts: DialerParts) {
+    this.#parts = parts;
+    this.#identities = new TlsIdentities(parts.ca, parts.clock);
+  }
+
+  dial(target: DialTarget, identity: TlsIdentity, done: DialDone): Dial {
+    const times = new DialTimes(this.#parts.clock);
+    const literal = isIP(target.hostname) !== 0;
+    const refused = literal ? refusal(this.#parts.policy, target.hostname) : null;
+    if (refused !== null) return failSoon(times, refused, done);
+    let connect: Connect;
+    try {
+      connect = this.#identities.connectorOf(identity);
+    } catch (error) {
+      return failSoon(times, connectFaultOf(error, target.protocol), done);
+    }
+    const route = { target, connect, times };
+    if (this.#parts.proxy !== null) return this.#dialThrough(this.#parts.proxy, route, done);
+    if (literal) return this.#race(route, [target.hostname], done);
+    return this.#dialName(route, done);
+  }
+
+  #dialName(route: Route, done: DialDone): Dial {
+    const { target } = route;
+    let aborted = false;
+    let race: Dial | null = null;
+    this.#parts.names.addressesOf(target.hostname).then(
+      (addresses) => {
+        route.times.resolved();
+        if (!aborted) race = this.#race(route, addresses, done);
+      },
+      (error: unknown) => {
+        if (!aborted) done(connectFaultOf(error, target.protocol), null);
+      },
+    );
+    return {
+      times: route.times,
+      abort: () => {
+        aborted = true;
+        race?.abort();
+      },
+    };
+  }
+
+  #race(route: Route, addresses: readonly string[], done: DialDone): Dial {
+    const { clock, names } = this.#parts;
+    const attempt = (address: string, attemptDone: DialDone): Socket =>
+      this.#attempt(route, address, attemptDone);
+    const race = new AddressRace(addresses, attempt, clock).start((fault, socket) => {
+      // The receiver may have moved: resolve its name again next time.
+      if (fault !== null) names.forget(route.target.hostname);
+      done(fault, socket);
+    });
+    return { times: route.times, abort: () => race.abort() };
+  }
+
+  #attempt({ target, connect, times }: Route, address: string, done: DialDone): Socket {
+    times.peerAddress = address;
+    const made = connect({ ...target, hostname: address, ...servernameOf(target) }, (error, socket) => {
+      if (error !== null) return done(connectFaultOf(error, target.protocol), null);
+      const remote = socket.remoteAddress;
+      if (remote === undefined) return done(new TransportFault("network", "connection closed at once"), null);
+      const refused = refusal(this.#parts.policy, remote);
+      times.peerAddress = remote;
+      if (target.protocol === "https:") times.secured();
+      if (refused === null) return done(null, socket);
+      socket.destroy();
+      return done(refused, null);
+    });
+    // If addresses were tried in parallel, the last one that connected counts: nearly always the only one.
+    return made.prependOnceListener("connect", () => times.connected());
+  }
+
+  #dialThrough(proxy: Proxy, { target, connect, times }: Route, done: DialDone): Dial {
+    let secured: Socket | null = null;
+    const tunnel: Tunnel = openTunnel(proxy, target, (fault, socket) => {
+      if (socket !== null) times.connected();
+      if (socket === null || target.protocol !== "https:") return done(fault, socket);
+      secured = connect({ ...target, ...servernameOf(target), tunnel: socket }, (error, tlsSocket) => {
+        if (error === null) {
+          times.secured();
+          return done(null, tlsSocket);
+        }
+        tunnel.abort();
+        return done(connectFaultOf(error, target.protocol), null);
+      });
+    });
+    return {
+      times,
+      abort: () => {
+        secured?.destroy();
+        tunnel.abort();
+      },
+    };
+  }
+}
+
+/** Only names are sent in the handshake (SNI); certificates of addresses are checked against the address. */
+function servernameOf(target: DialTarget): { servername?: string } {
+  if (target.protocol !== "https:" || isIP(target.hostname) !== 0) return {};
+  return { servername: target.hostname };
+}
+
+function failSoon(times: DialTimes, fault: TransportFault, done: DialDone): Dial {
+  let aborted = false;
+  queueMicrotask(() => {
+    if (!aborted) done(fault, null);
+  });
+  return {
+    times,
+    abort: () => {
+      aborted = true;
+    },
+  };
+}
+
+/** Tries addresses one after another, and in parallel when one does not answer; the first connection wins. */
+class AddressRace implements Pick<Dial, "abort"> {
+  readonly #addresses: readonly string[];
+  readonly #attempt: (address: string, done: DialDone) => Socket;
+  readonly #clock: Clock;
+  readonly #sockets = new Set<Socket>();
+  #next = 0;
+  #timer: Timer | null = null;
+  /** The first fault, or the first one caused by this machine. */
+  #fault: TransportFault | null = null;
+  #done: DialDone | null = null;
+
+  constructor(
+    addresses: readonly string[],
+    attempt: (address: string, done: DialDone) => Socket,
+    clock: Clock,
+  ) {
+    this.#addresses = addresses;
+    this.#attempt = attempt;
+    this.#clock = clock;
+  }
+
+  start(done: DialDone): this {
+    this.#done = done;
+    this.#tryNext();
+    return this;
+  }
+
+  abort(): void {
+    this.#done = null;
+    this.#timer?.cancel();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #tryNext(): void {
+    const address = this.#addresses[this.#next++];
+    if (address === undefined) return;
+    this.#timer?.cancel();
+    this.#begin(address);
+    if (this.#next < this.#addresses.length) {
+      this.#timer = this.#clock.schedule(attemptHeadStartMs, () => this.#tryNext());
+    }
+  }
+
+  #begin(address: string): void {
+    try {
+      const socket = this.#attempt(address, (fault, connected) => {
+        this.#sockets.delete(socket);
+        if (connected !== null) this.#win(connected);
+        else this.#lose(fault);
+      });
+      this.#sockets.add(socket);
+    } catch (error) {
+      // Unusable TLS material throws here; outside any request's call stack it would end the process.
+      queueMicrotask(() => this.#lose(connectFaultOf(error, "https:")));
+    }
+  }
+
+  #win(socket: Socket): void {
+    const done = this.#done;
+    this.abort();
+    if (done === null) socket.destroy();
+    else done(null, socket);
+  }
+
+  #lose(fault: TransportFault | null): void {
+    if (this.#done === null) return;
+    // Without its shortage this machine might have reached the address, so the other faults are not the full answer.
+    const isOurs = fault !== null && fault.shortage !== null;
+    if (this.#fault === null || (isOurs && this.#fault.shortage === null)) this.#fault = fault;
+    if (this.#next < this.#addresses.length) this.#tryNext();
+    else if (this.#sockets.size === 0) this.#end();
+  }
+
+  #end(): void {
+    const done = this.#done;
+    const fault = this.#fault ?? new TransportFault("network", "no address to connect to");
+    this.abort();
+    done?.(fault, null);
+  }
+}
+
+/** An HTTP CONNECT proxy. */
+interface Proxy {
+  readonly secure: boolean;
+  readonly hostname: string;
+  readonly portNumber: number;
+  /** Replaces the system's resolver. */
+  readonly lookup: LookupFunction | undefined;
+  /** Value of `Proxy-Authorization`; never shown. */
+  readonly authorization: string | null;
+}
+
+interface Tunnel {
+  abort(): void;
+}
+
+const answerBytesMax = 16 * 1024;
+const headEnd = "\r\n\r\n";
+
+/** Throws a `TypeError` unless it is an `http:` or `https:` URL. */
+export function parseProxyUrl(text: string, lookup?: LookupFunction): Proxy {
+  const url = new URL(text);
+  if (url.protocol !== "http:" && url.protocol !== "https:") {
+    throw new TypeError(`a proxy URL starts with http: or https:, not ${url.protocol}`);
+  }
+  const secure = url.protocol === "https:";
+  const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+  return {
+    secure,
+    hostname: url.hostname.replace(/^\[(.*)\]$/, "$1"),
+    portNumber: portOf(url.port, url.protocol),
+    lookup,
+    authorization: url.username === "" ? null : `Basic ${Buffer.from(credentials).toString("base64")}`,
+  };
+}
+
+/**
+ * Requests a connection to `target` from the proxy. `http:` targets are tunnelled as well, so that there is one path
+ * through the proxy, and one place where it decides.
+ */
+function openTunnel(proxy: Proxy, target: DialTarget, done: DialDone): Tunnel {
+  const socket = connectTo(proxy);
+  let finish: DialDone | null = done;
+  let answer = Buffer.alloc(0);
+  const end = (fault: TransportFault | null): void => {
+    const report = finish;
+    finish = null;
+    socket.off("data", onData);
+    if (fault === null) socket.off("error", onError).off("close", onClose);
+    else socket.destroy();
+    report?.(fault, fault === null ? socket : null);
+  };
+  const onError = (error: Error): void =>
+    end(new TransportFault("network", sentence(`proxy: ${error.message}`), shortageOf(error)));
+  const onClose = (): void => end(new TransportFault("network", "proxy closed the connection"));
+  const onData = (chunk: Buffer): void => {
+    answer = Buffer.concat([answer, chunk]);
+    const headLength = answer.indexOf(headEnd);
+    if (headLength < 0) {
+      if (answer.length > answerBytesMax) end(new TransportFault("network", "proxy answer is too large"));
+      return;
+    }
+    const refused = refusedBy(answer.toString("latin1", 0, headLength));
+    if (refused !== null) return end(refused);
+    const rest = answer.subarray(headLength + headEnd.length);
+    socket.pause();
+    if (rest.length > 0) socket.unshift(rest);
+    end(null);
+  };
+  socket.once(proxy.secure ? "secureConnect" : "connect", () => socket.write(connectRequest(proxy, target)));
+  socket.on("error", onError).on("close", onClose).on("data", onData);
+  return {
+    abort: () => {
+      finish = null;
+      socket.destroy();
+    },
+  };
+}
+
+function connectTo(proxy: Proxy): Socket {
+  const { hostname: host, portNumber: port, lookup } = proxy;
+  const address = { host, port, ...(lookup !== undefined && { lookup }) };
+  const socket = proxy.secure ? connectTls({ ...address, servername: proxy.hostname }) : connectTcp(address);
+  return socket.setNoDelay(true).setKeepAlive(true);
+}
+
+function connectRequest(proxy: Proxy, target: DialTarget): string {
+  const host = isIPv6(target.hostname) ? `[${target.hostname}]` : target.hostname;
+  const port = portOf(target.port, target.protocol);
+  const lines = [`CONNECT ${host}:${port} HTTP/1.1`, `Host: ${host}:${port}`];
+  if (proxy.authorization !== null) lines.push(`Proxy-Authorization: ${proxy.authorization}`);
+  return `${lines.join("\r\n")}${headEnd}`;
+}
+
+function refusedBy(head: string): TransportFault | null {
+  const status = /^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1];
+  if (status === undefined) return new TransportFault("network", "proxy did not answer in HTTP");
+  if (status.startsWith("2")) return null;
+  return new TransportFault("network", `proxy refused the tunnel with status ${status}`);
+}
+
+function portOf(port: string, protocol: string): number {
+  if (port !== "") return Number(port);
+  return protocol === "https:" ? 443 : 80;
+}

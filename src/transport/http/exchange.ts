@@ -1,0 +1,370 @@
+import type { Dispatcher } from "undici";
+import { withoutInnerAddresses } from "../../domain/egress/address-policy.ts";
+import type { AttemptObservation, TransportFailureCategory } from "../../domain/outcome.ts";
+import { codeOf } from "../../domain/thrown.ts";
+import {
+  noResponseFields,
+  type OutboundRequest,
+  responseBodyBytesMaxAllowed,
+  type ResponseFields,
+  responseSampleBytesMax,
+  retryAfterLengthMax,
+  type Shortage,
+  tracedCharactersMax,
+  tracedFieldsMax,
+  type TransportResult,
+  type WireTrace,
+} from "../../ports/transport.ts";
+import type { Connection } from "./connection.ts";
+import type { PooledConnection } from "./connections.ts";
+import { decodedBody, firstOf, keptFields, type RawFields, readableSample } from "./content-coding.ts";
+import type { Expiring } from "./deadlines.ts";
+import { breaksHttp, faultOf, ownFaultOf, sentence, TransportFault } from "./failures.ts";
+import { wireBytesMax, type WireLimitListener } from "./response-gate.ts";
+
+/** The data of an exchange at its end. Times in monotonic milliseconds. */
+interface TracedExchange {
+  readonly connection: Pick<Connection, "httpVersion" | "times"> | null;
+  readonly isSecure: boolean;
+  readonly head: RawFields | null;
+  readonly startedMs: number;
+  /** Time of the answer's head, or of the end without one; null if unknown. */
+  readonly waitedUntilMs: number | null;
+}
+
+/** A reused connection has no dial times in this attempt. */
+function wireTrace(exchange: TracedExchange): WireTrace {
+  const { connection, isSecure, startedMs, waitedUntilMs } = exchange;
+  const times = connection?.times ?? null;
+  const isNew = times !== null && times.startedMs >= startedMs;
+  const readyMs = times?.readyMs(isSecure) ?? null;
+  return {
+    httpVersion: readyMs === null ? null : (connection?.httpVersion ?? null),
+    peerAddress: times?.peerAddress ?? null,
+    ...fieldsOf(exchange.head),
+    timings: {
+      dnsMs: isNew ? times.dnsMs : null,
+      connectMs: isNew ? times.connectMs : null,
+      tlsMs: isNew ? times.tlsMs : null,
+      waitMs:
+        readyMs === null || waitedUntilMs === null
+          ? null
+          : Math.round(waitedUntilMs - Math.max(readyMs, startedMs)),
+    },
+  };
+}
+
+function fieldsOf(head: RawFields | null): Pick<WireTrace, "responseHeaders" | "headersCut"> {
+  const responseHeaders: string[] = [];
+  let room = tracedCharactersMax;
+  for (const [name, given] of Object.entries(head ?? {})) {
+    if (name.startsWith(":") || given === undefined) continue;
+    for (const value of typeof given === "string" ? [given] : given) {
+      if (responseHeaders.length >= 2 * tracedFieldsMax || room <= name.length)
+        return { responseHeaders, headersCut: true };
+      const kept = value.slice(0, room - name.length);
+      responseHeaders.push(name, kept);
+      room -= name.length + kept.length;
+      if (kept.length < value.length) return { responseHeaders, headersCut: true };
+    }
+  }
+  return { responseHeaders, headersCut: false };
+}
+
+/**
+ * How many body bytes are read to keep the connection. We cut a longer body, not the receiver, so it does not make the
+ * response incomplete: the status decides the outcome.
+ */
+const bodyBytesMax = 64 * 1024;
+/** Limit on 1xx responses before the final one. */
+const interimResponsesMax = 32;
+
+export interface ExchangeOwner {
+  monotonicMs(): number;
+  /** Whether the request is sent again, over a new connection. */
+  repeats(exchange: Exchange): boolean;
+  /** Called once, before the result is handed out. `reusable` means that the connection is at a message boundary. */
+  ended(exchange: Exchange, reusable: boolean): void;
+}
+
+/**
+ * One request and its answer: undici's handler, reduced to what a `TransportResult` needs. It settles exactly once, by
+ * whichever comes first: end of the answer, failure, a limit, the deadline, or the end of the transport.
+ */
+export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimitListener {
+  readonly request: OutboundRequest;
+  readonly deadlineMs: number;
+  /**
+   * Only requests with the same key share connections: the origin, plus any TLS settings that differ from the default.
+   */
+  readonly poolKey: string;
+  pooled: PooledConnection | null = null;
+  /** The connection had served another request before. */
+  isReused = false;
+  needsNewConnection = false;
+  settled = false;
+  /** 0 until the header block of the final answer is complete. */
+  status = 0;
+  readonly #owner: ExchangeOwner;
+  readonly #resolve: (result: TransportResult) => void;
+  readonly #startedMs: number;
+  #requestSent = false;
+  #startedOver = false;
+  #interimResponses = 0;
+  #retryAfter: string | null = null;
+  #head: RawFields | null = null;
+  /** Set only if a trace is due. */
+  #headMs: number | null = null;
+  /** Set if it had to wait for a free socket. */
+  #placedMs: number | null = null;
+  #fields: ResponseFields = noResponseFields;
+  #sample: Buffer | null = null;
+  #sampleBytes = 0;
+  #bodyBytes = 0;
+
+  constructor(request: OutboundRequest, owner: ExchangeOwner, resolve: (result: TransportResult) => void) {
+    this.request = request;
+    this.poolKey = poolKeyOf(request);
+    this.#owner = owner;
+    this.#resolve = resolve;
+    this.#startedMs = owner.monotonicMs();
+    this.deadlineMs = this.#startedMs + request.timeoutMs;
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.settled) controller.abort(new Error("settled before it was sent"));
+    else this.pooled?.connection.expectAnswer(this);
+  }
+
+  onRequestSent(): void {
+    this.#requestSent = true;
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController | null,
+    status: number,
+    headers: RawFields,
+  ): void {
+    if (status < 200) {
+      if (++this.#interimResponses > interimResponsesMax)
+        this.fail("protocol", "too many interim (1xx) responses");
+      return;
+    }
+    this.status = status;
+    this.#retryAfter = firstOf(headers["retry-after"], retryAfterLengthMax);
+    this.#fields = keptFields(headers, status, this.request);
+    this.#head = headers;
+    if (this.request.traced !== true && isUsual(status)) return;
+    this.#headMs = this.#owner.monotonicMs();
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController | null, chunk: Uint8Array): void {
+    this.#bodyBytes += chunk.length;
+    this.#keep(chunk);
+    if (this.#bodyBytes > bodyBytesMax) this.#answer({ complete: true, reusable: false, message: null });
+  }
+
+  onResponseEnd(): void {
+    // A body that ends with the connection looks complete to undici even after a reset.
+    const complete = (this.pooled?.connection.socketError ?? null) === null;
+    const message = complete ? null : "connection reset before the response was complete";
+    this.#answer({ complete, reusable: complete, message });
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    if (this.#isLostRace(error) && this.#owner.repeats(this)) return;
+    const cutShort = !breaksHttp(error) || codeOf(error) === "UND_ERR_RES_CONTENT_LENGTH_MISMATCH";
+    if (this.status !== 0 && cutShort) {
+      const message = sentence(`response ended after ${this.#bodyBytes} bytes of its body: ${error.message}`);
+      this.#answer({ complete: false, reusable: false, message });
+      return;
+    }
+    const fault = this.#faultOf(error);
+    const message = this.status === 0 ? fault.message : `after status ${this.status}: ${fault.message}`;
+    this.fail(fault.category, message, ownFaultOf(fault));
+  }
+
+  /** It got a socket after waiting for one. */
+  placed(): void {
+    this.#placedMs = this.#owner.monotonicMs();
+  }
+
+  /** True the first time: the receiver did not process the request, which may be sent over another connection. */
+  startOver(): boolean {
+    this.#requestSent = false;
+    if (this.#startedOver) return false;
+    this.#startedOver = true;
+    return true;
+  }
+
+  /**
+   * The receiver closed an idle connection while the request was on the wire, which every server does sooner or later.
+   * Most have not seen the request. One that has receives it twice with the same key, as after any lost answer.
+   */
+  #isLostRace(error: Error): boolean {
+    if (!this.isReused || this.#startedOver || this.settled || this.pooled?.connection.isSilent !== true)
+      return false;
+    return lostCodes.has(codeOf(error) ?? "");
+  }
+
+  /** Used instead of `startOver` after a lost connection: the receiver may have got the request. */
+  repeat(): void {
+    this.#startedOver = true;
+    this.isReused = false;
+    this.needsNewConnection = true;
+  }
+
+  expire(): void {
+    const seen = this.status === 0 ? "" : ` (status ${this.status} seen)`;
+    this.fail("timeout", `no complete response within ${this.request.timeoutMs} ms${seen}`);
+  }
+
+  /** `ownFault` is what prevented this side from sending the request. */
+  fail(
+    category: TransportFailureCategory,
+    message: string,
+    ownFault: Shortage | "malformed" | null = null,
+  ): void {
+    const requestSent = this.#requestSent;
+    this.#settle({
+      observation: { kind: "failure", category, requestSent },
+      reusable: false,
+      message: sentence(message),
+      ownFault: requestSent ? null : ownFault,
+    });
+  }
+
+  /** undici bounds the head and we bound the body, so the excess is hidden in the framing. */
+  onWireLimit(): void {
+    if (this.status !== 0) this.#answer({ complete: true, reusable: false, message: null });
+    else this.fail("protocol", `more than ${wireBytesMax} bytes without a complete response head`);
+  }
+
+  #answer({
+    complete,
+    reusable,
+    message,
+  }: {
+    complete: boolean;
+    reusable: boolean;
+    message: string | null;
+  }): void {
+    const observation: AttemptObservation =
+      this.#retryAfter === null
+        ? { kind: "response", status: this.status, complete }
+        : { kind: "response", status: this.status, complete, retryAfter: this.#retryAfter };
+    this.#settle({ observation, reusable, message, ownFault: null });
+  }
+
+  /** A TLS alert has the reason; undici reports only the end of the connection, which it does next. */
+  #faultOf(error: Error): TransportFault {
+    const socketError = this.pooled?.connection.socketError ?? null;
+    const fault = faultOf(codeOf(socketError)?.startsWith("ERR_SSL_") === true ? socketError : error);
+    const mayBeRejected = this.request.clientCertificate !== null && this.#requestSent && this.status === 0;
+    if (fault.category !== "network" || !mayBeRejected) return fault;
+    return new TransportFault(
+      "network",
+      `${fault.message}; the receiver may not accept the client certificate`,
+    );
+  }
+
+  #settle(end: {
+    observation: AttemptObservation;
+    reusable: boolean;
+    message: string | null;
+    ownFault: Shortage | "malformed" | null;
+  }): void {
+    if (this.settled) return;
+    this.settled = true;
+    const endedMs = this.#owner.monotonicMs();
+    const durationMs = Math.round(endedMs - this.#startedMs);
+    const trace = this.#traceOf(end.observation, endedMs);
+    this.#owner.ended(this, end.reusable);
+    const { ownFault } = end;
+    this.#resolve({
+      observation: end.observation,
+      responseSample: this.#keptBody(),
+      fields: this.#fields,
+      errorMessage: end.message === null ? null : this.#shown(end.message),
+      durationMs,
+      ...(ownFault === "malformed" ? { malformed: true } : ownFault !== null && { shortage: ownFault }),
+      ...(trace !== null && { trace }),
+    });
+  }
+
+  /** The address is in the trace, for those who may see it. */
+  #shown(message: string): string {
+    return withoutInnerAddresses(message, new URL(this.request.origin).hostname);
+  }
+
+  /** Null for the usual case, which excludes interrupted answers. */
+  #traceOf(observation: AttemptObservation, endedMs: number): WireTrace | null {
+    const isAnswered = observation.kind === "response" && observation.complete && isUsual(observation.status);
+    if (isAnswered && this.request.traced !== true) return null;
+    return wireTrace({
+      connection: this.pooled?.connection ?? null,
+      isSecure: this.request.origin.startsWith("https:"),
+      head: this.#head,
+      startedMs: this.#placedMs ?? this.#startedMs,
+      // An answer that looked usual until it broke off: the time of its head was not recorded.
+      waitedUntilMs: this.#head === null ? endedMs : this.#headMs,
+    });
+  }
+
+  /** Most answers arrive in one piece; the second piece allocates space for everything that will be kept. */
+  #keep(chunk: Uint8Array): void {
+    const wanted = this.request.responseBodyBytesMax ?? responseSampleBytesMax;
+    const keptMax = Math.min(wanted, responseBodyBytesMaxAllowed);
+    const room = keptMax - this.#sampleBytes;
+    if (room <= 0) return;
+    const part = chunk.length > room ? chunk.subarray(0, room) : chunk;
+    if (this.#sample === null) this.#sample = Buffer.from(part);
+    else this.#append(this.#sample, part, keptMax);
+    this.#sampleBytes += part.length;
+  }
+
+  #append(sample: Buffer, part: Uint8Array, keptMax: number): void {
+    let target = sample;
+    if (sample.length < keptMax) {
+      target = Buffer.allocUnsafe(keptMax);
+      target.set(sample);
+      this.#sample = target;
+    }
+    target.set(part, this.#sampleBytes);
+  }
+
+  #keptBody(): Uint8Array | null {
+    const sample = this.#sample;
+    if (sample === null) return null;
+    const body = sample.length === this.#sampleBytes ? sample : sample.subarray(0, this.#sampleBytes);
+    const head = this.#head;
+    if (head === null || !isCoded(head)) return body;
+    const { responseBodyBytesMax } = this.request;
+    if (responseBodyBytesMax === undefined) return readableSample(body, head, responseSampleBytesMax);
+    // A program reads it and needs the whole body or none.
+    const isWhole = body.length < Math.min(responseBodyBytesMax, responseBodyBytesMaxAllowed);
+    return isWhole ? decodedBody(body, head, responseBodyBytesMaxAllowed) : body;
+  }
+}
+
+const lostCodes: ReadonlySet<string> = new Set(["UND_ERR_SOCKET", "ECONNRESET", "EPIPE", "ECONNABORTED"]);
+
+/** False for nearly all answers: UTF-8 without a content coding. */
+function isCoded(head: RawFields): boolean {
+  if (head["content-encoding"] !== undefined) return true;
+  const type = head["content-type"];
+  return typeof type === "string" && /charset\s*=\s*"?(?!utf-8)/i.test(type);
+}
+
+/** Status class 2xx, except 207, which few webhooks accept. */
+function isUsual(status: number): boolean {
+  return status >= 200 && status < 300 && status !== multiStatus;
+}
+
+const multiStatus = 207;
+
+/** Costs nothing for the ordinary request. TLS settings do not matter over `http:`. */
+function poolKeyOf({ origin, http2, clientCertificate }: OutboundRequest): string {
+  if ((!http2 && clientCertificate === null) || !origin.startsWith("https:")) return origin;
+  return `${origin} ${http2 ? "h2" : "h1"} ${clientCertificate?.id ?? ""}`;
+}
