@@ -105,6 +105,11 @@ const masks: readonly (readonly [RegExp, string])[] = [
   [/\breq-[0-9a-z]+/g, "req-<number>"],
   [/\bposthorn-[0-9a-f]{8}=/g, "posthorn-<port>="],
   [/\bMax-Age=[1-9]\d*/g, "Max-Age=<seconds>"],
+  // Deliveries that wait when the alert is evaluated.
+  [
+    /"waiting is \d+, below 1000000",\n(\s*)"value": \d+/g,
+    '"waiting is <count>, below 1000000",\n$1"value": "<count>"',
+  ],
   // Measured: durations and shares of the disk.
   [/\b\d+\.\d{6,}\b/g, "<measured>"],
 ];

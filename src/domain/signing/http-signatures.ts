@@ -13,7 +13,7 @@
  */
 import { Buffer } from "node:buffer";
 import { sign as signEd25519 } from "node:crypto";
-import { serializeString } from "../http/structured-fields.ts";
+import { serializeString } from "../http/serialize-fields.ts";
 import { contentDigest } from "./content-digest.ts";
 import {
   type Content,

@@ -8,12 +8,14 @@ import {
   parseDictionary,
   parseItem,
   parseList,
+} from "../http/structured-fields.ts";
+import {
   serializeDictionary,
   serializeItem,
   serializeList,
   serializeMember,
   serializeParameters,
-} from "../http/structured-fields.ts";
+} from "../http/serialize-fields.ts";
 
 /** The type of a structured field, which the field itself does not state. */
 type StructuredFieldType = "item" | "list" | "dictionary";

@@ -11,10 +11,8 @@ import {
   parseDictionary,
   parseItem,
   parseList,
-  serializeDictionary,
-  serializeItem,
-  serializeList,
 } from "./structured-fields.ts";
+import { serializeDictionary, serializeItem, serializeList } from "./serialize-fields.ts";
 
 /** The value in the peer's representation. */
 function peerBareItem(item: BareItem): peer.BareItem {

@@ -8,11 +8,13 @@ import {
   type Member,
   parseDictionary,
   parseList,
+} from "./structured-fields.ts";
+import {
   serializeDictionary,
   serializeItem,
   serializeList,
   UnserializableFieldError,
-} from "./structured-fields.ts";
+} from "./serialize-fields.ts";
 
 /** Objects with the ordinary prototype; fast-check may otherwise create them without one. */
 function record<T>(model: { readonly [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<T> {
