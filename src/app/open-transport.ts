@@ -73,7 +73,7 @@ const otherFiles = 100;
 /**
  * Decides how many threads send, and whether plain HTTP stays on the main thread. That saves a fifth of the main
  * thread's time per delivery and costs more than that elsewhere, so it pays off only if cores would be idle
- * (docs/benchmarks.md).
+ * (docs/notes/benchmark-history.md).
  */
 export function shareOut(
   wanted: number | null,

@@ -14,27 +14,27 @@ export const partly: readonly PartOfRow[] = [
   {
     ids: ["WDS-224"],
     missing:
-      "history leaves the database after 90 days; there is no archive to which it is moved first (C-44), so whoever needs it longer exports it or raises `POSTHORN_RETENTION_HISTORY_DAYS`.",
+      "history is deleted from the database after 90 days and is not archived first (C-44). To keep it longer, export it or raise `POSTHORN_RETENTION_HISTORY_DAYS`.",
   },
   {
     ids: ["WDS-166"],
     missing:
-      "a limit of a tenant holds over all of its webhooks and all workers; no such limit is in force unless one is set, so the document's 1,000 a minute is a value to set and not a default.",
+      "a tenant's limit applies to all of its webhooks and all workers. No limit applies unless one is set, so the document's 1,000 a minute is a value to set, not a default.",
   },
   {
     ids: ["WDS-172"],
     missing:
-      "an event without a key of its publisher has a unique one, its id; that is a UUID of version 7 and not 4, so that ids sort by time.",
+      "an event published without a key uses its id as the unique key. The id is a UUID of version 7, not 4, so that ids sort by time.",
   },
   {
     ids: ["WDS-225"],
     missing:
-      "a worker has 100 active requests; those that have waited for a second count in another limit ([decision](decisions/request-age.md)). Five for each webhook is a default, five for each host is not, because webhooks of several tenants often share a host: `POSTHORN_HOST_CONCURRENCY` sets it.",
+      "a worker has 100 active requests; requests that have waited for a second count in another limit ([decision](decisions/request-age.md)). The default is five for each webhook. Hosts have no default limit, because webhooks of several tenants often share a host: `POSTHORN_HOST_CONCURRENCY` sets it.",
   },
   {
     ids: ["WDS-127"],
     missing:
-      "every such failure is retried; of the document's four kinds the reason tells two apart, `retryable_network_dns_failure` and `retryable_network_connection_failed`.",
+      "every such failure is retried; the reason distinguishes two of the document's four kinds, `retryable_network_dns_failure` and `retryable_network_connection_failed`.",
   },
   {
     ids: ["WDS-231"],
@@ -44,11 +44,11 @@ export const partly: readonly PartOfRow[] = [
   {
     ids: ["WDS-128"],
     missing:
-      "three attempts and no more, with the reason `ssl_error`; the last one is `permanent_ssl_error_retry_limit`, because all final reasons begin with `permanent_`.",
+      "there are exactly three attempts, with the reason `ssl_error`; the last one is `permanent_ssl_error_retry_limit`, because all final reasons begin with `permanent_`.",
   },
   {
     ids: ["WDS-126"],
     missing:
-      "of the reasons to give up a retry, the number of attempts is the first that is checked. A last attempt that was refused for good keeps the reason of its refusal, such as `permanent_client_error_404`, which says what to fix.",
+      "the number of attempts is checked first among the reasons to stop retrying. A last attempt that was permanently refused keeps the reason of its refusal, such as `permanent_client_error_404`, which says what to fix.",
   },
 ];
