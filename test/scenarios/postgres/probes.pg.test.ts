@@ -145,7 +145,7 @@ suite("probes of processes without the role api", () => {
     });
     const second = await probed.spawn("api", port).finished;
     assert.equal(second.status, 1);
-    assert.match(second.stderr, new RegExp(`port ${port} is taken.*\\n.*\\n.*probes`));
+    assert.match(second.stderr, new RegExp(`port ${port} is in use.*\\n.*\\n.*probes`));
     for (const { command } of workers) assert.equal((await command.stop()).status, 0);
   });
 });
