@@ -1,6 +1,6 @@
 import { createHash, X509Certificate } from "node:crypto";
 import { BlockList, isIPv4, isIPv6 } from "node:net";
-import type { ClientCertificateSeen } from "../domain/http/network.ts";
+import type { ClientCertificateSeen } from "../domain/http/client-certificate.ts";
 
 /** The address of a sender: that of the connection, or the one that trusted proxies report in `X-Forwarded-For`. */
 

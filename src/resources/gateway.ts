@@ -1,6 +1,7 @@
 import { scheduleAttemptsMax, scheduleDelayMsMax } from "../domain/retry-schedule.ts";
 import { type GatewayOutcome, gatewayOutcomes, recentRequestsMax } from "../features/gateway/relayed.ts";
-import { gatewayModes, inactiveAnswers, sourceDefaults, sourceProbes } from "../features/gateway/source.ts";
+import { gatewayModes, inactiveAnswers, sourceDefaults } from "../features/gateway/source.ts";
+import { sourceProbes } from "../domain/source-probe.ts";
 import {
   anyJson,
   choice,

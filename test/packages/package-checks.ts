@@ -27,10 +27,10 @@ export function entryFiles(installed: InstalledPackage): readonly string[] {
   return targets;
 }
 
-/** No tests, and nothing of Posthorn but the folder of the package and what it takes of core. */
+/** No tests, and nothing of Posthorn but the folder of the package and what it takes of the domain. */
 export function assertHoldsNothingElse(installed: InstalledPackage): void {
   const expected = new RegExp(
-    `^(dist/(${installed.name}|core)/.+\\.(js|d\\.ts)|LICENSE|README\\.md|package\\.json)$`,
+    `^(dist/(${installed.name}|domain)/.+\\.(js|d\\.ts)|LICENSE|README\\.md|package\\.json)$`,
   );
   const foreign = installed.files().filter((path) => !expected.test(path) || /\.(test|fixture)\./.test(path));
   assert.deepEqual(foreign, []);

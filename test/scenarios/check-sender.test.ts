@@ -5,7 +5,7 @@ import { checkSender, type CheckSenderOptions, senderRules } from "../../src/che
 import { verifierFor } from "../../src/check/sender/verifier.ts";
 import type { Profile, SignatureSchemeName } from "../../src/domain/profile.ts";
 import { findProfile, profiles } from "../../src/domain/profiles/index.ts";
-import { signatureSchemeKeys } from "../../src/domain/signing/signing-key.ts";
+import { signatureSchemeKeys } from "../../src/domain/signing/schemes.ts";
 import type { MessageVerifier } from "../../src/receiver/message/message.ts";
 import { bearerToken, failuresOf, idsOf, keyId, secret } from "./check/examine.ts";
 import { type Attempt, type SenderFault, sendTwoEvents } from "./check/sloppy-sender.ts";

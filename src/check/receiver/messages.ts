@@ -10,8 +10,8 @@ import {
   generateSymmetricSecret,
   parseSecret,
   privateKeyObject,
-  signatureSchemeKeys,
 } from "../../domain/signing/signing-key.ts";
+import { signatureSchemeKeys } from "../../domain/signing/schemes.ts";
 import { createUuidV7Source } from "../../domain/uuid.ts";
 import { prepareComposer } from "../../engine/message/compose.ts";
 import { prepareSigners, type SigningKeys } from "../../engine/message/signers.ts";

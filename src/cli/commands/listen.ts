@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import type { Profile, SignatureSchemeName } from "../../domain/profile.ts";
 import { findProfile, profiles } from "../../domain/profiles/index.ts";
 import { standard } from "../../domain/profiles/standard.ts";
-import { needsKey } from "../../domain/signing/signing-key.ts";
+import { needsKey } from "../../domain/signing/schemes.ts";
 import { codeOf, messageOf } from "../../domain/thrown.ts";
 import { ApiClient, type Json } from "../api-client.ts";
 import { collect, givenServer, OptionValues } from "../client-command.ts";

@@ -1,19 +1,6 @@
 import { isIPv6 } from "node:net";
 
 /**
- * A client certificate of mutual TLS, as seen by the server or proxy that terminated the connection. SHA-256 in
- * lower-case hexadecimal. Null for unknown values.
- */
-export interface ClientCertificateSeen {
-  /** Of the DER-encoded certificate. */
-  readonly certificateSha256: string;
-  /** Of its public key: SubjectPublicKeyInfo in DER. */
-  readonly publicKeySha256: string | null;
-  /** Unix seconds. */
-  readonly validSeconds: { readonly from: number; readonly to: number } | null;
-}
-
-/**
  * The key by which per-address limits count. A provider's customer has a whole /64 of IPv6 addresses and could use
  * another one for each request. IPv4 addresses count individually, even if a socket shows them as IPv6.
  */

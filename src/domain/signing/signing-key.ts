@@ -1,24 +1,3 @@
-import { Buffer } from "node:buffer";
-import { createHash, createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
-import type { SignatureSchemeName } from "../profile.ts";
-
-/** The kind of key that a scheme signs with: a shared secret (`whsec_`) or an Ed25519 pair (`whsk_`). */
-export type SigningKeyKind = "symmetric" | "ed25519";
-
-/** The key kind of each scheme, so that keys are created, rotated and refused by kind and never by scheme name. */
-export const signatureSchemeKeys: Readonly<Record<SignatureSchemeName, SigningKeyKind>> = {
-  v1a: "ed25519",
-  v1: "symmetric",
-  "x-webhook-v1": "symmetric",
-  "rfc9421-ed25519": "ed25519",
-  "rfc9421-hmac-sha256": "symmetric",
-};
-
-/** Whether one of the schemes signs with a key of this kind. */
-export function needsKey(schemes: readonly SignatureSchemeName[], kind: SigningKeyKind): boolean {
-  return schemes.some((scheme) => signatureSchemeKeys[scheme] === kind);
-}
-
 /**
  * Standard Webhooks keys as text, and back.
  *
@@ -31,6 +10,8 @@ export function needsKey(schemes: readonly SignatureSchemeName[], kind: SigningK
  * Reasons and details never contain key material, because they are used in logs and API responses (TS16-78). Sources of
  * randomness are passed in; callers pass a secure one (TS16-75).
  */
+import { Buffer } from "node:buffer";
+import { createHash, createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 
 /** Bounds of a shared secret (TS16-63, TS16-75). 64 is also the block size of SHA-256, which signing relies on. */
 const symmetricKeyBytesMin = 24;
@@ -73,10 +54,10 @@ const keyProblemReasons = [
   "wrong_length",
   "halves_mismatch",
 ] as const;
-type KeyProblemReason = (typeof keyProblemReasons)[number];
+export type KeyProblemReason = (typeof keyProblemReasons)[number];
 
 /** A refused key. `detail` is a sentence for readers and reveals only the length of the key. */
-interface InvalidKey {
+export interface InvalidKey {
   readonly kind: "invalid";
   readonly reason: KeyProblemReason;
   readonly detail: string;
@@ -148,7 +129,7 @@ export function publicKeyText(publicKey: Uint8Array): string {
 }
 
 /** RFC 8037 public key for a JWK set. `kid` is the RFC 7638 thumbprint, so it depends only on the key. */
-interface Ed25519Jwk {
+export interface Ed25519Jwk {
   readonly kty: "OKP";
   readonly crv: "Ed25519";
   readonly x: string;

@@ -1,37 +1,24 @@
-import { Buffer } from "node:buffer";
-import { sign as signEd25519, timingSafeEqual, verify as verifyEd25519 } from "node:crypto";
-import {
-  type Content,
-  contentBytes,
-  placeContent,
-  prepareMac,
-  requireUnixSeconds,
-  UnsignableMessageError,
-} from "./signed-content.ts";
-import {
-  type AsymmetricKey,
-  privateKeyObject,
-  type PublicKey,
-  publicKeyObject,
-  type SigningKey,
-  type SymmetricKey,
-} from "./signing-key.ts";
-
-/**
- * True for 1 to 255 visible ASCII characters without a period, because the period separates the signed parts (TS16-62).
- */
-export function isSignableMessageId(messageId: string): boolean {
-  return /^[\x21-\x2d\x2f-\x7e]{1,255}$/.test(messageId);
-}
-
 /**
  * Standard Webhooks signatures: `v1` (HMAC-SHA256) and `v1a` (Ed25519) over `{id}.{timestamp}.{body bytes}`.
  *
  * Signing is on the hot path: keys are prepared once, and all of them share the bytes of a message (signed-content.ts).
  */
+import { Buffer } from "node:buffer";
+import { sign as signEd25519, timingSafeEqual, verify as verifyEd25519 } from "node:crypto";
+import { isSignableMessageId } from "./message-id.ts";
+import { type Content, contentBytes, placeContent, prepareMac } from "./signed-content.ts";
+import {
+  type AsymmetricKey,
+  type PublicKey,
+  privateKeyObject,
+  publicKeyObject,
+  type SigningKey,
+  type SymmetricKey,
+} from "./signing-key.ts";
+import { requireUnixSeconds, UnsignableMessageError } from "./unsignable-message.ts";
 
 /** One message to sign. `body` is exactly what is sent (TS16-60). */
-interface MessageToSign {
+export interface MessageToSign {
   /** `Webhook-ID`: 1 to 255 visible ASCII characters without a period (TS16-62). */
   readonly messageId: string;
   /** `Webhook-Timestamp`: Unix seconds when this request is sent (TS16-34). */
@@ -90,7 +77,7 @@ function prepareEd25519(key: AsymmetricKey): EntrySigner {
 export type VerificationKey = SymmetricKey | PublicKey;
 
 /** A received message. Header names are case-insensitive (TS16-29). */
-interface MessageToVerify {
+export interface MessageToVerify {
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** The raw bytes received, before any parsing (TS16-61). */
   readonly body: Uint8Array;
@@ -109,9 +96,9 @@ const verificationFailureCauses = [
   "too_new",
   "no_matching_signature",
 ] as const;
-type VerificationFailureCause = (typeof verificationFailureCauses)[number];
+export type VerificationFailureCause = (typeof verificationFailureCauses)[number];
 
-type VerificationResult =
+export type VerificationResult =
   | {
       readonly kind: "verified";
       readonly messageId: string;
@@ -125,7 +112,7 @@ type VerificationResult =
     };
 
 /** Whether one of the keys signed the message, and if not, why (TS16-80, TS16-83). */
-type Verifier = (message: MessageToVerify) => VerificationResult;
+export type Verifier = (message: MessageToVerify) => VerificationResult;
 
 /** More entries than any rotation needs. Bounds the work that an attacker can cause. */
 const signatureEntriesMax = 32;

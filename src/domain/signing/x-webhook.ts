@@ -6,13 +6,8 @@
  * digest is lower-case hex. Any library for that header verifies our signatures.
  */
 import { Buffer } from "node:buffer";
-import {
-  type Content,
-  placeContent,
-  prepareMac,
-  requireUnixSeconds,
-  UnsignableMessageError,
-} from "./signed-content.ts";
+import { type Content, placeContent, prepareMac } from "./signed-content.ts";
+import { requireUnixSeconds, UnsignableMessageError } from "./unsignable-message.ts";
 
 /** One message to sign. `body` is exactly what is sent. */
 export interface XWebhookMessage {

@@ -1,7 +1,8 @@
 import { type DeliveryPolicy, resolvePolicy } from "../../domain/delivery-policy.ts";
 import type { Profile } from "../../domain/profile.ts";
-import { UnsignableMessageError } from "../../domain/signing/signed-content.ts";
-import { needsKey, parseSecret } from "../../domain/signing/signing-key.ts";
+import { UnsignableMessageError } from "../../domain/signing/unsignable-message.ts";
+import { parseSecret } from "../../domain/signing/signing-key.ts";
+import { needsKey } from "../../domain/signing/schemes.ts";
 import type { Webhook } from "../../domain/webhook.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
 import type { StoredSecret } from "../../ports/store/webhooks.ts";

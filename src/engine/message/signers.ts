@@ -3,12 +3,8 @@ import {
   type HttpSignatureSigner,
   prepareHttpSignatureSigner,
 } from "../../domain/signing/http-signatures.ts";
-import {
-  type AsymmetricKey,
-  signatureSchemeKeys,
-  type SigningKey,
-  type SymmetricKey,
-} from "../../domain/signing/signing-key.ts";
+import { type AsymmetricKey, type SigningKey, type SymmetricKey } from "../../domain/signing/signing-key.ts";
+import { signatureSchemeKeys } from "../../domain/signing/schemes.ts";
 import { prepareSigner, type Signer } from "../../domain/signing/standard-webhooks.ts";
 import { prepareXWebhookSigner, type XWebhookSigner } from "../../domain/signing/x-webhook.ts";
 

@@ -3,7 +3,7 @@
  * caller's scope.
  */
 import type { TraceStep, Verdict } from "../../domain/filter.ts";
-import type { ClientCertificateSeen } from "../../domain/http/network.ts";
+import type { ClientCertificateSeen } from "../../domain/http/client-certificate.ts";
 import type { ReceivedRequest, RequestFilter, RequestPlace } from "../../ports/store/gateway.ts";
 import type {
   ConnectionChange,

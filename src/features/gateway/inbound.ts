@@ -27,7 +27,8 @@ import { hopProblem, refusal } from "./problem.ts";
 import { FailedSenders, RequestAdmission, type RequestKind, type SenderLimit } from "./request-admission.ts";
 import type { RequestLog } from "./request-log.ts";
 import { hashOfToken } from "./source-service.ts";
-import type { Source, SourceProbe } from "./source.ts";
+import type { Source } from "./source.ts";
+import type { SourceProbe } from "../../domain/source-probe.ts";
 import type { VerificationBox } from "./verification-box.ts";
 
 export interface InboundOptions {

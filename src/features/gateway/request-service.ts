@@ -1,5 +1,5 @@
 import { NotFoundError, PosthornError } from "../../domain/errors.ts";
-import type { ClientCertificateSeen } from "../../domain/http/network.ts";
+import type { ClientCertificateSeen } from "../../domain/http/client-certificate.ts";
 import { tryParseJson } from "../../domain/json/try-parse.ts";
 import { StepsSpentError } from "../../domain/step-budget.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";

@@ -1,3 +1,4 @@
+import type { SourceProbe } from "../../domain/source-probe.ts";
 import type { AttemptObservation } from "../../domain/outcome.ts";
 import type { RateLimitConfig } from "../../domain/profile.ts";
 
@@ -47,13 +48,6 @@ export type GatewayMode = (typeof gatewayModes)[number];
 /** What senders get while a source is disabled: retry later, or never again. */
 export const inactiveAnswers = ["unavailable", "gone"] as const;
 type InactiveAnswer = (typeof inactiveAnswers)[number];
-
-/**
- * How senders check an address before they use it: by HEAD, by GET, or by POST with a `validationToken` in the query
- * that must be returned.
- */
-export const sourceProbes = ["head", "get", "validation_token"] as const;
-export type SourceProbe = (typeof sourceProbes)[number];
 
 /** Where a message contains its event type; exactly one is set. */
 export interface EventTypeSource {

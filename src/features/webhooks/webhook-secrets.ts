@@ -5,13 +5,11 @@ import {
   asymmetricSecretText,
   generateEd25519Key,
   generateSymmetricSecret,
-  needsKey,
   parseSecret,
   publicKeyJwk,
   publicKeyText,
-  signatureSchemeKeys,
-  type SigningKeyKind,
 } from "../../domain/signing/signing-key.ts";
+import { needsKey, signatureSchemeKeys, type SigningKeyKind } from "../../domain/signing/schemes.ts";
 import type { Webhook } from "../../domain/webhook.ts";
 import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
 import type { Clock } from "../../ports/clock.ts";

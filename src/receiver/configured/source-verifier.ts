@@ -1,5 +1,5 @@
 /** The interface that a stored configuration produces: it decides whether the message of a request is an event. */
-import type { SourceProbe } from "../../features/gateway/source.ts";
+import type { SourceProbe } from "../../domain/source-probe.ts";
 import { andThen, type MaybePromise, type ReceiverCrypto } from "../crypto/crypto.ts";
 import type { AcceptedVerification, MessageVerifier, ReceivedMessage } from "../message/message.ts";
 import type { Preset } from "../presets/presets.ts";

@@ -1,4 +1,4 @@
-import type { ClientCertificateSeen } from "../../domain/http/network.ts";
+import type { ClientCertificateSeen } from "../../domain/http/client-certificate.ts";
 import { ReceiverError } from "../receiver-error.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { SourceProbe } from "../../features/gateway/source.ts";
+import type { SourceProbe } from "../../domain/source-probe.ts";
 import { type ProviderDescription, type Providers, providerTable } from "../providers/index.ts";
 import type { ValueSource } from "./value-source.ts";
 

@@ -1,5 +1,5 @@
 import { decodeBase64 } from "../../domain/base64.ts";
-import type { ClientCertificateSeen } from "../../domain/http/network.ts";
+import type { ClientCertificateSeen } from "../../domain/http/client-certificate.ts";
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import { queryOf } from "../message/message-url.ts";
 import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";

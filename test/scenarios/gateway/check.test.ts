@@ -5,7 +5,7 @@ import { verifierFor } from "../../../src/check/sender/verifier.ts";
 import { checkSender } from "../../../src/check/sender/check-sender.ts";
 import type { Profile } from "../../../src/domain/profile.ts";
 import { profiles } from "../../../src/domain/profiles/index.ts";
-import { signatureSchemeKeys } from "../../../src/domain/signing/signing-key.ts";
+import { signatureSchemeKeys } from "../../../src/domain/signing/schemes.ts";
 import type { MessageVerifier } from "../../../src/receiver/message/message.ts";
 import { type Receiver, startReceiver } from "../../peers/receiver.ts";
 import { bearerToken, examine, failuresOf, idsOf, keyId, origin, secret } from "../check/examine.ts";
