@@ -97,7 +97,7 @@ suite("webhooks in the dashboard", () => {
     await own.getByText("healthy", { exact: true }).waitFor();
     await mail.getByRole("button", { name: "Send test" }).click();
     await page
-      .getByText(/ada@example.com is not confirmed yet/)
+      .getByText(/ada@example.com is not confirmed/)
       .first()
       .waitFor();
     await mail.getByRole("button", { name: "Disable" }).click();
