@@ -3,7 +3,7 @@ import {
   type HttpSignatureSigner,
   prepareHttpSignatureSigner,
 } from "../../domain/signing/http-signatures.ts";
-import { type AsymmetricKey, type SigningKey, type SymmetricKey } from "../../domain/signing/signing-key.ts";
+import type { AsymmetricKey, SigningKey, SymmetricKey } from "../../domain/signing/signing-key.ts";
 import { signatureSchemeKeys } from "../../domain/signing/schemes.ts";
 import { prepareSigner, type Signer } from "../../domain/signing/standard-webhooks.ts";
 import { prepareXWebhookSigner, type XWebhookSigner } from "../../domain/signing/x-webhook.ts";
