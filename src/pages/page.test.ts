@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { providerPages } from "./providers-page.ts";
 
-const root = join(import.meta.dirname, "../../..");
+const root = join(import.meta.dirname, "../..");
 
 test("docs/gateway/providers says what the presets say; `npm run providers` writes it", () => {
   const pages = providerPages();

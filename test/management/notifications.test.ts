@@ -517,8 +517,8 @@ suite("chat", () => {
         .map(({ text }) => String(text))
         .toSorted(),
       [
-        "The circuit of https://example.com/hook is open",
         "The circuit of https://example.com/hook is closed again",
+        "The circuit of https://example.com/hook is open",
       ],
     );
     const calls = bodies("/v2/enqueue");

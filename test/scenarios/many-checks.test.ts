@@ -91,7 +91,7 @@ test("150 checks at once open few connections, none of them on the event loop, a
   assert.equal(refused.length, 149);
   for (const { headers, text } of refused) {
     assert.ok(Number(headers.get("retry-after")) >= 1);
-    assert.match(text, /try again when one has ended|within a minute/);
+    assert.match(text, /Try again when one has ended|within a minute/);
   }
   const [webhook] = webhooks;
   assert.ok(webhook !== undefined);

@@ -43,7 +43,7 @@ async function process(store: ModelGateway, sent: string[], { failsAfter = Numbe
     gateway: { known: async () => undefined } as never,
   };
   const event = { eventType: "relayed", priority: "normal", body: new Uint8Array() };
-  const history = { getEvent: async (id: string) => ({ id, ...event }) as never };
+  const history = { getEvent: async (_tenantId: string | null, id: string) => ({ id, ...event }) as never };
   const log = { warn: () => undefined } as never;
   const clock = new ManualClock();
   const held = new HeldMessages({
