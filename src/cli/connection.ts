@@ -5,8 +5,6 @@ import { codeOf } from "../domain/thrown.ts";
 import { UsageError } from "./failures.ts";
 import { ownFile, readOwnFile, writeOwnFile } from "./own-files.ts";
 
-type ProfileEnvironment = Readonly<Record<string, string | undefined>>;
-
 /** A saved server and key. */
 interface ServerProfile {
   readonly url: string;
@@ -15,17 +13,17 @@ interface ServerProfile {
 
 export const profileNameDefault = "default";
 
-export function profilesFile(env: ProfileEnvironment): string | null {
+export function profilesFile(env: Environment): string | null {
   return ownFile("profiles.json", env);
 }
 
-export function readProfiles(env: ProfileEnvironment): ReadonlyMap<string, ServerProfile> {
+export function readProfiles(env: Environment): ReadonlyMap<string, ServerProfile> {
   const entries = Object.entries(readOwnFile(profilesFile(env)));
   return new Map(entries.filter((entry): entry is [string, ServerProfile] => isProfile(entry[1])));
 }
 
 /** The named profile, or the default profile if it exists. */
-function profileFor(name: string | undefined, env: ProfileEnvironment): ServerProfile | null {
+function profileFor(name: string | undefined, env: Environment): ServerProfile | null {
   const profiles = readProfiles(env);
   const found = profiles.get(name ?? profileNameDefault);
   if (found !== undefined || name === undefined) return found ?? null;
@@ -37,7 +35,7 @@ function profileFor(name: string | undefined, env: ProfileEnvironment): ServerPr
   ]);
 }
 
-export function saveProfiles(profiles: ReadonlyMap<string, ServerProfile>, env: ProfileEnvironment): string {
+export function saveProfiles(profiles: ReadonlyMap<string, ServerProfile>, env: Environment): string {
   const path = profilesFile(env);
   if (path === null) throw new UsageError("no home folder to save the profile in: set XDG_CONFIG_HOME");
   writeOwnFile(path, Object.fromEntries(profiles));

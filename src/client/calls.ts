@@ -47,7 +47,7 @@ export class Pages<Row, Answer extends Page<Row> = Page<Row>> implements AsyncIt
   }
 }
 
-/** The calls of the API as functions, typed by operationId. */
+// The calls of the API as functions, typed by operationId.
 
 type CallName = keyof ApiCalls;
 type Answer<Name extends CallName> = ApiCalls[Name]["answer"];

@@ -28,7 +28,7 @@ function shortened(text: string): string {
   return text.length > charactersMax ? `${text.slice(0, charactersMax)}…` : text;
 }
 
-/** Placeholders for values of a message that the request log does not contain. */
+// Placeholders for values of a message that the request log does not contain.
 
 /** The value exists but is secret, so no log has it. */
 export const masked: unique symbol = Symbol("masked");
@@ -37,12 +37,10 @@ export const notKept: unique symbol = Symbol("not kept");
 
 export type Unknown = typeof masked | typeof notKept;
 
-/**
- * Filter rules over a message as JSON: `{"body": {"action": {"$in": ["opened"]}}}`. Compiled once. Evaluating a message
- * spends steps of a budget: one for each condition, and one for each item of a list in the message, however many
- * conditions compare it. Numbers are compared by value with all their digits (core/json/lossless.ts), header names
- * case-insensitively.
- */
+// Filter rules over a message as JSON: `{"body": {"action": {"$in": ["opened"]}}}`. Compiled once. Evaluating a message
+// spends steps of a budget: one for each condition, and one for each item of a list in the message, however many
+// conditions compare it. Numbers are compared by value with all their digits (domain/json/lossless.ts), header names
+// case-insensitively.
 
 /** The message that a filter evaluates. */
 export interface FilteredMessage {

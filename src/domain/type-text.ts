@@ -23,11 +23,9 @@ function wrapped(line: string, columns: number): readonly string[] {
   return row === "" ? rows : [...rows, row];
 }
 
-/**
- * JSON Schemas (2020-12) as TypeScript types, as far as the language can express them: objects, arrays, tuples,
- * enumerations, unions, references within the document. Bounds, patterns and conditions are omitted, so the type
- * accepts everything that the schema accepts, and more. A schema that says nothing about its shape becomes `unknown`.
- */
+// JSON Schemas (2020-12) as TypeScript types, as far as the language can express them: objects, arrays, tuples,
+// enumerations, unions, references within the document. Bounds, patterns and conditions are omitted, so the type
+// accepts everything that the schema accepts, and more. A schema that says nothing about its shape becomes `unknown`.
 
 export type SchemaObject = Readonly<Record<string, unknown>>;
 
@@ -246,7 +244,7 @@ export function untaken(base: string, taken: Set<string>, separator: string = ""
   return name;
 }
 
-/** TypeScript definitions of the data of each event type, for publishers and receivers. */
+// TypeScript definitions of the data of each event type, for publishers and receivers.
 
 interface DescribedEventType {
   readonly name: string;

@@ -1,7 +1,7 @@
 /**
  * The service interfaces that the HTTP API, the CLI and the library use. Every method takes the caller's scope.
  * `tenantId: null` is an administrator; for a tenant, rows of other tenants do not exist. Methods reject with the
- * errors of core/errors.ts.
+ * errors of domain/errors.ts.
  */
 import type { CircuitSnapshot } from "../domain/circuit-breaker.ts";
 import type { AttemptRecord, DeliveryStatus, WaitingFor } from "../domain/delivery.ts";

@@ -11,8 +11,6 @@ import type { Schema } from "../resources/schema.ts";
 import { plainAddress } from "./client-address.ts";
 import type { Answer, AuditedAction, Call, Route } from "./route.ts";
 
-type JsonFields = Readonly<Record<string, unknown>>;
-
 /** Replaces a value that is never shown. */
 const masked = "…";
 /** Size limit of one field as JSON; longer fields are replaced by their length. */
@@ -40,7 +38,7 @@ interface Described {
 }
 
 /** Masks secrets at any depth and shortens values that are too long to keep. */
-export function maskedFields(fields: JsonFields, schema?: Schema): JsonFields {
+export function maskedFields(fields: Json, schema?: Schema): Json {
   const described = schema === undefined ? [] : [schema as Described];
   return Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [
@@ -109,7 +107,7 @@ function shortened(value: unknown): unknown {
   return text !== undefined && text.length > bytesMax ? `… (${text.length} characters)` : value;
 }
 
-/** Audit log: each mutating route declares how it is recorded, and dispatch.ts runs it through this module. */
+// Audit log: each mutating route declares how it is recorded, and dispatch.ts runs it through this module.
 
 type Json = Readonly<Record<string, unknown>>;
 

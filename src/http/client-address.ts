@@ -55,7 +55,7 @@ export function plainAddress(text: string): string {
   return inner.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
 }
 
-/** The client certificate of a sender, as reported by the TLS-terminating proxy. */
+// The client certificate of a sender, as reported by the TLS-terminating proxy.
 
 /** The header with the certificate, and the proxies that may set it. */
 export interface ClientCertificateSource {

@@ -5,7 +5,7 @@ import type { Rendered } from "./problems.ts";
 /** POST exchanges a code for a token; DELETE ends a session. */
 export const portalSessionPath = "/portal/session";
 
-/** CORS for calls with a portal session token: only for origins in the settings, and never with cookies. */
+// CORS for calls with a portal session token: only for origins in the settings, and never with cookies.
 
 const methods = "GET, POST, PUT, PATCH, DELETE";
 const requestFields = "authorization, content-type, idempotency-key";

@@ -179,11 +179,9 @@ export class IdempotencyClaims {
 
 const holderBytes = 12;
 
-/**
- * `Idempotency-Key` on every POST (IDK-13 to 30). A key belongs to the API key and the route it was sent with. The
- * first request runs. A repeat gets the response of the first, 409 while that is running, or 422 if it is a different
- * request.
- */
+// `Idempotency-Key` on every POST (IDK-13 to 30). A key belongs to the API key and the route it was sent with. The
+// first request runs. A repeat gets the response of the first, 409 while that is running, or 422 if it is a different
+// request.
 
 interface IdempotentRequest {
   /** API key and route. */

@@ -5,7 +5,7 @@ export function present<const K extends string, V>(key: K, value: V | undefined)
   return (value === undefined ? {} : { [key]: value }) as { readonly [P in K]?: V };
 }
 
-/** Times at the boundary of the API: Unix milliseconds inside, RFC 3339 in UTC with milliseconds outside. */
+// Times at the boundary of the API: Unix milliseconds inside, RFC 3339 in UTC with milliseconds outside.
 
 const pattern =
   /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:\d{2}))?$/;
@@ -51,7 +51,7 @@ function zoneMinutes(zone: string): number | null {
   return (hours * 60 + minutes) * (zone.startsWith("-") ? -1 : 1);
 }
 
-/** Converts between the names and times of the API and those of the library, using the definitions in core/fields. */
+// Converts between the names and times of the API and those of the library, using the definitions in resources/.
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -107,7 +107,7 @@ function unavailablePage(title: string, reason: string): Rendered {
   return { status: 503, headers: { ...headers, "cache-control": "no-store" }, text };
 }
 
-/** Serves the dashboard: one document for every address below `/ui/`, and its immutable assets. */
+// Serves the dashboard: one document for every address below `/ui/`, and its immutable assets.
 
 const commonHeaders = { ...plainHeaders, "cross-origin-opener-policy": "same-origin" };
 
@@ -135,10 +135,8 @@ export function serveDashboard(app: FastifyInstance, { dashboard, log, basePath 
   });
 }
 
-/**
- * Serves the customer portal: one document for every address below `/portal/`, its assets, the theme and logo of a
- * session, and the embed script for host pages. The session in the address determines which pages may frame it.
- */
+// Serves the customer portal: one document for every address below `/portal/`, its assets, the theme and logo of a
+// session, and the embed script for host pages. The session in the address determines which pages may frame it.
 
 interface PortalOptions extends ApiOptions {
   readonly portal: Portal;

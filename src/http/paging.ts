@@ -93,7 +93,7 @@ function open(cursor: string, context: string, encryptionKey: Uint8Array): Curso
   }
 }
 
-/** `limit`, `cursor` and `offset` of every listing, and the shape of the response. */
+// `limit`, `cursor` and `offset` of every listing, and the shape of the response.
 
 export const pageLimitDefault = defaultOf(pageLimitField);
 

@@ -141,7 +141,7 @@ function clip(field: string): string {
   return field.length > fieldLengthMax ? `${field.slice(0, fieldLengthMax)}…` : field;
 }
 
-/** Errors as RFC 9457 problem details. */
+// Errors as RFC 9457 problem details.
 
 const problemContentType = "application/problem+json";
 

@@ -33,10 +33,8 @@ export class BodyMemory {
   }
 }
 
-/**
- * Reads a body into one buffer with a size limit. Fastify's own reader resets the connection at the limit, so a client
- * that is still sending often never sees the 413. Here the rest is read and discarded, up to a limit.
- */
+// Reads a body into one buffer with a size limit. Fastify's own reader resets the connection at the limit, so a client
+// that is still sending often never sees the 413. Here the rest is read and discarded, up to a limit.
 
 /** Result for a body beyond its limit. */
 export const bodyTooLarge: unique symbol = Symbol("body too large");

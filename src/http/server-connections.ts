@@ -99,7 +99,7 @@ function first(sockets: ReadonlySet<Socket>): Socket | null {
   return sockets.values().next().value ?? null;
 }
 
-/** Refuses invalid request heads before any lookup, with a problem document where Node would send no body. */
+// Refuses invalid request heads before any lookup, with a problem document where Node would send no body.
 
 /** Requires exactly one Host header (RFC 9112, section 3.2): a proxy might have used another one. */
 export function refuseHosts(request: FastifyRequest, _: FastifyReply, done: (error?: Error) => void): void {

@@ -33,7 +33,7 @@ export function comesFrom(headers: IncomingHttpHeaders): "here" | "elsewhere" | 
   return URL.parse(headers.origin)?.host === headers.host ? "here" : "elsewhere";
 }
 
-/** The cookie of a dashboard session. */
+// The cookie of a dashboard session.
 
 /**
  * Cookies ignore ports and, with this prefix, paths, so two deployments on one host would overwrite each other's
@@ -87,12 +87,10 @@ function splitOnce(pair: string): [string, string] {
   return at < 0 ? [pair, ""] : [pair.slice(0, at), pair.slice(at + 1)];
 }
 
-/**
- * Dashboard sessions. A session is a sealed token that contains the hash of the API key it was opened with. Any process
- * with the master key can read it without asking the store, and it ends with its key. Each process keeps a little state
- * in memory that it can afford to lose: one-time codes, which only the process that created them accepts, and sessions
- * that were ended early.
- */
+// Dashboard sessions. A session is a sealed token that contains the hash of the API key it was opened with. Any process
+// with the master key can read it without asking the store, and it ends with its key. Each process keeps a little state
+// in memory that it can afford to lose: one-time codes, which only the process that created them accepts, and sessions
+// that were ended early.
 
 const secondMs = 1_000;
 const minuteMs = 60 * secondMs;

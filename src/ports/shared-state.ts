@@ -25,7 +25,7 @@ export interface SharedState {
   close(): Promise<void>;
 }
 
-/** Token buckets that several workers draw from, by key. The arithmetic is that of core/rate-limit.ts. */
+/** Token buckets that several workers draw from, by key. The arithmetic is that of domain/rate-limit.ts. */
 export interface SharedLimits {
   /** Grants each entry the available tokens, up to the requested number. */
   draw(draws: readonly TokenDraw[]): Promise<readonly TokenGrant[]>;
@@ -68,7 +68,7 @@ export interface EndpointNote {
   readonly rateFullAt: number | null;
 }
 
-/** Results in one slice of a rolling window (core/rolling-window.ts). */
+/** Results in one slice of a rolling window (domain/rolling-window.ts). */
 export interface SliceCount {
   readonly slice: number;
   readonly successes: number;

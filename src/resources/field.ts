@@ -16,9 +16,9 @@ export type Kind =
   | { readonly is: "time"; readonly takesDates: boolean }
   | ListKind
   | ObjectKind
-  /** Validated by core/egress/url-policy.ts. */
+  /** Validated by domain/egress/url-policy.ts. */
   | { readonly is: "url"; readonly lengthMax: number }
-  /** Names and values, validated by core/http/request-headers.ts. */
+  /** Names and values, validated by domain/http/request-headers.ts. */
   | { readonly is: "headers"; readonly countMax: number; readonly valueLengthMax: number }
   /** Any JSON object. */
   | { readonly is: "document"; readonly bytesMax: number | null }

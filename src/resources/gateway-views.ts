@@ -225,7 +225,7 @@ export const serviceDescriptionSchema = closed(
   { title: "ServiceDescription" },
 );
 
-/** The schema of `GET /v1/source-types`: core/gateway/source-type.ts with names in snake_case. */
+// The schema of `GET /v1/source-types`: features/gateway/source.ts with names in snake_case.
 
 const field = closed({
   name: Type.String(),

@@ -330,7 +330,7 @@ export const requestBookmarkFields = {
   ),
 } satisfies Fields;
 
-/** Input for connections: which source leads to which webhook, and by which rules. */
+// Input for connections: which source leads to which webhook, and by which rules.
 
 const deduplicateFields = {
   windowMs: required(
@@ -444,7 +444,7 @@ export const connectionFilters = {
   tenantId: tenantIdField,
 } satisfies Fields;
 
-/** Input for testing a filter on messages before it is saved. */
+// Input for testing a filter on messages before it is saved.
 
 export const evaluatedMessageFields = {
   headers: headers({

@@ -6,7 +6,7 @@ export const pageLimitMax = 250;
 
 export const pageLimitField = integer({ min: 1, max: pageLimitMax, default: 50, doc: "Rows per page." });
 
-/** Fields that several resources use. */
+// Fields that several resources use.
 
 const shortName = {
   lengthMax: 63,

@@ -180,7 +180,7 @@ export const portalSessionShown = {
   endedAt: nullable(time({ doc: "When it was revoked; null otherwise." })),
 } satisfies Fields;
 
-/** Portal sessions and settings. */
+// Portal sessions and settings.
 
 export type { PortalCapability } from "../domain/scope.ts";
 

@@ -1,4 +1,4 @@
-/** The schema of `GET /v1/profiles/{name}`: core/profile.ts with names in snake_case. */
+/** The schema of `GET /v1/profiles/{name}`: domain/profile.ts with names in snake_case. */
 import { failureCategories } from "../domain/outcome.ts";
 import { headerValueSources, payloadFormats, signatureSchemeNames } from "../domain/profile.ts";
 import { verificationMethods } from "../domain/webhook.ts";

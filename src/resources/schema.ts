@@ -78,7 +78,7 @@ export const Type = {
   Unsafe: <T>(schema: Keywords): Schema<T> => ({ ...schema }),
 } as const;
 
-/** Builds JSON Schema for input and output from the field definitions in core/fields. */
+// Builds JSON Schema for input and output from the field definitions of resources.
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -284,7 +284,7 @@ function shownKind(kind: Kind): JsonSchema {
   }
 }
 
-/** Building blocks for schemas. A schema with a `title` becomes a named component of the OpenAPI document. */
+// Building blocks for schemas. A schema with a `title` becomes a named component of the OpenAPI document.
 
 /** An object without additional members; used for all bodies and queries. */
 export function closed<P extends Properties>(properties: P, options: object = {}): ObjectSchema<P> {

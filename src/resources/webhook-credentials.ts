@@ -96,7 +96,7 @@ export const credentialFields = {
   ),
 } satisfies Fields;
 
-/** The visible parts of a webhook's credentials. Every secret is write-only. */
+// The visible parts of a webhook's credentials. Every secret is write-only.
 
 const clientCertificateSchema = closed(
   {

@@ -118,7 +118,7 @@ const revisionSchema = closed(
 
 export const revisionListSchema = listOf(revisionSchema, "WebhookRevisionList");
 
-/** State of a webhook's endpoint, and its secrets. */
+// State of a webhook's endpoint, and its secrets.
 
 const circuitProperties = {
   webhook_id: idSchema("the webhook"),

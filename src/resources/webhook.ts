@@ -132,7 +132,7 @@ export const retryFields = {
 } satisfies Fields;
 export type RetryInput = InputOf<typeof retryFields>;
 
-/** Fields that callers may set on a webhook, through the API and the library. */
+// Fields that callers may set on a webhook, through the API and the library.
 
 /** WDS-52 to 57. */
 const circuitBreakerFields = {
@@ -278,8 +278,13 @@ export const webhookFields = {
 /** Everything a caller may set. An absent field keeps its value on update and takes the default on create. */
 export type WebhookInput = InputOf<typeof webhookFields>;
 
-const { tenantId, ownerId, url: urlField, events, description, bearerTokenIn } = webhookFields;
 const {
+  tenantId,
+  ownerId,
+  url: urlField,
+  events,
+  description,
+  bearerTokenIn,
   http2,
   migrationHeaders,
   traceContext,

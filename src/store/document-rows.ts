@@ -25,11 +25,6 @@ export type AlertListRow = [seq: number, document: string];
 /** Limit on alerts evaluated in one round; more at once have one common cause. */
 export const currentAlertsMax = 5_000;
 
-/** The operator has no tenant id, and a primary key cannot be null. */
-export function ownerOf(tenantId: string | null): string {
-  return tenantId ?? "";
-}
-
 export function toAlert([document]: AlertDocumentRow): AlertRecord {
   return JSON.parse(document) as AlertRecord;
 }
@@ -191,7 +186,7 @@ export function portalSessionDocument(session: NewPortalSession): string {
 export const endedSessionsKeptMs = 86_400_000;
 export const removedAtOnce = 200;
 
-/** The deployment is stored as the empty name, which no tenant can have. */
+/** The deployment is stored as the empty name, which no tenant can have: a primary key cannot be null. */
 export function tenantColumn(tenantId: string | null): string {
   return tenantId ?? "";
 }

@@ -217,11 +217,9 @@ function problemText({
   return [`${code}: ${detail}`, ...errors.map(({ field, message }) => `${field} ${message}`)].join("; ");
 }
 
-/**
- * An outbox stores events in the application's database, in the same transaction as its own data, and publishes them
- * afterwards. If the application dies in between, the next run publishes them; the server recognises by key what it
- * already has.
- */
+// An outbox stores events in the application's database, in the same transaction as its own data, and publishes them
+// afterwards. If the application dies in between, the next run publishes them; the server recognises by key what it
+// already has.
 
 export interface OutboxOptions<Transaction, Put extends void | Promise<void>> {
   readonly client: Pick<Client<never>, "call">;

@@ -150,10 +150,8 @@ function parseDisplayString(scanner: Scanner): BareItem | null {
   }
 }
 
-/**
- * A strict parser for Structured Fields (RFC 9651, which includes RFC 8941). One violation makes the whole field
- * malformed, as the RFC requires. Time is linear in the length, which is bounded.
- */
+// A strict parser for Structured Fields (RFC 9651, which includes RFC 8941). One violation makes the whole field
+// malformed, as the RFC requires. Time is linear in the length, which is bounded.
 
 /** Maximum characters of a field; Node has the same limit for all headers together. */
 const fieldLengthMax = 16_384;

@@ -36,7 +36,7 @@ export interface SignedMessage {
   readonly structuredFields?: Readonly<Record<string, StructuredFieldType>>;
 }
 
-/** Values of derived components (RFC 9421, section 2.2). */
+// Values of derived components (RFC 9421, section 2.2).
 
 /** The value of a component such as `@method`; null if the message has none or the component is not supported. */
 function derivedValue(message: SignedMessage, name: string, parameters: Parameters): string | null {
@@ -116,7 +116,7 @@ function percentEncoded(text: string): string {
   );
 }
 
-/** Values of fields in a signature base (RFC 9421, section 2.1). */
+// Values of fields in a signature base (RFC 9421, section 2.1).
 
 const knownTypes: Readonly<Record<string, StructuredFieldType>> = {
   "content-digest": "dictionary",
@@ -199,7 +199,7 @@ function reserialized<T>(parsed: Parsed<T>, serialize: (value: T) => string): st
   return parsed.kind === "parsed" ? serialize(parsed.value) : null;
 }
 
-/** `Signature-Input` and `Signature` of RFC 9421 as data. */
+// `Signature-Input` and `Signature` of RFC 9421 as data.
 
 /** What one signature covers, and how. Parameters are null if absent; times are Unix seconds. */
 export interface SignatureInput {
@@ -295,14 +295,12 @@ function malformed(detail: string): ParsedSignatures {
   return { kind: "malformed", detail };
 }
 
-/**
- * The signature base of RFC 9421, section 2.5: the text that is signed.
- *
- * All derived components of section 2.2 are supported (`@method`, `@target-uri`, `@authority`, `@scheme`,
- * `@request-target`, `@path`, `@query`, `@query-param` with `name`, `@status`), and fields with the parameters `sf`,
- * `key`, `bs` and `tr`. `req`, which binds a response to its request, is not supported, because only requests are
- * signed. A component that is unsupported or missing makes the base unavailable, and so the signature invalid.
- */
+// The signature base of RFC 9421, section 2.5: the text that is signed.
+//
+// All derived components of section 2.2 are supported (`@method`, `@target-uri`, `@authority`, `@scheme`,
+// `@request-target`, `@path`, `@query`, `@query-param` with `name`, `@status`), and fields with the parameters `sf`,
+// `key`, `bs` and `tr`. `req`, which binds a response to its request, is not supported, because only requests are
+// signed. A component that is unsupported or missing makes the base unavailable, and so the signature invalid.
 
 type SignatureBase =
   | { readonly kind: "built"; readonly text: string }

@@ -6,9 +6,7 @@ export function writerOf(bytes: Uint8Array): number {
   return bytes.reduce((number, byte) => number * 256 + byte, 1);
 }
 
-/**
- * Gauges of processes: how much is waiting or in flight, and how late it is. They describe a moment and are not counts.
- */
+// Gauges of processes: how much is waiting or in flight, and how late it is. They describe a moment and are not counts.
 
 /** Every process reads these from the store, so any single process is sufficient. */
 const storeGauges = ["waiting_high", "waiting_normal", "waiting_low", "dead_letters"] as const;

@@ -75,10 +75,8 @@ export function unpackTraceContext(bytes: Uint8Array | null): TraceContext | nul
   };
 }
 
-/**
- * Span ids are derived from stored data. The header of a request, the span of its attempt and the links of later
- * attempts therefore agree in every process, and nothing needs to be stored.
- */
+// Span ids are derived from stored data. The header of a request, the span of its attempt and the links of later
+// attempts therefore agree in every process, and nothing needs to be stored.
 
 /** The trace of an event: its publisher's, or one derived from the event id. */
 export function traceIdOf(id: string, trace: TraceContext | null): string {

@@ -154,7 +154,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
 
   // ---- state of the receiver ----------------------------------------------------------------------------------
 
-  /** Modified only by the functions of core/circuit-breaker.ts. */
+  /** Modified only by the functions of domain/circuit-breaker.ts. */
   get circuit(): Readonly<CircuitBreakerState> {
     return this.#circuit;
   }

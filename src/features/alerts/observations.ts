@@ -265,7 +265,7 @@ function percent(share: number): string {
   return `${Number((share * 100).toPrecision(3))} %`;
 }
 
-/** Rules that change by the hour and read more data than others: evaluated once per hour. */
+// Rules that change by the hour and read more data than others: evaluated once per hour.
 
 const days = 7;
 /** Limit of tenants that are evaluated; small deployments have one, and large ones have custom rules. */

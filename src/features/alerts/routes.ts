@@ -94,7 +94,7 @@ function alertPreviewJson(preview: AlertPreview): Record<string, unknown> {
   };
 }
 
-/** Alert rules and the alerts they raise. */
+// Alert rules and the alerts they raise.
 
 type Services = ApiOptions["services"];
 

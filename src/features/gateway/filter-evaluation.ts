@@ -107,7 +107,7 @@ function knownText(text: string): string | Unknown {
   return text.includes(mask) ? masked : text;
 }
 
-/** Evaluates a filter against received messages, with the production filter over the rows of the request log. */
+// Evaluates a filter against received messages, with the production filter over the rows of the request log.
 
 interface FilterEvaluationsOptions {
   readonly store: Pick<GatewayStore, "request" | "searchRequests">;

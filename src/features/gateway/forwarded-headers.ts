@@ -16,7 +16,7 @@ export function nextHops(received: string | null, self: string): Hops {
   return { kind: "next", value: [...before, self].join(";") };
 }
 
-/** Which headers of a sender reach the webhook: the configured ones, but never hop-by-hop or credential headers. */
+// Which headers of a sender reach the webhook: the configured ones, but never hop-by-hop or credential headers.
 
 const never =
   /^(authorization|cookie|proxy-.*|connection|keep-alive|te|trailer|transfer-encoding|upgrade|host|content-length|forwarded|x-forwarded-.*|webhook-request-.*|webhook-signature|webhook-timestamp|webhook-id|x-webhook-signature|idempotency-key|x-idempotency-key|posthorn-.*|expect|set-cookie|www-authenticate)$/i;

@@ -121,12 +121,8 @@ function tokensOf(pointer: string): readonly string[] {
     .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
-/**
- * The keys of a message: the received field, the identity of the message, and the key under which the store remembers
- * it.
- */
-
-type VerifiedMessage = Extract<Received, { readonly kind: "verified" }>;
+// The keys of a message: the received field, the identity of the message, and the key under which the store remembers
+// it.
 
 type KeyField =
   | { readonly kind: "none" }
@@ -161,7 +157,7 @@ function malformed(what: string): KeyField {
 
 interface Identified {
   readonly sourceId: string;
-  readonly received: VerifiedMessage;
+  readonly received: Verified;
   readonly field: KeyField;
   readonly bodyDigest: () => string;
   readonly reading: Pick<MessageReading, "textAt">;
@@ -207,7 +203,7 @@ function pointedAt(reading: Identified["reading"], pointers: readonly string[]):
   return texts;
 }
 
-/** One request on its way through the gateway. */
+// One request on its way through the gateway.
 
 type Verified = Extract<Received, { readonly kind: "verified" }>;
 

@@ -37,7 +37,7 @@ interface SourceProvider {
   readonly addressCheck: "get" | "head" | "post" | null;
 }
 
-/** Configuration of the gateway. Times are Unix milliseconds. */
+// Configuration of the gateway. Times are Unix milliseconds.
 
 /**
  * When the sender gets its response: after the destination accepted, or once the message is stored (EDS-9.7-6, 9.7-7).
@@ -173,7 +173,7 @@ export interface Connection {
   readonly pausedAt: number | null;
   /** Since when it has been sending held messages; newer ones wait behind them. Null when none remain. */
   readonly releasingSince: number | null;
-  /** See core/filter; null passes all messages. */
+  /** See domain/filter.ts; null passes all messages. */
   readonly filter: Readonly<Record<string, unknown>> | null;
   /** In store and forward, messages wait at least this long before they are sent. */
   readonly delayMs: number;
@@ -209,10 +209,8 @@ export const sourceDefaults = {
   dedupMs: 7 * 86_400_000,
 } as const;
 
-/**
- * Which status a sender gets for the destination's response, as data. Never a redirect, never a success for a message
- * that was not accepted, and none of the destination's own guidance (EDS-9.7-3).
- */
+// Which status a sender gets for the destination's response, as data. Never a redirect, never a success for a message
+// that was not accepted, and none of the destination's own guidance (EDS-9.7-3).
 
 interface UpstreamRule {
   /** Statuses of the destination. */

@@ -69,7 +69,7 @@ function plannedSteps(failing: FailingWebhook): readonly (readonly [step: Ladder
   ];
 }
 
-/** Wall-clock time in a time zone. Instants are Unix milliseconds, times of day are minutes since midnight. */
+// Wall-clock time in a time zone. Instants are Unix milliseconds, times of day are minutes since midnight.
 
 const minuteMs = 60_000;
 const dayMinutes = 1_440;

@@ -116,7 +116,7 @@ export class LadderMessages {
   async #facts(live: LiveWebhook): Promise<(language: NotificationLanguage) => readonly NotificationFact[]> {
     const { history, wording } = this.#options;
     const { id } = live.webhook;
-    const { waiting, isMore } = await history.backlog(id, waitingCountMax);
+    const { waiting, isMore } = await history.backlog(id, waitingMax);
     const count = waiting.high + waiting.normal + waiting.low;
     const answer = await this.#lastAnswer(id);
     return (language) => [
@@ -143,7 +143,6 @@ export class LadderMessages {
   }
 }
 
-const waitingCountMax = 10_000;
 const answerLengthMax = 200;
 
 interface FailureLadderOptions {

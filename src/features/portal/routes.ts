@@ -137,7 +137,7 @@ function revokeRoute({ services }: ApiOptions): Route {
   });
 }
 
-/** Session calls of the portal pages: exchange a code for a token, and end the session. */
+// Session calls of the portal pages: exchange a code for a token, and end the session.
 
 const noStore = { "cache-control": "no-store" };
 /** For limits that are reported only in errors. */

@@ -32,7 +32,7 @@ export function isEcho(body: string, challenge: string): boolean {
   }
 }
 
-/** Proof of a domain by a TXT record (TS16-125): its name and its value. */
+// Proof of a domain by a TXT record (TS16-125): its name and its value.
 
 export interface DnsRecord {
   readonly name: string;
@@ -49,10 +49,8 @@ export function hasRecords(hostname: string): boolean {
   return !hostname.startsWith("[") && !/^\d+\.\d+\.\d+\.\d+$/.test(hostname);
 }
 
-/**
- * Evaluates the fields of the permission handshake of "HTTP 1.1 Web Hooks for Event Delivery" (CEW-4): what a response
- * to the OPTIONS request, or a call of the callback URL, permits.
- */
+// Evaluates the fields of the permission handshake of "HTTP 1.1 Web Hooks for Event Delivery" (CEW-4): what a response
+// to the OPTIONS request, or a call of the callback URL, permits.
 
 /** Requests per minute that a receiver grants; null for no limit. */
 type AllowedRate =

@@ -23,7 +23,7 @@ interface BodyParts {
   readonly data: JsonObject;
 }
 
-/** JSON Schema of the body that core/payload-formats/ renders for an event. */
+/** JSON Schema of the body that domain/payload-formats.ts renders for an event. */
 export function bodySchema(format: PayloadFormatName, parts: BodyParts): JsonObject {
   return schemas[format](parts);
 }
@@ -135,7 +135,7 @@ type PointerTo = (reference: string) => string;
  * Embeds a tenant's JSON Schema as a component of a larger document. `pointerTo` maps its internal references to their
  * new places. Names of properties and values such as `const` are never changed. The registry has already refused
  * everything else that depends on the location of a schema: anchors, nested `$id`s and external references
- * (adapters/schema/ajv/schema-limits.ts).
+ * (schema/ajv/schema-limits.ts).
  */
 export function embedSchema(schema: unknown, pointerTo: PointerTo): unknown {
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return schema;

@@ -23,7 +23,7 @@ export function schemeHeader({ headers, signatureSchemes }: Profile): string {
   return names.at(-1) ?? "Webhook-Signature";
 }
 
-/** Collects the messages of a tenant, from which both documents are built. */
+// Collects the messages of a tenant, from which both documents are built.
 
 /** All messages of a tenant's event types in one profile, and the schemas that they refer to. */
 export interface MessageCatalogue {

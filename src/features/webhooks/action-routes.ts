@@ -119,7 +119,7 @@ function testRoute({ services }: ApiOptions): Route {
     operationId: "testWebhook",
     tag: "Webhooks",
     summary: "Send a test event",
-    description: "The event takes the same path as any other, but only to this webhook.",
+    description: "Delivers a test event like any other event, but only to this webhook.",
     access: "manage",
     capability: "test:send",
     isTest: true,
@@ -232,7 +232,7 @@ function recoverRoute({ services }: ApiOptions): Route {
   });
 }
 
-/** Checks a webhook URL, and whether its receiver behaves correctly. */
+// Checks a webhook URL, and whether its receiver behaves correctly.
 
 export function webhookCheckRoutes(options: ApiOptions): readonly Route[] {
   return [urlRoute(options), receiverRoute(options)];

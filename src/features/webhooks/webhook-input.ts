@@ -116,16 +116,8 @@ function printable(name: string): string {
   return name.slice(0, 128).replaceAll(/[^\x21-\x7e]/g, "?");
 }
 
-interface CredentialsContext {
-  readonly urlRules: UrlRules;
-  readonly now: number;
-  readonly problems: ProblemList;
-  /** The credentials before the change. */
-  readonly held: HeldCredentials;
-}
-
 /** Validates the credentials and returns which ones there will be. */
-function checkCredentials(input: WebhookInput, context: CredentialsContext): HeldCredentials {
+function checkCredentials(input: WebhookInput, context: MergeContext): HeldCredentials {
   const { held, problems } = context;
   const { bearerToken: token, clientCertificate, credentialHeaders } = input;
   if (clientCertificate !== undefined && clientCertificate !== null) {
@@ -197,7 +189,7 @@ function readCredentialHeaders(
 function mergeOAuth2(
   base: OAuth2Client | null,
   change: WebhookInput["oauth2"],
-  context: CredentialsContext,
+  context: MergeContext,
 ): OAuth2Client | null {
   const { problems } = context;
   if (change === undefined) return base;
@@ -226,7 +218,7 @@ function required(name: string, problems: ProblemList): void {
   problems.add({ field: `oauth2.${name}`, message: "is required" });
 }
 
-function readTokenUrl(value: string, { urlRules, problems }: CredentialsContext): string {
+function readTokenUrl(value: string, { urlRules, problems }: MergeContext): string {
   const judgement = judgeUrl(value, urlRules);
   if (judgement.kind === "ok") return judgement.url;
   problems.add({ field: "oauth2.token_url", message: judgement.detail });

@@ -120,10 +120,8 @@ function laidOut(text) {
 }
 `;
 
-/**
- * Static pages without external resources. The policy lists the hashes of the inline style and of the one inline
- * script.
- */
+// Static pages without external resources. The policy lists the hashes of the inline style and of the one inline
+// script.
 
 /** Text that is already HTML; `html` escapes everything else. */
 export class Html {

@@ -186,7 +186,7 @@ export type RateHandover =
   | { readonly kind: "unknown" }
   | { readonly kind: "full_at"; readonly fullAt: number };
 
-/** A webhook to release; `rateFullAt` is that of its bucket (core/rate-limit.ts), null without one. */
+/** A webhook to release; `rateFullAt` is that of its bucket (domain/rate-limit.ts), null without one. */
 export interface Handover {
   readonly state: WebhookRuntimeState;
   readonly rateFullAt: number | null;

@@ -22,7 +22,7 @@ export interface DeliveryFilter {
   readonly tenantId: string | null;
   readonly webhookIds: readonly string[] | null;
   readonly eventId: string | null;
-  /** Patterns of core/event-type.ts. */
+  /** Patterns of domain/event-type.ts. */
   readonly eventTypes: readonly string[] | null;
   readonly states: readonly DeliveryState[] | null;
   readonly categories: readonly FailureCategory[] | null;
@@ -72,7 +72,7 @@ export interface EventSearch {
 export interface EventFilter {
   /** With a tenant set, rows of other tenants are invisible. */
   readonly tenantId: string | null;
-  /** Patterns of core/event-type.ts. */
+  /** Patterns of domain/event-type.ts. */
   readonly eventTypes: readonly string[] | null;
   readonly source: string | null;
   /** The newest event with this key, per tenant. */

@@ -7,7 +7,7 @@ import type { StepResult } from "./upkeep.ts";
 /**
  * Statistics by minute, hour and day, exact to the settlement.
  *
- * A process counts in memory (core/statistics/open-buckets.ts) and writes its buckets periodically with commits that
+ * A process counts in memory (domain/statistics/open-buckets.ts) and writes its buckets periodically with commits that
  * happen anyway. Counts that are not written yet are in a journal, written in the same transaction as the deliveries
  * and events that they describe. Promises:
  * - a settlement and its fact are stored together or not at all; a refused settlement leaves no fact;

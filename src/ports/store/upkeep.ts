@@ -14,7 +14,7 @@ export interface UpkeepStore {
    */
   hasFutureDeliveries(now: number): Promise<boolean>;
   /**
-   * Corrects due times that were written while a clock was ahead (core/due-times.ts). Visits `limit` waiting
+   * Corrects due times that were written while a clock was ahead (domain/due-times.ts). Visits `limit` waiting
    * deliveries after the mark `after` and skips leased ones.
    */
   bringNear(step: BringNearStep): Promise<BringNearResult>;

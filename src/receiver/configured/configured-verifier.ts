@@ -112,7 +112,7 @@ function common(
   };
 }
 
-/** The providers as values of `type`. Their fields depend on what they sign. */
+// The providers as values of `type`. Their fields depend on what they sign.
 
 interface ProviderKind extends VerifierKind {
   readonly preset: PresetDescription;
@@ -190,24 +190,6 @@ function signedHeaders(scheme: ProviderScheme | null): readonly string[] {
   return [...[id, timestamp].flatMap((name) => name?.toLowerCase() ?? []), ...address];
 }
 
-/**
- * Creates a verifier from a stored configuration. For programs that keep endpoints as data, such as Posthorn's gateway.
- *
- * ```json
- * { "type": "github", "secrets": ["…"] }
- * { "type": "square", "secrets": ["…"], "public_url": "https://in.example.com/in/abc" }
- * { "type": "hmac", "header": "X-Signature", "prefix": "sha256=", "hash": "sha256", "encoding": "hex", "secrets": ["…"]
- * }
- * { "type": "any_of", "verifiers": [{ "type": "github", "secrets": ["…"] }, { "type": "bearer", "secrets": ["…"] }] }
- * { "type": "none" }
- * ```
- *
- * `type` is a provider's name, a scheme (`standard_webhooks`, `x_webhook`, `http_signatures`, `hmac`, `basic`,
- * `api_key`, `bearer`, `client_certificate`), a composition (`any_of`, `all_of`) or `none`, which must be given
- * explicitly. `verificationTypes` lists all with their fields. Unknown or invalid settings are reported as problems
- * with their location; no verifier is created then.
- */
-
 export type ConfiguredVerifier =
   | { readonly kind: "ok"; readonly source: SourceVerifier }
   | { readonly kind: "invalid"; readonly problems: readonly ConfigurationProblem[] };
@@ -240,7 +222,23 @@ export const verificationTypes: readonly {
   fields,
 }));
 
-/** Never throws: an invalid configuration is reported in the problems. */
+/**
+ * Creates a verifier from a stored configuration. For programs that keep endpoints as data, such as Posthorn's gateway.
+ *
+ * ```json
+ * { "type": "github", "secrets": ["…"] }
+ * { "type": "square", "secrets": ["…"], "public_url": "https://in.example.com/in/abc" }
+ * { "type": "hmac", "header": "X-Signature", "prefix": "sha256=", "hash": "sha256", "encoding": "hex", "secrets": ["…"]
+ * }
+ * { "type": "any_of", "verifiers": [{ "type": "github", "secrets": ["…"] }, { "type": "bearer", "secrets": ["…"] }] }
+ * { "type": "none" }
+ * ```
+ *
+ * `type` is a provider's name, a scheme (`standard_webhooks`, `x_webhook`, `http_signatures`, `hmac`, `basic`,
+ * `api_key`, `bearer`, `client_certificate`), a composition (`any_of`, `all_of`) or `none`, which must be given
+ * explicitly. `verificationTypes` lists all with their fields. Unknown or invalid settings are reported as problems
+ * with their location; no verifier is created then, and nothing is thrown.
+ */
 export function verifierFromConfiguration(
   configuration: unknown,
   crypto: ReceiverCrypto = defaultCrypto,

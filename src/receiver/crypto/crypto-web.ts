@@ -34,10 +34,8 @@ function scalarOf(integer: Uint8Array): Uint8Array | null {
   return scalar.length <= scalarBytes ? scalar : null;
 }
 
-/**
- * The kit's cryptography based on WebCrypto, which browsers, edge runtimes, Deno, Bun and Node provide; results are
- * promises.
- */
+// The kit's cryptography based on WebCrypto, which browsers, edge runtimes, Deno, Bun and Node provide; results are
+// promises.
 
 // Not the types of node:crypto, because browser projects do not have them.
 type Subtle = typeof globalThis.crypto.subtle;

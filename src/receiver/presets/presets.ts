@@ -31,7 +31,7 @@ export interface Preset {
   readonly remarks?: readonly string[];
 }
 
-/** Mail, chat, telephony and customer support. */
+// Mail, chat, telephony and customer support.
 
 const conversationPresets = {
   discord: {
@@ -236,7 +236,7 @@ const conversationPresets = {
   },
 } as const satisfies Readonly<Record<string, Preset>>;
 
-/** Code, identity and infrastructure. */
+// Code, identity and infrastructure.
 
 const svixSteps =
   "Choose the events, create the endpoint, and copy its signing secret (whsec_…) into {secret}.";
@@ -357,7 +357,7 @@ const developerPresets = {
   },
 } as const satisfies Readonly<Record<string, Preset>>;
 
-/** Payments and shops. */
+// Payments and shops.
 
 const paymentPresets = {
   adyen: {

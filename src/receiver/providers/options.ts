@@ -92,10 +92,8 @@ export function misconfigured(detail: string): ReceiverError {
   return new ReceiverError("misconfigured", detail);
 }
 
-/**
- * Challenges with which providers check an address. Only for bodies of verified messages, because all of these parse
- * the body.
- */
+// Challenges with which providers check an address. Only for bodies of verified messages, because all of these parse
+// the body.
 
 const challengeLengthMax = 1_024;
 const plainTokenLengthMax = 1_024;

@@ -45,7 +45,7 @@ export function replayIdOf(crypto: ReceiverCrypto, signed: readonly Uint8Array[]
   return andThen(crypto.digest({ hash: "sha256", data: concat(signed) }), hexOf);
 }
 
-/** Reads untrusted input: every length is bounded, and invalid input is a rejection, never an exception. */
+// Reads untrusted input: every length is bounded, and invalid input is a rejection, never an exception.
 
 export type Rejected = Extract<Verification, { kind: "rejected" }>;
 
@@ -145,7 +145,7 @@ export function messageIdFrom(value: unknown): string | null {
   return typeof value === "string" && /^[\x21-\x7e]{1,255}$/.test(value) ? value : null;
 }
 
-/** For providers that sign inside the body: it must be parsed before anything is verified, so it is bounded here. */
+// For providers that sign inside the body: it must be parsed before anything is verified, so it is bounded here.
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

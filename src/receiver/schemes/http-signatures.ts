@@ -122,13 +122,11 @@ function publicOriginOf(given: string | undefined): string | null {
   throw misconfigured("publicOrigin must be scheme and host, such as https://hooks.example.com");
 }
 
-/**
- * HTTP Message Signatures (RFC 9421) with Content-Digest (RFC 9530), algorithms `ed25519` and `hmac-sha256`.
- *
- * A signature protects only what it covers, so a receiver defines what must be covered; that always includes the body,
- * through its digest. A message may have several signatures, for example during a rotation or from gateways; one valid
- * signature is sufficient.
- */
+// HTTP Message Signatures (RFC 9421) with Content-Digest (RFC 9530), algorithms `ed25519` and `hmac-sha256`.
+//
+// A signature protects only what it covers, so a receiver defines what must be covered; that always includes the body,
+// through its digest. A message may have several signatures, for example during a rotation or from gateways; one valid
+// signature is sufficient.
 
 /** `toleranceSeconds` defaults to 300 and applies to `created`. */
 export interface HttpSignaturesOptions extends ToleranceOptions {

@@ -25,7 +25,7 @@ function producerOf(crypto: ReceiverCrypto, known: readonly KnownToken[], given:
   return producer;
 }
 
-/** A secret in a header or in the query. It authenticates the sender, but does not protect against alteration. */
+// A secret in a header or in the query. It authenticates the sender, but does not protect against alteration.
 
 /** Give either `header` or `query`. */
 export interface ApiKeyOptions {
@@ -80,9 +80,7 @@ function keyOf(message: ReceivedMessage, { header, query, prefix = "" }: ApiKeyO
   return first;
 }
 
-/**
- * Name and password in `Authorization` (RFC 7617). They authenticate the sender, but do not protect against alteration.
- */
+// Name and password in `Authorization` (RFC 7617). They authenticate the sender, but do not protect against alteration.
 
 export interface BasicOptions {
   /** The name becomes `producer` of verified messages. It must not contain a colon. */
@@ -117,7 +115,7 @@ export function prepareBasicVerifier(
   };
 }
 
-/** Bearer tokens (RFC 6750). They authenticate the sender, but do not protect against alteration. */
+// Bearer tokens (RFC 6750). They authenticate the sender, but do not protect against alteration.
 
 /** A token is 1 to 1,024 visible ASCII characters. */
 export interface BearerOptions {
@@ -175,7 +173,7 @@ function tokenOf(message: ReceivedMessage, options: BearerOptions): string | Rej
   return first;
 }
 
-/** Mutual TLS: the component that terminated the connection reports the sender's verified certificate. */
+// Mutual TLS: the component that terminated the connection reports the sender's verified certificate.
 
 /** A message without a certificate is refused, so a missing proxy cannot open the endpoint. Throws `misconfigured`. */
 export function prepareClientCertificateVerifier(

@@ -6,7 +6,7 @@ import type { Address } from "./errors.ts";
 /**
  * Each script works on one key, which is one entity, so scripts also work in a cluster. They use the server's time, in
  * 1/1024 ms where tokens are counted. These are whole numbers below 2^53 whose sums and differences are exact, as in
- * core/rate-limit.ts. Numbers are written with 17 digits, because Lua alone would keep 14.
+ * domain/rate-limit.ts. Numbers are written with 17 digits, because Lua alone would keep 14.
  *
  * The scripts need no module, flag or command that Redis 6.2 or Valkey 7.2 lacks.
  */

@@ -187,7 +187,7 @@ function isNumber(value: unknown): value is number {
 const ticksPerMs = 1_024;
 
 /**
- * Buckets of tenants, one key each. The arithmetic is that of core/rate-limit.ts. The server does it in one script;
+ * Buckets of tenants, one key each. The arithmetic is that of domain/rate-limit.ts. The server does it in one script;
  * between a separate read and write, another worker could draw the same tokens.
  */
 export class RedisLimits implements SharedLimits {

@@ -13,7 +13,7 @@ import {
 } from "./cluster/config-changes.ts";
 import { Notifications } from "./cluster/notifications.ts";
 import { PostgresOwnership } from "./cluster/ownership.ts";
-import { ConfigPolling } from "./config-polling.ts";
+import { ConfigPolling } from "./cluster/config-polling.ts";
 import { PostgresAlerts } from "./documents/alerts.ts";
 import { PostgresAudit } from "./documents/audit.ts";
 import { PostgresGateway } from "./documents/gateway.ts";

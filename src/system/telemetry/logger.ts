@@ -58,7 +58,7 @@ function redactError(error: Error): Record<string, unknown> {
   return { type: error.name, message: redactText(error.message), stack: redactText(error.stack ?? "") };
 }
 
-/** A log line for people: time, level, message, then the fields as `name=value`. */
+// A log line for people: time, level, message, then the fields as `name=value`.
 
 interface LineStyle {
   readonly colour: boolean;

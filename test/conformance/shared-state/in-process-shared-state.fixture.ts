@@ -22,7 +22,7 @@ import {
 } from "../../../src/ports/shared-state.ts";
 import type { ConfigChange, StoreChange } from "../../../src/ports/store/changes.ts";
 
-/** Slices of a window (core/rolling-window.ts); what is further away than that says nothing. */
+/** Slices of a window (domain/rolling-window.ts); what is further away than that says nothing. */
 const slicesMax = 60;
 
 interface Endpoint {

@@ -9,12 +9,13 @@ import type { Database } from "../driver/database.ts";
 /** The channel of configuration changes. */
 export const configChannel = "posthorn_config";
 
-/** How many announcements are kept for processes that read them once a second. */
+/** Number of announcements that are kept for processes that read them once a second. */
 const keptMax = 1_000;
 
 /**
- * The row is for processes that cannot listen (config-polling.ts). It waits for no disk and no standby, because a
- * notification holds up those of all other transactions until its own has ended; a crash makes processes read everything.
+ * The row is for processes that cannot listen (config-polling.ts). Its commit does not wait for the disk or a standby,
+ * because a notification blocks those of all other transactions until its transaction ends. After a crash, processes
+ * reload everything.
  */
 const announceSql = `WITH noted AS (INSERT INTO posthorn.config_changes (payload) VALUES ($2) RETURNING seq),
   forgotten AS (DELETE FROM posthorn.config_changes USING noted WHERE config_changes.seq <= noted.seq - ${keptMax})

@@ -13,7 +13,7 @@ import {
   type AlertDocumentRow,
   type AlertListRow,
   currentAlertsMax,
-  ownerOf,
+  tenantColumn,
   toAlert,
   toAlertMute,
   toAlertPage,
@@ -43,14 +43,14 @@ export class PostgresAlerts implements AlertStore {
     await writeAudited(this.#database, audit, {
       sql: `INSERT INTO posthorn.alert_rules (tenant, name, document) VALUES ($1, $2, $3)
             ON CONFLICT (tenant, name) DO UPDATE SET document = excluded.document`,
-      values: [ownerOf(rule.tenantId), rule.name, storable(JSON.stringify(rule))],
+      values: [tenantColumn(rule.tenantId), rule.name, storable(JSON.stringify(rule))],
     });
   }
 
   async deleteRule(rule: AlertRuleName, audit?: AuditEntry): Promise<boolean> {
     const rows = await writeAudited(this.#database, audit, {
       sql: "DELETE FROM posthorn.alert_rules WHERE tenant = $1 AND name = $2 RETURNING 1",
-      values: [ownerOf(rule.tenantId), rule.name],
+      values: [tenantColumn(rule.tenantId), rule.name],
     });
     return rows.length > 0;
   }

@@ -1,7 +1,7 @@
 import type { Runner } from "./database.ts";
 import { DifferentMasterKeyError } from "./errors.ts";
 
-/** The sealed digest key, which all processes of a deployment share (see adapters/keys/digest-key.ts). */
+/** The sealed digest key, which all processes of a deployment share (see system/keys/key-file.ts). */
 export interface DigestKeyRow {
   readonly place: string;
   read(): Promise<Uint8Array | null>;

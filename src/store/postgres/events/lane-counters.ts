@@ -45,12 +45,10 @@ export class Deltas {
   }
 }
 
-/**
- * Lanes that have a row in `posthorn.queue`, in SQL. All three queries do two lookups, for free and for leased rows,
- * because a partial index serves only a query that repeats its condition: `queue_free` covers the free rows and
- * `queue_leased` the leased ones, both starting with the lane. A single lookup without a condition on the owner would
- * scan the whole table.
- */
+// Lanes that have a row in `posthorn.queue`, in SQL. The queries look up free and leased rows separately, because a
+// partial index serves only a query that repeats its condition: `queue_free` covers the free rows and `queue_leased`
+// the leased ones, both starting with the lane. One lookup without a condition on the owner would scan the whole table.
+
 const kinds = ["owner IS NULL", "owner IS NOT NULL"] as const;
 
 /**
@@ -69,7 +67,6 @@ export const hasLeased = (lane: string, condition = "true"): string =>
   `(SELECT true FROM posthorn.queue q WHERE q.lane = ${lane} AND q.owner IS NOT NULL AND ${condition}
       ORDER BY q.lease_until LIMIT 1) IS NOT NULL`;
 
-/** Whether a lane has any row, free or leased. */
 export const hasWork = (lane: string): string => `(${hasFree(lane)} OR ${hasLeased(lane)})`;
 
 /** The first lane with rows above a number: the smaller of the results of both indexes. */

@@ -115,7 +115,7 @@ function statusCondition({ codes, classes, none }: HttpStatusFilter, parameters:
   return `(${given}${none ? " OR a.number IS NOT NULL AND a.status_code IS NULL" : ""})`;
 }
 
-/** Equivalent to `matches` of core/event-type.ts. */
+/** Equivalent to `matches` of domain/event-type.ts. */
 function typeCondition(patterns: readonly string[], parameters: Parameters): string {
   const exact = patterns.filter((pattern) => !pattern.endsWith("*"));
   const beginnings = patterns

@@ -17,7 +17,7 @@ import { Retention, type RetentionStep } from "./retention.ts";
 const { pending, failed } = stateCodes.encode;
 
 /**
- * `dueBroughtNear` of core/due-times.ts, for a window of the queue above position $2. Attempts are looked up only for
+ * `dueBroughtNear` of domain/due-times.ts, for a window of the queue above position $2. Attempts are looked up only for
  * retries that are not due, and only in future partitions. As in a settlement, `queue` is locked before `deliveries`;
  * rows that are leased or locked are skipped.
  */

@@ -14,7 +14,7 @@ import {
   type AlertDocumentRow,
   type AlertListRow,
   currentAlertsMax,
-  ownerOf,
+  tenantColumn,
   toAlert,
   toAlertMute,
   toAlertPage,
@@ -41,14 +41,14 @@ export class SqliteAlerts implements AlertStore {
 
   async saveRule(rule: StoredAlertRule, audit?: AuditEntry): Promise<void> {
     this.#connection.write(() => {
-      this.#statements.saveRule.run(ownerOf(rule.tenantId), rule.name, JSON.stringify(rule));
+      this.#statements.saveRule.run(tenantColumn(rule.tenantId), rule.name, JSON.stringify(rule));
       this.#audit.write(audit);
     });
   }
 
   async deleteRule(rule: AlertRuleName, audit?: AuditEntry): Promise<boolean> {
     return this.#connection.write(() => {
-      const { changes } = this.#statements.deleteRule.run(ownerOf(rule.tenantId), rule.name);
+      const { changes } = this.#statements.deleteRule.run(tenantColumn(rule.tenantId), rule.name);
       if (Number(changes) === 0) return false;
       this.#audit.write(audit);
       return true;

@@ -1,9 +1,9 @@
-import type { StoreChange, StoreChanges } from "../../ports/store/changes.ts";
-import { Loop } from "../../ports/timing/loop.ts";
-import { configChangeOf } from "./cluster/config-changes.ts";
-import type { Runner } from "./driver/database.ts";
-import type { Incarnations } from "./driver/server.ts";
-import { spareTime } from "./driver/driver.ts";
+import type { StoreChange, StoreChanges } from "../../../ports/store/changes.ts";
+import { Loop } from "../../../ports/timing/loop.ts";
+import { configChangeOf } from "./config-changes.ts";
+import type { Runner } from "../driver/database.ts";
+import type { Incarnations } from "../driver/server.ts";
+import { spareTime } from "../driver/driver.ts";
 
 export interface ConfigPollingOptions {
   readonly database: Runner;
@@ -12,14 +12,14 @@ export interface ConfigPollingOptions {
   readonly clock?: typeof spareTime;
 }
 
-/** How late a change is known. One look at an index costs the server some microseconds. */
+/** Delay until a change is seen. One index lookup costs the server some microseconds. */
 const pauseMs = 1_000;
 
 /**
- * The other end of ConfigAnnouncer where no connection can listen: reads what was announced since the last look.
+ * Receives the changes of ConfigAnnouncer where no connection can listen: reads new announcements once a second.
  *
- * Numbers are drawn after the change is committed, and an announcement may become visible after a younger one, or be
- * deleted before it is read. Either way a number is missing, and then all configuration is read again.
+ * A number is assigned after its change is committed. An announcement may become visible after a younger one, or be
+ * deleted before it is read. In both cases a number is missing, and all configuration is reloaded.
  */
 export class ConfigPolling implements StoreChanges {
   readonly carriesWork = false;
@@ -27,7 +27,7 @@ export class ConfigPolling implements StoreChanges {
   readonly #listeners = new Set<(change: StoreChange) => void>();
   readonly #unwatch: () => void;
   readonly #loop: Loop;
-  /** The last number that was read; null where numbers of before say nothing. */
+  /** Number of the last change that was read. Null at the start and after the database was replaced: reload everything. */
   #seq: number | null = null;
   #isStarted = false;
 
@@ -38,7 +38,7 @@ export class ConfigPolling implements StoreChanges {
       clock: options.clock ?? spareTime,
       round: () => this.#look(),
       pauseMs: () => pauseMs,
-      // The next look finds what this one missed.
+      // The next round reads the same changes again.
       failed: () => undefined,
     });
   }
@@ -72,7 +72,7 @@ export class ConfigPolling implements StoreChanges {
       [since],
     );
     const last = rows.at(-1)?.[0] ?? since;
-    // Not over what a restart of the database said while this was read.
+    // A restart of the database during the read has reset the number; keep that.
     if (this.#seq === since) this.#seq = last;
     if (last - since > rows.length) this.#notify({ kind: "unknown" });
     for (const [, payload] of rows) {

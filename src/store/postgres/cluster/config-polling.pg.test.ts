@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { createTestDatabase } from "../../../test/conformance/store/postgres-database.fixture.ts";
-import { newWebhook, start } from "../../../test/conformance/store/scene.ts";
-import { eventually } from "../../../test/scenarios/eventually.ts";
-import type { StoreChange } from "../../ports/store/changes.ts";
-import { openPostgresStore } from "./open.ts";
+import { createTestDatabase } from "../../../../test/conformance/store/postgres-database.fixture.ts";
+import { newWebhook, start } from "../../../../test/conformance/store/scene.ts";
+import { eventually } from "../../../../test/scenarios/eventually.ts";
+import type { StoreChange } from "../../../ports/store/changes.ts";
+import { openPostgresStore } from "../open.ts";
 
 /** Two stores on one database. `heard` is what the one that cannot listen was notified of. */
 async function openScene(t: TestContext) {
