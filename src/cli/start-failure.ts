@@ -5,6 +5,9 @@ import { CommandFailure } from "./failures.ts";
 const advice: Readonly<Record<string, readonly string[]>> = {
   DataFolderInUseError: ["Another server is using this folder. Stop it, or use another folder: --data-dir."],
   DataFolderError: [],
+  DevelopmentSchemaError: [
+    "Use another folder: --data-dir. In PostgreSQL, use another database, or remove the data: DROP SCHEMA posthorn CASCADE.",
+  ],
   SchemaTooNewError: [],
   MigrationMismatchError: ["Restore the database from a backup, or use the version that created it."],
   ForeignDatabaseError: [

@@ -59,12 +59,10 @@ export function healthFromJson(value: unknown): EndpointHealth | null {
   if (typeof value !== "object" || value === null) return null;
   const stored = value as Partial<Record<keyof EndpointHealth, unknown>>;
   const { consecutiveTerminal: count, lastAcceptedAt, persistentFailureSince, suspendedAt } = stored;
+  const { failingSince, lastFailedAt, sunsetAt } = stored;
   if (typeof count !== "number" || !isTimeOrNull(lastAcceptedAt)) return null;
   if (!isTimeOrNull(persistentFailureSince) || !isTimeOrNull(suspendedAt)) return null;
-  // Missing in data that earlier versions stored.
-  const sunsetAt = isTimeOrNull(stored.sunsetAt) ? stored.sunsetAt : null;
-  const failingSince = isTimeOrNull(stored.failingSince) ? stored.failingSince : null;
-  const lastFailedAt = isTimeOrNull(stored.lastFailedAt) ? stored.lastFailedAt : null;
+  if (!isTimeOrNull(failingSince) || !isTimeOrNull(lastFailedAt) || !isTimeOrNull(sunsetAt)) return null;
   return {
     consecutiveTerminal: count,
     lastAcceptedAt,

@@ -125,7 +125,7 @@ export function pauseAt({ pause }: Pick<Webhook, "pause">, now: number): Webhook
   return pause === null || (pause.until !== null && pause.until <= now) ? null : pause;
 }
 
-/** Values of a new webhook, also for documents of earlier versions that lack them. */
+/** Values of a new webhook. */
 export const webhookDefaults = {
   payloadFormat: null,
   bearerTokenIn: "header",

@@ -22,6 +22,18 @@ class MigrationMismatchError extends Error {
   }
 }
 
+/** Until 0.1.0, migration 1 changed with every change of the schema, so its checksum identifies development versions. */
+class DevelopmentSchemaError extends Error {
+  override readonly name = "DevelopmentSchemaError";
+
+  constructor() {
+    super(
+      "the database was created by a development version of Posthorn from before 0.1.0, which this version cannot open: " +
+        "start with an empty data folder or database, or use the version that created it",
+    );
+  }
+}
+
 /** One step of a schema. A released one never changes, because databases store its checksum. */
 export interface Migration {
   /** Counts up from 1. */
@@ -43,8 +55,11 @@ export interface AppliedMigration {
   readonly checksum: string;
 }
 
-/** The pending migrations. Throws SchemaTooNewError and MigrationMismatchError. */
+/** The pending migrations. Throws DevelopmentSchemaError, SchemaTooNewError and MigrationMismatchError. */
 export function planFrom(applied: readonly AppliedMigration[], known: readonly Migration[]): MigrationPlan {
+  const [first] = applied;
+  if (first !== undefined && known[0] !== undefined && checksum(known[0]) !== first.checksum)
+    throw new DevelopmentSchemaError();
   const newest = applied.at(-1)?.number ?? 0;
   const newestKnown = known.at(-1)?.number ?? 0;
   if (newest > newestKnown) throw new SchemaTooNewError(newest, newestKnown);

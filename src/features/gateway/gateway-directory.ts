@@ -1,4 +1,4 @@
-import { type Connection, type Source, storedConnection, storedSource } from "./source.ts";
+import type { Connection, Source } from "./source.ts";
 import type { GatewayStore } from "../../ports/store/gateway.ts";
 
 /** All sources and connections in memory, because every inbound request needs them. */
@@ -23,10 +23,8 @@ export class GatewayDirectory {
       const connections = await this.#store.connections();
       // The result may lack changes that this process made during the read.
       if (changes !== this.#changes) continue;
-      this.#sources = new Map(sources.map((source) => [source.id, storedSource(source)]));
-      this.#connections = new Map(
-        connections.map((connection) => [connection.id, storedConnection(connection)]),
-      );
+      this.#sources = new Map(sources.map((source) => [source.id, source]));
+      this.#connections = new Map(connections.map((connection) => [connection.id, connection]));
       this.#index();
     }
   }

@@ -1,7 +1,7 @@
 import { loggedError } from "./limited-log.ts";
 import { randomUUID } from "node:crypto";
 import { PosthornError } from "../../domain/errors.ts";
-import { type Connection, isHolding, storedConnection } from "./source.ts";
+import { type Connection, isHolding } from "./source.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { GatewayStore, HeldMessage, SettledMessage } from "../../ports/store/gateway.ts";
@@ -199,7 +199,7 @@ export class HeldMessages {
       if (sent > 0 && ((await this.#sendSome(connection)) ?? 1) > 0) return false;
       await changes.run(id, async () => {
         const released = await store.endRelease(id, releasingSince);
-        if (released !== null) directory.setConnection(storedConnection(released));
+        if (released !== null) directory.setConnection(released);
       });
       return true;
     } finally {

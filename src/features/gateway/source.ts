@@ -138,19 +138,6 @@ export interface Source {
   readonly updatedAt: number;
 }
 
-/** Settings added by later versions: a document stored before them means these values. */
-const laterSettings = {
-  retriesWithinBudget: false,
-  statusOverrides: {},
-  handshake: null,
-  allowProbes: [],
-} satisfies Partial<Source>;
-
-/** A stored source, whichever version stored it. */
-export function storedSource(document: Source): Source {
-  return { ...laterSettings, ...document };
-}
-
 /** When two messages of a connection count as duplicates, for senders that provide no id. */
 export interface ConnectionDeduplicate {
   readonly windowMs: number;
@@ -184,19 +171,6 @@ export interface Connection {
   readonly allowChain: boolean;
   readonly createdAt: number;
   readonly updatedAt: number;
-}
-
-const laterRules = {
-  delayMs: 0,
-  deduplicate: null,
-  retryDelaysMs: null,
-  allowChain: false,
-  releasingSince: null,
-} satisfies Partial<Connection>;
-
-/** A stored connection, whichever version stored it. */
-export function storedConnection(document: Connection): Connection {
-  return { ...laterRules, ...document };
 }
 
 /** Whether new messages wait: during a pause, or behind held messages that are still being sent after one. */

@@ -33,9 +33,7 @@ export interface DeliveryFilter {
   readonly errorText: string | null;
   /** Deliveries of the newest event with this key, per tenant. */
   readonly idempotencyKey: string | null;
-  /**
-   * Deliveries of events from a gateway source, identified by their keys; events stored by earlier versions lack it.
-   */
+  /** Deliveries of events from a gateway source, identified by their keys. */
   readonly sourceId?: string | null;
   /** By creation time, Unix milliseconds, both inclusive. */
   readonly from: number | null;

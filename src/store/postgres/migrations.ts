@@ -9,30 +9,7 @@ import {
   planFrom,
 } from "../migrations.ts";
 import type { Database, Runner, Transaction } from "./driver/database.ts";
-import { initialSchema } from "./migrations/0001-initial.ts";
-import { ownership } from "./migrations/0002-ownership.ts";
-import { pools } from "./migrations/0003-pools.ts";
-import { endpointReports } from "./migrations/0004-endpoint-reports.ts";
-import { identity } from "./migrations/0005-identity.ts";
-import { attemptNotes } from "./migrations/0006-attempt-notes.ts";
-import { idempotencyHolder } from "./migrations/0007-idempotency-holder.ts";
-import { lateLease } from "./migrations/0008-late-lease.ts";
-import { statistics } from "./migrations/0009-statistics.ts";
-import { auditLog } from "./migrations/0010-audit-log.ts";
-import { notifications } from "./migrations/0011-notification-queue.ts";
-import { eventTraces } from "./migrations/0012-event-traces.ts";
-import { portal } from "./migrations/0013-portal.ts";
-import { deliveryProblems } from "./migrations/0014-delivery-problems.ts";
-import { alerts } from "./migrations/0015-alerts.ts";
-import { webhookHistory } from "./migrations/0016-webhook-history.ts";
-import { gateway } from "./migrations/0017-gateway.ts";
-import { gatewayHeld } from "./migrations/0018-gateway-held.ts";
-import { gatewayLog } from "./migrations/0019-gateway-log.ts";
-import { whatUpkeepFinds } from "./migrations/0020-what-upkeep-finds.ts";
-import { retries } from "./migrations/0021-retries.ts";
-import { fanOutParts } from "./migrations/0022-fan-out-parts.ts";
-import { mailConsent } from "./migrations/0023-mail-consent.ts";
-import { configChanges } from "./migrations/0024-config-changes.ts";
+import { schema } from "./schema.ts";
 
 /**
  * A step that touches a large table works online: `beforehand` holds statements that cannot run in a transaction, such
@@ -44,33 +21,8 @@ export interface PostgresMigration extends Migration {
   readonly beforehand?: readonly string[];
 }
 
-/** In order. A released migration never changes, because databases store its checksum. */
-export const migrations: readonly PostgresMigration[] = [
-  initialSchema,
-  ownership,
-  pools,
-  endpointReports,
-  identity,
-  attemptNotes,
-  idempotencyHolder,
-  lateLease,
-  statistics,
-  auditLog,
-  notifications,
-  eventTraces,
-  portal,
-  deliveryProblems,
-  alerts,
-  webhookHistory,
-  gateway,
-  gatewayHeld,
-  gatewayLog,
-  whatUpkeepFinds,
-  retries,
-  fanOutParts,
-  mailConsent,
-  configChanges,
-];
+/** In order. A released migration never changes, because databases store its checksum. Until 0.1.0 there is one. */
+export const migrations: readonly PostgresMigration[] = [schema];
 
 /** "POSTHORN" as a number: the advisory lock for migrating. */
 const migrationLock = "5787800397498404430";

@@ -127,13 +127,20 @@ test("the plan shows what opening would migrate, and writes nothing", async (t) 
 
 for (const { name, sql } of [
   { name: "SchemaTooNewError", sql: "INSERT INTO posthorn.migrations VALUES (99, 'future', 'x', 0)" },
-  { name: "MigrationMismatchError", sql: "UPDATE posthorn.migrations SET checksum = 'x' WHERE number = 1" },
+  {
+    name: "DevelopmentSchemaError",
+    sql: `UPDATE posthorn.migrations SET name = 'initial', checksum = '590b6421767e62af';
+      INSERT INTO posthorn.migrations SELECT number, 'step', 'x', 0 FROM generate_series(2, 24) number`,
+  },
 ]) {
   test(`refuses a database with ${name}`, async (t) => {
     const database = await newDatabase(t);
     await (await openHere(database.url)).close();
     await database.query(sql);
+    const rows = await database.query("SELECT * FROM posthorn.migrations");
     await assert.rejects(openHere(database.url), { name });
+    await assert.rejects(planPostgresMigrations({ url: database.url }), { name });
+    assert.deepEqual(await database.query("SELECT * FROM posthorn.migrations"), rows);
   });
 }
 

@@ -110,8 +110,8 @@ export interface PostgresStore extends Store {
  * checks the master key. The cost does not depend on the amount of stored data. Deliveries that a process held when it
  * died become free when their leases expire.
  *
- * Throws DatabaseSetupError (within the connect timeout), SchemaTooNewError, MigrationMismatchError,
- * DifferentMasterKeyError, StoreMovedError, StoreUnavailableError.
+ * Throws DatabaseSetupError (within the connect timeout), DevelopmentSchemaError, SchemaTooNewError,
+ * MigrationMismatchError, DifferentMasterKeyError, StoreMovedError, StoreUnavailableError.
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const { driver, address } = await preparePostgres(options);

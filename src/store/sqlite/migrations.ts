@@ -7,52 +7,10 @@ import {
   planFrom,
 } from "../migrations.ts";
 import { ForeignDatabaseError } from "./driver/errors.ts";
-import { initialSchema } from "./migrations/0001-initial.ts";
-import { payloadFormatColumns } from "./migrations/0002-payload-formats.ts";
-import { attemptNotes } from "./migrations/0003-attempt-notes.ts";
-import { sweepsAnew } from "./migrations/0004-sweeps-anew.ts";
-import { keysFindEvents } from "./migrations/0005-keys-find-events.ts";
-import { statistics } from "./migrations/0006-statistics.ts";
-import { auditLog } from "./migrations/0007-audit-log.ts";
-import { notifications } from "./migrations/0008-notification-queue.ts";
-import { eventTraces } from "./migrations/0009-event-traces.ts";
-import { portal } from "./migrations/0010-portal.ts";
-import { deliveryProblems } from "./migrations/0011-delivery-problems.ts";
-import { alerts } from "./migrations/0012-alerts.ts";
-import { webhookHistory } from "./migrations/0013-webhook-history.ts";
-import { gateway } from "./migrations/0014-gateway.ts";
-import { gatewayHeld } from "./migrations/0015-gateway-held.ts";
-import { gatewayLog } from "./migrations/0016-gateway-log.ts";
-import { whatUpkeepFinds } from "./migrations/0017-what-upkeep-finds.ts";
-import { requestsBySource } from "./migrations/0018-requests-by-source.ts";
-import { retries } from "./migrations/0019-retries.ts";
-import { fanOutParts } from "./migrations/0020-fan-out-parts.ts";
-import { mailConsent } from "./migrations/0021-mail-consent.ts";
+import { schema } from "./schema.ts";
 
-/** In order. A released migration never changes, because databases store its checksum. */
-export const migrations: readonly Migration[] = [
-  initialSchema,
-  payloadFormatColumns,
-  attemptNotes,
-  sweepsAnew,
-  keysFindEvents,
-  statistics,
-  auditLog,
-  notifications,
-  eventTraces,
-  portal,
-  deliveryProblems,
-  alerts,
-  webhookHistory,
-  gateway,
-  gatewayHeld,
-  gatewayLog,
-  whatUpkeepFinds,
-  requestsBySource,
-  retries,
-  fanOutParts,
-  mailConsent,
-];
+/** In order. A released migration never changes, because databases store its checksum. Until 0.1.0 there is one. */
+export const migrations: readonly Migration[] = [schema];
 
 /** "PHRN". Distinguishes our files from those of other programs. */
 const applicationId = 0x5048524e;

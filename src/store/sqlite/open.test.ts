@@ -1,4 +1,3 @@
-import { migrations } from "./migrations.ts";
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { fork } from "node:child_process";
@@ -18,6 +17,7 @@ import {
 import type { Store } from "../../ports/store.ts";
 import { backupSqliteStore } from "./driver/backup.ts";
 import { DataFolderInUseError } from "./driver/errors.ts";
+import { migrate, migrations, planMigrations } from "./migrations.ts";
 import { databaseFile, openSqliteStore, planStoreMigrations } from "./open.ts";
 
 async function newFolder(t: TestContext): Promise<string> {
@@ -90,10 +90,14 @@ test("creates the folder, and reports one that cannot be created", async (t) => 
   await assert.rejects(openHere(join(dataDir, "file")), { code: "EEXIST" });
 });
 
-test("refuses a newer schema, a changed migration, and files of other programs, and leaves them as they are", async (t) => {
+/** The rows that the last development version left, which had a migration for each step. */
+const developmentRows = `UPDATE migrations SET name = 'initial', checksum = '4747a15a72ebc418';
+  INSERT INTO migrations SELECT value, 'step', 'x', 0 FROM json_each('[2,3,4]')`;
+
+test("refuses newer and development schemas and files of other programs, and leaves them as they are", async (t) => {
   const cases = [
     { name: "SchemaTooNewError", sql: "INSERT INTO migrations VALUES (99, 'future', 'x', 0)" },
-    { name: "MigrationMismatchError", sql: "UPDATE migrations SET checksum = 'x' WHERE number = 1" },
+    { name: "DevelopmentSchemaError", sql: developmentRows },
     { name: "ForeignDatabaseError", sql: "PRAGMA application_id = 7" },
   ];
   for (const { name, sql } of cases) {
@@ -128,6 +132,19 @@ test("plans migrations without creating anything", async (t) => {
   assert.deepEqual(planNumbers(dataDir), { from, pending: [] });
   await store.close();
   assert.deepEqual(planNumbers(dataDir), { from, pending: [] });
+});
+
+test("a failed migration leaves nothing behind, and continues once it is fixed", (t) => {
+  const db = new DatabaseSync(":memory:");
+  t.after(() => db.close());
+  const next = { number: migrations.length + 1, name: "next" };
+  const broken = { ...next, sql: "CREATE TABLE half (id);\nSELECT no_such_function();\n" };
+  assert.throws(() => migrate(db, start, [...migrations, broken]), /no_such_function/);
+  assert.equal(db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'half'").get(), undefined);
+  const whole = { ...next, sql: "CREATE TABLE half (id);\n" };
+  const known = [...migrations, whole];
+  assert.deepEqual(migrate(db, start, known), { from: migrations.length, pending: [whole] });
+  assert.deepEqual(planMigrations(db, known), { from: next.number, pending: [] });
 });
 
 test("uses the settings that durability rests on", async (t) => {

@@ -51,8 +51,8 @@ export function databaseFile(dataDir: string): string {
  * Opens the embedded store: locks the folder, migrates the schema, and frees leases left by a crash. The cost does not
  * depend on the amount of stored data.
  *
- * Throws DataFolderInUseError, SchemaTooNewError, MigrationMismatchError, ForeignDatabaseError, StoreMovedError,
- * StoreUnavailableError.
+ * Throws DataFolderInUseError, DevelopmentSchemaError, SchemaTooNewError, MigrationMismatchError,
+ * ForeignDatabaseError, StoreMovedError, StoreUnavailableError.
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   mkdirSync(options.dataDir, { recursive: true });

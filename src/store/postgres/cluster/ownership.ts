@@ -390,7 +390,7 @@ function runtimeOf(webhookId: string, row: AcquireRow): AcquiredWebhook["runtime
   return hasState ? { webhookId, pausedUntil, pauseReason, lastSuccessAt, circuit, health } : null;
 }
 
-/** Null: the last owner had no limit. Negative: it reported nothing, because it died (migrations/0002-ownership.ts). */
+/** Null: the last owner had no limit. Negative: it reported nothing, because it died (../schema.ts). */
 function rateOf(handed: number | null): RateHandover {
   if (handed === null) return { kind: "unused" };
   return handed < 0 ? { kind: "unknown" } : { kind: "full_at", fullAt: handed };

@@ -2,7 +2,7 @@ import { numbers } from "../driver/columns.ts";
 import type { Transaction } from "../driver/database.ts";
 
 /**
- * Positions per block; the sequences of migrations/0001-initial.ts count blocks. The unused rest of a commit's last
+ * Positions per block; the sequences of ../schema.ts count blocks. The unused rest of a commit's last
  * block is lost: positions only have to rise, and below 2^53 there is space for 2^43 blocks.
  */
 export const blockSize = 1024;

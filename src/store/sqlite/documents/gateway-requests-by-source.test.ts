@@ -10,8 +10,6 @@ import { everyRequest, type ReceivedRequest } from "../../../ports/store/gateway
 import type { Store } from "../../../ports/store.ts";
 import { SearchBudget } from "../../../ports/timing/search-budget.ts";
 import { movedParts } from "../../moved-parts.ts";
-import { openDatabase } from "../driver/connection.ts";
-import { migrate, migrations } from "../migrations.ts";
 import { openSqliteMoveTarget } from "../move/open-moving.ts";
 import { databaseFile, openSqliteStore } from "../open.ts";
 
@@ -110,26 +108,6 @@ test("lines removed by retention leave the index by source too, filed or not", a
   assert.deepEqual(step, { changed: 3, more: false });
   assert.deepEqual([countOf(dataDir, "by_source"), countOf(dataDir, "unfiled")], [1, 0]);
   assert.deepEqual(await foundOf(store, "s"), [10]);
-});
-
-test("a log that is written already is in the index by source", async (t) => {
-  const dataDir = await folder(t);
-  const file = databaseFile(dataDir);
-  const db = openDatabase(file, 0, () => undefined);
-  migrate(
-    db,
-    start,
-    migrations.filter(({ number }) => number < 18),
-  );
-  const insert = db.prepare(
-    "INSERT INTO gateway_requests VALUES (?, 'acme', ?, ?, 202, 'accepted', ?, ?, ?, ?)",
-  );
-  for (const line of [lineOf(1, "s"), lineOf(2, "t"), lineOf(3, "s")])
-    insert.run(line.id, line.sourceId, line.receivedAt, null, null, JSON.stringify(line), null);
-  db.close();
-  const store = await opened(dataDir);
-  t.after(() => store.close());
-  assert.deepEqual(await foundOf(store, "s"), [3, 1]);
 });
 
 test("a log that came from another store is in the index by source", async (t) => {

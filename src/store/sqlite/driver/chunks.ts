@@ -1,7 +1,7 @@
 import type { StatementSync } from "node:sqlite";
 import type { Connection } from "./connection.ts";
 
-/** 4,096 rows; the indexes of migrations/0001-initial.ts contain the same number. */
+/** 4,096 rows; the indexes of ../schema.ts contain the same number. */
 export const chunkBits = 12;
 export const chunkRows = 2 ** chunkBits;
 

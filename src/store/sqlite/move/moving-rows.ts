@@ -83,7 +83,7 @@ const special: Readonly<Record<string, Special>> = {
     unwritten: ["occurred_at"],
   },
   deliveries: { writes: { rank: queuePosition } },
-  // key = delivery << 16 | number (migrations/0001-initial.ts).
+  // key = delivery << 16 | number (../schema.ts).
   attempts: {
     table: "attempts AS a",
     from: "attempts a JOIN deliveries d ON d.seq = a.key >> 16",
