@@ -255,7 +255,19 @@ test("settlements and webhook states are cut too, and waiting for a write waits 
   assert.equal(batches.flatMap(({ webhookStates }) => webhookStates).length, 1_500);
   await Promise.all(settled);
   for (const { settlements, webhookStates } of batches)
-    assert.ok(settlements.length <= 1_024 && webhookStates.length <= 1_024);
+    assert.ok(settlements.length <= 128 && webhookStates.length <= 128);
+});
+
+test("a publish shares its transaction with a bounded part of the settlements that wait", async () => {
+  const { clock, commits, batches } = world();
+  const settled = Array.from({ length: 1_000 }, (_, index) => settle(commits, `s${index}`));
+  const published = publish(commits, "event");
+  await turnsUntil(clock, () => batches.length > 0);
+  await published;
+  assert.equal(batches.length, 1, "the publish is in the first transaction");
+  assert.equal(batches[0]?.settlements.length, 128);
+  await turnsUntil(clock, () => batches.flatMap(({ settlements }) => settlements).length === 1_000);
+  await Promise.all(settled);
 });
 
 test("when the store is away, what did not fit into the transaction is refused with it", async () => {

@@ -459,7 +459,11 @@ const largeGroupWrites = 32;
 const gatherMs = 4;
 /** Writing a megabyte of bodies takes some milliseconds. */
 const bodyBytesMax = 4 * 1024 * 1024;
-const settlementsMax = 1_024;
+/**
+ * A publish waits for the running transaction and for its own. When hundreds of requests end at the same moment, for
+ * example in a time-out, one transaction for all of their settlements would delay it by half a second on PostgreSQL.
+ */
+const settlementsMax = 128;
 /** How long a transaction may run before callers waiting for the next one are refused. */
 const callerWaitMsMax = 5_000;
 /** Bounds of the pauses between two attempts to write kept settlements. */

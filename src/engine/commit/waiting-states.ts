@@ -36,7 +36,8 @@ function joined(older: WebhookRuntimeState | undefined, newer: WebhookRuntimeSta
 /** The webhook states and events of one transaction. */
 type TakenStates = Required<Pick<CommitBatch, "webhookStates" | "operationalEvents">>;
 
-const statesMax = 1_024;
+/** As many as settlements fit into a transaction: most settlements of a burst change the state of their webhook. */
+const statesMax = 128;
 
 /** Data that the next transaction includes although no caller waits for it: webhook states and operational events. */
 export class WaitingStates {
