@@ -72,7 +72,19 @@ export function markdownLinks(): CheckResult {
     const text = withoutCode(readFileSync(join(projectRoot, page), "utf8"));
     return linksIn(text).flatMap((link) => problemOfLink(page, link) ?? []);
   });
-  return { problems, note: `${pages.length} pages` };
+  return { problems: [...problems, ...pagesNotListedOnce(pages)], note: `${pages.length} pages` };
+}
+
+/** An index lists each page of `docs/` once, so that readers find it. */
+function pagesNotListedOnce(pages: readonly string[]): string[] {
+  const listed = ["docs/README.md", "docs/decisions/README.md"].flatMap((index) =>
+    linksIn(readFileSync(join(projectRoot, index), "utf8")).map((link) => posix.join(dirname(index), link)),
+  );
+  return pages.flatMap((page) => {
+    const count = listed.filter((path) => path === page).length;
+    if (!page.startsWith("docs/") || page === "docs/README.md" || count === 1) return [];
+    return [`${page}: listed ${count} times in docs/README.md or docs/decisions/README.md, expected once`];
+  });
 }
 
 function linksIn(text: string): string[] {
