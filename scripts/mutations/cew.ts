@@ -15,20 +15,20 @@ export const cewMutations: readonly Mutation[] = [
     find: '{ name: "WebHook-Request-Origin", value: "request_origin" },',
     replace: "",
     test: messages,
-    name: "every delivery says which system sends",
+    name: "every delivery names the sending system",
   },
   {
     ids: "CEW-2.1-4",
-    change: "events without a body are taken",
+    change: "events without a body are accepted",
     file: "src/resources/event-input.ts",
     find: ' || raw["body"].byteLength === 0',
     replace: "",
     test: "test/scenarios/api/embedded.test.ts",
-    name: "an empty body is refused by name",
+    name: "an empty body is rejected by name",
   },
   {
     ids: "CEW-2.2-10",
-    change: "Retry-After of a 429 holds back its own delivery alone",
+    change: "Retry-After of a 429 delays only its own delivery",
     file: "src/engine/attempt/settle.ts",
     find: "if (!endpoint.pause(pause, now) || pause.until - now < pauseAlertMs) return;",
     replace: "return;",
@@ -51,11 +51,11 @@ export const cewMutations: readonly Mutation[] = [
     find: 'headers.push("Cache-Control", "no-store");',
     replace: "void 0;",
     test: messages,
-    name: "in the query the token stands beside",
+    name: "in the query the token follows the URL's own parameters, and the response must not be cached",
   },
   {
     ids: "CEW-3.2-4",
-    change: "answers to requests with a token in the query may be cached by all",
+    change: "responses to requests with a token in the query may be cached publicly",
     file: "src/receiver/receiver.ts",
     find: "answer.status < 300 && hasTokenInQuery(message.url) ? withPrivateCache(answer) : answer",
     replace: "answer",
@@ -64,12 +64,12 @@ export const cewMutations: readonly Mutation[] = [
   },
   {
     ids: "CEW-3.2-5",
-    change: "a token in the query is always taken",
+    change: "a token in the query is always accepted",
     file: "src/receiver/schemes/plain-credentials.ts",
     find: "if (options.allowQueryParameter !== true) {",
     replace: "if (options.allowQueryParameter === null) {",
     test: "src/receiver/schemes/bearer.test.ts",
-    name: "the query is not looked at unless that is allowed",
+    name: "the query is not read unless that is allowed",
   },
   {
     ids: "CEW-4-4 CEW-4.2-3",
@@ -100,12 +100,12 @@ export const cewMutations: readonly Mutation[] = [
   },
   {
     ids: "CEW-4.2.1-1",
-    change: "consent for another origin counts",
+    change: "consent for another origin is accepted",
     file: "src/features/verification/verification.ts",
     find: 'if (origin !== "*" && origin !== requestOrigin) {',
     replace: 'if (origin === "") {',
     test: "src/features/verification/handshake.test.ts",
-    name: "permission is the origin that asked",
+    name: "permission is the requesting origin, character for character, or *",
   },
   {
     ids: "CEW-4.2.2-2",
@@ -123,7 +123,7 @@ export const cewMutations: readonly Mutation[] = [
     find: "if (allowedRatePerMinute === null) return own;",
     replace: "return own;",
     test: verification,
-    name: "the rate that comes with the callback is kept",
+    name: "the rate in the callback is respected in every minute",
   },
   {
     ids: "CEW-4.1-1",
@@ -132,7 +132,7 @@ export const cewMutations: readonly Mutation[] = [
     find: "isSameQuestion(verification, choice) && isSameTarget(choice.method, [base.url, merged.url])",
     replace: "isSameQuestion(verification, choice)",
     test: verification,
-    name: "a changed URL is asked anew",
+    name: "a changed URL is asked for permission again before anything is sent to it",
   },
   {
     ids: "CEW-4.2-2",
@@ -141,7 +141,7 @@ export const cewMutations: readonly Mutation[] = [
     find: '(await decide(request, options)) !== "allow"',
     replace: '(await decide(request, options)) === "deny"',
     test: handshake,
-    name: "consent that comes later withholds the headers",
+    name: "deferred consent omits the headers and hands over the callback",
   },
   {
     ids: "CEW-4.2-1 CEW-4.2.2-1",
@@ -154,7 +154,7 @@ export const cewMutations: readonly Mutation[] = [
   },
   {
     ids: "CEW-2.2-7",
-    change: "a retired endpoint goes on",
+    change: "a retired endpoint still accepts messages",
     file: "src/receiver/receiver.ts",
     find: "this.#isRetired = true;",
     replace: "",
@@ -178,7 +178,7 @@ export const cewMutations: readonly Mutation[] = [
     replace:
       'content_type: ({ content }: MessageDraft) => content.contentType.replace(/^.*$/, "text/plain"),',
     test: "test/scenarios/messages-of-each-profile.test.ts",
-    name: "cloudevents: POST, a content type that is true",
+    name: "cloudevents: POST, the true content type",
   },
   {
     ids: "CEW-4-1",
@@ -187,7 +187,7 @@ export const cewMutations: readonly Mutation[] = [
     find: 'requestTo(target, { method: "OPTIONS", headers, body: noBody })',
     replace: 'requestTo(target, { method: "POST", headers, body: noBody })',
     test: "test/scenarios/verification.test.ts",
-    name: "the handshake asks the exact URL",
+    name: "the handshake is sent to the exact URL, and deliveries name the same origin",
   },
   {
     ids: "CEW-4.2-4",

@@ -18,21 +18,21 @@ export const edsMutations: readonly Mutation[] = [
   },
   {
     ids: "EDS-9.6-3 EDS-11.8-1",
-    change: "the number of attempts has no end",
+    change: "the number of attempts is unlimited",
     file: "src/domain/delivery-state.ts",
     find: "attemptCount >= policy.attemptsMax",
     replace: "progress.attemptCount >= Infinity",
     test: deliveryState,
-    name: "always failing: ten requests",
+    name: "a receiver that always fails gets ten requests at the listed times, and the delivery is exhausted right after the tenth",
   },
   {
     ids: "EDS-9.6-3 EDS-11.8-1",
-    change: "retries go on beyond the maximum age",
+    change: "retries continue beyond the maximum age",
     file: "src/domain/delivery-state.ts",
     find: 'if (dueAt > horizon) return deadLetter(progress, "expired");',
     replace: "",
     test: deliveryState,
-    name: "a retry that could only start after",
+    name: "a retry that could start only after the maximum age is not scheduled",
   },
   {
     ids: "EDS-6.2-3",
@@ -55,12 +55,12 @@ export const edsMutations: readonly Mutation[] = [
   },
   {
     ids: "EDS-11.7-3 TS16-124",
-    change: "the address of a connected socket is not judged",
+    change: "the address of a connected socket is not checked",
     file: "src/transport/http/dialer.ts",
     find: "if (refused === null) return done(null, socket);",
     replace: "return done(null, socket);",
     test: transport,
-    name: "judges the connected socket before a byte is sent",
+    name: "checks the connected socket before a byte is sent",
   },
   {
     ids: "EDS-11.2-2 EDS-11.2-3",
@@ -69,7 +69,7 @@ export const edsMutations: readonly Mutation[] = [
     find: "rejectUnauthorized: true",
     replace: "rejectUnauthorized: false",
     test: transport,
-    name: "refuses a certificate that is",
+    name: "rejects a certificate that is",
   },
   {
     ids: "EDS-9.2.2-2",
@@ -91,16 +91,16 @@ export const edsMutations: readonly Mutation[] = [
   },
   {
     ids: "EDS-9.3-2",
-    change: "an answer that was cut short counts by its status",
+    change: "a truncated response counts by its status",
     file: "src/domain/classify.ts",
     find: '!observation.complete && table.incompleteResponse === "transient"',
     replace: "false",
     test: onTheWire,
-    name: "an answer cut short is transient",
+    name: "a truncated response is transient, or is judged by its status line",
   },
   {
     ids: "EDS-9.4-3 EDS-7.1-1",
-    change: "each attempt has a key of its own",
+    change: "each attempt has its own key",
     file: "src/engine/message/compose.ts",
     find: 'function idempotencyKey({ eventId, relayed }: ComposedDelivery): string {\n  return relayed?.key ?? `"${eventId}"`;',
     replace:
@@ -110,7 +110,7 @@ export const edsMutations: readonly Mutation[] = [
   },
   {
     ids: "EDS-9.2.3-14",
-    change: "a 451 is escalated to nobody",
+    change: "a 451 is not escalated",
     file: "src/domain/profiles/event-delivery.ts",
     find: '451: { outcome: "terminal", category: "client_error", attention: "escalate" },',
     replace: '451: { outcome: "terminal", category: "client_error" },',
@@ -142,7 +142,7 @@ export const edsMutations: readonly Mutation[] = [
     find: "health.consecutiveTerminal >= consecutiveTerminalMax",
     replace: "health.consecutiveTerminal > consecutiveTerminalMax",
     test: "test/scenarios/suspension-and-recovery.test.ts",
-    name: "twenty refusals for good in a row suspend",
+    name: "twenty permanent refusals in a row suspend, nineteen and a success do not",
   },
   {
     ids: "EDS-7.1-2 EDS-9.4-5 IDK-30",
@@ -173,12 +173,12 @@ export const edsMutations: readonly Mutation[] = [
   },
   {
     ids: "EDS-6.1-1",
-    change: "an attempt whose answer never came ends the delivery",
+    change: "an attempt without a response ends the delivery",
     file: "src/domain/profiles/event-delivery.ts",
     find: 'network: { outcome: "transient", category: "network" },',
     replace: 'network: { outcome: "terminal", category: "network" },',
     test: "test/scenarios/semantics-of-attempts.test.ts",
-    name: "while nobody has answered",
+    name: "until a response arrives, a delivery is only pending",
   },
   {
     ids: "EDS-6.3-5",
@@ -187,7 +187,7 @@ export const edsMutations: readonly Mutation[] = [
     find: "const retryIndex = Math.max(0, attemptCount - 1);",
     replace: "const retryIndex = 0 * attemptCount;",
     test: "src/domain/profiles/event-delivery.test.ts",
-    name: "the expected delay never falls",
+    name: "the expected delay never decreases from retry to retry",
   },
   {
     ids: "EDS-9.2.2-4",
@@ -197,7 +197,7 @@ export const edsMutations: readonly Mutation[] = [
     replace:
       'if (observation.kind !== "response" || observation.retryAfter === undefined || observation.status === 429) return undefined;',
     test: "test/scenarios/outcome-wire.test.ts",
-    name: "Retry-After of a 429 and a 503 is honoured",
+    name: "Retry-After of a 429 and a 503 is respected",
   },
   {
     ids: "EDS-9.2.3-8",
@@ -206,7 +206,7 @@ export const edsMutations: readonly Mutation[] = [
     find: "suspendStatuses: [410],",
     replace: "suspendStatuses: [],",
     test: "test/scenarios/outcome-wire.test.ts",
-    name: "410 suspends the webhook where its profile says so",
+    name: "410 suspends the webhook if its profile says so, and the next event is not sent",
   },
   {
     ids: "EDS-9.2.3-12",
@@ -225,7 +225,7 @@ export const edsMutations: readonly Mutation[] = [
     find: "if (text.startsWith('\"')) return parseStringItem(text);",
     replace: 'if (text.startsWith(\'"\') && !text.includes("\\\\")) return parseStringItem(text);',
     test: "src/domain/http/idempotency-key.test.ts",
-    name: "is read, in both modes",
+    name: "is read in both modes",
   },
   {
     ids: "EDS-9.4-4 IDK-5",
@@ -234,7 +234,7 @@ export const edsMutations: readonly Mutation[] = [
     find: "const bytes = randomBytes(poolBytes);",
     replace: "const bytes = randomBytes(poolBytes).fill(7);",
     test: "src/domain/uuid.test.ts",
-    name: "hold 62 random bits",
+    name: "contain 62 random bits, each of which takes both values",
   },
   {
     ids: "EDS-9.7-7",
@@ -247,7 +247,7 @@ export const edsMutations: readonly Mutation[] = [
   },
   {
     ids: "EDS-11.3-2",
-    change: "any bearer token is good",
+    change: "any bearer token is accepted",
     file: "src/receiver/schemes/plain-credentials.ts",
     find: "if (crypto.equal(given, value)) producer ??= name;",
     replace: "producer ??= crypto.equal(given, value) ? name : name;",
@@ -256,7 +256,7 @@ export const edsMutations: readonly Mutation[] = [
   },
   {
     ids: "EDS-9.2-1",
-    change: "without an agreement an answer that was cut short counts by its status",
+    change: "without an agreement a truncated response counts by its status",
     file: "src/domain/delivery-policy.ts",
     find: "if (!acceptMultiStatus && !idempotencyEnforced) return table;",
     replace:
@@ -284,7 +284,7 @@ export const edsMutations: readonly Mutation[] = [
   },
   {
     ids: "EDS-11.6-2",
-    change: "an error that quotes a payload is logged as it is",
+    change: "an error that quotes a payload is logged unchanged",
     file: "src/features/gateway/inbound.ts",
     find: "return withoutPayload(error, request.body);",
     replace: "return String(error);",

@@ -22,7 +22,7 @@ export function writeMutationsPage(mutations: readonly Mutation[]): string {
 
 # Mutations
 
-A test proves a requirement only if it fails when the behaviour is broken. \`npm run mutations\` breaks the ${mutations.length} promises below one by one, in a copy of the project, and runs the test that is named beside it: first unbroken, which has to be green, then broken, which has to be red. This page is written only when all of them were. What is broken is defined in \`scripts/mutations/\`.
+A test proves a requirement only if it fails when the behaviour is broken. \`npm run mutations\` breaks the ${mutations.length} promises below one by one, in a copy of the project, and runs the test named in its row: first on the unbroken copy, which must be green, then on the broken one, which must be red. This page is written only if all rows were red. The changes are defined in \`scripts/mutations/\`.
 
 The rows come from three sources:
 

@@ -41,7 +41,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "await new Promise<void>((resolve) => void clock.schedule(Math.min(tookMs, restMsMax), resolve));",
     replace: "void tookMs;",
     test: "test/scenarios/large-events.test.ts",
-    name: "are answered before the last part",
+    name: "requests and timers of the process are served before the last part of an event is written",
   },
   {
     ids: "WDS-179",
@@ -77,7 +77,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "return Math.max(delayMs, floorMs, query.retryAfterMs ?? 0);",
     replace: "return Math.max(delayMs, query.retryAfterMs ?? 0);",
     test: schedule,
-    name: "floors come last",
+    name: "minimum delays are applied last: not 45 s if one minute is the minimum",
   },
   {
     ids: "WDS-51 WDS-123 WDS-188",
@@ -104,7 +104,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "if (failures === 0 || total < config.minimumThroughput) return false;",
     replace: "if (failures === 0) return false;",
     test: circuit,
-    name: "opens at half of at least ten calls",
+    name: "opens if half of at least ten calls failed",
   },
   {
     ids: "WDS-140 WDS-141",
@@ -113,7 +113,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "state.probeSuccesses * 2 >= state.probeResults",
     replace: "state.probeSuccesses > 0",
     test: circuit,
-    name: "two of three probes close it",
+    name: "two of three successful probes close it with an empty window, one of three opens it again",
   },
   {
     ids: "WDS-148",
@@ -122,7 +122,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "  clearWindow(state.window);\n",
     replace: "",
     test: circuit,
-    name: "two of three probes close it",
+    name: "two of three successful probes close it with an empty window, one of three opens it again",
   },
   {
     ids: "WDS-145 WDS-57",
@@ -131,7 +131,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "state.probes.length + state.probeResults >= Math.max(1, config.halfOpenMaxCalls) &&",
     replace: "state.probes.length > 1_000 &&",
     test: modes,
-    name: "after its sleep a few probes go",
+    name: "after its sleep window the circuit sends a few probes; if they succeed it closes and the backlog follows",
   },
   {
     ids: "WDS-58 WDS-142 WDS-107",
@@ -140,7 +140,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: 'const transition = moveTo(state, "open", command.now);\n  state.halfOpenAt = until;',
     replace: 'const transition = moveTo(state, "closed", command.now);\n  state.halfOpenAt = until;',
     test: modes,
-    name: "forced open it holds what would go",
+    name: "a circuit forced open holds deliveries, one forced closed sends failing ones",
   },
   {
     ids: "WDS-152",
@@ -149,7 +149,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "    attemptCount: progress.attemptCount + 1,",
     replace: "    attemptCount: progress.attemptCount + 2,",
     test: modes,
-    name: "attempts count on over an open circuit",
+    name: "attempt numbers continue after an open circuit, which uses none",
   },
   {
     ids: "WDS-184",
@@ -167,7 +167,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: 'return priority === "high" ? 0 : 2;',
     replace: 'return priority === "high" ? 2 : 0;',
     test: modes,
-    name: "of what waits, high priority goes",
+    name: "of waiting deliveries, high priority goes before normal before low",
   },
   {
     ids: "WDS-180 WDS-45",
@@ -176,7 +176,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: 'if (endpoint.webhook.status !== "active") return inactive;',
     replace: "",
     test: modes,
-    name: "what waits for a retry when its webhook is switched off",
+    name: "a delivery that waits for a retry when its webhook is disabled waits until it is enabled again",
   },
   {
     ids: "WDS-198 WDS-61",
@@ -185,7 +185,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: 'eventType: webhook.ordering === "per_event_type" ? eventType : null,',
     replace: "eventType: null,",
     test: modes,
-    name: "per event type: a failing type holds its own lane only",
+    name: "per event type: a failing type blocks only its own lane",
   },
   {
     ids: "WDS-116 WDS-200 WDS-201",
@@ -203,7 +203,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "export const dedupMs = 86_400_000;",
     replace: "export const dedupMs = 3_600_000;",
     test: "test/management/publish-deduplication.test.ts",
-    name: "a publisher's key names one event for 24 hours",
+    name: "a publisher's key identifies one event for 24 hours, even across a restart",
   },
   {
     ids: "WDS-79",
@@ -221,7 +221,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: 'if (result.kind === "written" && progress.state === "exhausted")\n          this.#logDeadLetter(delivery, progress);',
     replace: "",
     test: "test/scenarios/semantics-of-attempts.test.ts",
-    name: "a refusal for good is kept for people",
+    name: "a permanent refusal is kept for people, with the problem that the receiver named",
   },
   {
     ids: "WDS-154",
@@ -230,7 +230,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "placeContent(`${timestampSeconds}.`, body)",
     replace: 'placeContent("", body)',
     test: "src/domain/signing/x-webhook.test.ts",
-    name: "the time is part of what is signed",
+    name: "the signature covers the time",
   },
   {
     ids: "WDS-43",
@@ -239,7 +239,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: 'if (!pattern.endsWith(".*")) return pattern === type;',
     replace: 'if (!pattern.endsWith(".*")) return type.startsWith(pattern);',
     test: "src/domain/event-type.test.ts",
-    name: "a webhook gets the types it names",
+    name: "a webhook gets the types that it names, and those below a prefix",
   },
   {
     ids: "WDS-46",
@@ -266,7 +266,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "return Math.max(now, updatedAt);",
     replace: "return Math.min(now, updatedAt);",
     test: "test/scenarios/modes/embedded.test.ts",
-    name: "a webhook says whose it is and when it changed",
+    name: "a webhook shows its tenant and when it changed",
   },
   {
     ids: "WDS-72",
@@ -311,7 +311,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: '  bearerTokenIn: "header",',
     replace: '  bearerTokenIn: "query",',
     test: "test/scenarios/api/embedded.test.ts",
-    name: "what nobody asked for has its default",
+    name: "fields that were not given have their default, and are shown",
   },
   {
     ids: "WDS-122",
@@ -329,7 +329,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "return Math.min(Math.ceil(baseMs * factor), schedule.delayMsMax);",
     replace: "return Math.min(baseMs * factor, schedule.delayMsMax);",
     test: "src/domain/retry-schedule.test.ts",
-    name: "floors hold, and without them",
+    name: "property: minimum delays are respected, and otherwise the delay stays within jitter and cap, in whole milliseconds",
   },
   {
     ids: "WDS-193",
@@ -347,7 +347,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: '      return "pass_on";\n    }\n  }',
     replace: '      return "done";\n    }\n  }',
     test: "src/engine/cluster/queued-work.test.ts",
-    name: "while the store is away hints go round",
+    name: "while the store is unavailable hints are requeued and none is lost",
   },
   {
     ids: "WDS-214",
@@ -365,7 +365,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "ELSE 'default' END = (SELECT pool FROM me)),",
     replace: "ELSE 'default' END IS NOT NULL),",
     test: "test/conformance/store/postgres.pg.test.ts",
-    name: "a worker acquires what its pool serves",
+    name: "a worker acquires only webhooks of its pool",
   },
   {
     ids: "WDS-224",
@@ -374,7 +374,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "historyMs: daysToMs(settings.retentionHistoryDays),",
     replace: "historyMs: daysToMs(settings.retentionHistoryDays - 2),",
     test: "test/scenarios/retention-by-default.test.ts",
-    name: "by default payloads are kept for 30 days",
+    name: "by default payloads are kept for exactly 30 days and history for 90",
   },
   {
     ids: "WDS-71",
@@ -429,7 +429,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "value: this.#durations.quantile(share) / 1_000,",
     replace: "value: this.#durations.quantile(0.5) / 1_000,",
     test: metrics,
-    name: "p50, p95 and p99 are those of the requests",
+    name: "p50, p95 and p99 match the requests",
   },
   {
     ids: "WDS-230",
@@ -474,7 +474,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "      telemetry.metrics.rateLimited(endpoint.webhook.id);\n",
     replace: "",
     test: metrics,
-    name: "a delivery that a rate limit holds back",
+    name: "a delivery delayed by a rate limit is counted for its webhook",
   },
   {
     ids: "WDS-239",
@@ -501,7 +501,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "  state.phase = to;\n  state.transitionAt = now;\n",
     replace: "  state.phase = to;\n",
     test: circuit,
-    name: "WDS-147 half-opening notes its time",
+    name: "half-opening stores its time and counts probes from 0, even after failed probes",
   },
   {
     ids: "WDS-147",
@@ -510,7 +510,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "  state.probeResults = 0;\n",
     replace: "",
     test: circuit,
-    name: "WDS-147 half-opening notes its time",
+    name: "half-opening stores its time and counts probes from 0, even after failed probes",
   },
   {
     ids: "WDS-147",
@@ -519,7 +519,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "if (circuitAnswer.transition !== null) states.circuitMoved(endpoint, circuitAnswer.transition);",
     replace: "",
     test: "src/engine/dispatch/send-permits.test.ts",
-    name: "WDS-147 a circuit that half-opens",
+    name: "a half-opening circuit is counted once, when its first probe is sent",
   },
   {
     ids: "WDS-22",
@@ -528,7 +528,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "if (health === null || health.failingSince !== null || at === null || at < since) return;",
     replace: "if (health === null || health.failingSince !== null || at === null) return;",
     test: "test/management/notifications.test.ts",
-    name: "only after something was accepted",
+    name: "are notified of a recovery only after an accepted delivery",
   },
   {
     ids: "WDS-225",
@@ -546,7 +546,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "export const waitingAfterMs = 1_000;",
     replace: "export const waitingAfterMs = 5_000;",
     test: "src/engine/dispatch/request-age.test.ts",
-    name: "a request gives its active slot back when it is a second old",
+    name: "a request releases its active slot when it is a second old, not before",
   },
   {
     ids: "WDS-225",
@@ -555,7 +555,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "    this.#freeActive(place);\n    this.#waiting += 1;",
     replace: "    this.#waiting += 1;",
     test: "src/engine/dispatch/request-age.test.ts",
-    name: "a request gives its active slot back when it is a second old",
+    name: "a request releases its active slot when it is a second old, not before",
   },
   {
     ids: "WDS-167",
@@ -564,7 +564,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "    const { inFlight } = endpoint;",
     replace: "    const inFlight = endpoint.active;",
     test: "src/engine/dispatch/request-age.test.ts",
-    name: "active and waiting requests together count for their webhook",
+    name: "active and waiting requests both count for their webhook, and a webhook that never responded may have one",
   },
   {
     ids: "WDS-167",
@@ -573,7 +573,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "endpoint.hasAnswered ? this.#cautiousEach : 1",
     replace: "this.#cautiousEach",
     test: "src/engine/dispatch/request-age.test.ts",
-    name: "active and waiting requests together count for their webhook",
+    name: "active and waiting requests both count for their webhook, and a webhook that never responded may have one",
   },
   {
     ids: "WDS-225",
@@ -600,7 +600,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "if (free <= 0 || !this.#severalTenants()) return free;",
     replace: "return free;",
     test: "src/domain/sender-places.test.ts",
-    name: "25 sources of one tenant whose destinations hang",
+    name: "25 sources of one tenant with hanging destinations",
   },
   {
     ids: "WDS-126",
@@ -610,7 +610,7 @@ export const wdsMutations: readonly Mutation[] = [
     replace:
       'if (attemptCount >= policy.attemptsMax && now + (event.retryAfterMs ?? 0) <= agesFrom(progress) + policy.ageMsMax) return deadLetter(progress, "max_attempts_exceeded");',
     test: "src/domain/delivery-state.test.ts",
-    name: "the last request allowed exhausts a delivery",
+    name: "the last allowed request exhausts a delivery, regardless of its age and Retry-After",
   },
   {
     ids: "WDS-126",
@@ -619,7 +619,7 @@ export const wdsMutations: readonly Mutation[] = [
     find: "if (attemptCount >= policy.attemptsMax) return",
     replace: "if (attemptCount > policy.attemptsMax) return",
     test: "src/domain/delivery-state.test.ts",
-    name: "the last request allowed exhausts a delivery",
+    name: "the last allowed request exhausts a delivery, regardless of its age and Retry-After",
   },
   {
     ids: "WDS-112",
@@ -692,6 +692,6 @@ export const wdsMutations: readonly Mutation[] = [
     find: "idempotency_key: content.idempotencyKey ?? eventId,",
     replace: "idempotency_key: content.idempotencyKey ?? eventType,",
     test: "src/domain/payload-formats.test.ts",
-    name: "without a publisher's key the event's id stands in",
+    name: "without a publisher's key the event's id is used",
   },
 ];

@@ -40,7 +40,7 @@ function openScene() {
 }
 
 suite("readings for statistics", () => {
-  test("the first is written at once, the others when their minute is over, with the hour and the day", async () => {
+  test("the first reading is written at once, later ones after each minute, with the hour and the day", async () => {
     const { scene, clock, sampler, readAt, last } = openScene();
     clock.advance(60_000 - (clock.now() % 60_000));
     const begun = clock.now();
@@ -65,7 +65,7 @@ suite("readings for statistics", () => {
     sampler.stop();
   });
 
-  test("a store that was away misses a minute; the day has it, and reading goes on", async () => {
+  test("an unavailable store misses one minute but not the day, and sampling continues", async () => {
     const { scene, clock, sampler, readAt, last } = openScene();
     clock.advance(60_000 - (clock.now() % 60_000));
     const begun = clock.now();

@@ -40,7 +40,7 @@ suite("library", () => {
       });
     }));
 
-  test("in a batch every event has an answer of its own", () =>
+  test("each event of a batch has its own result", () =>
     withPosthorn(async (posthorn) => {
       await posthorn.publish({ ...event, idempotencyKey: "k" });
       const entries = await posthorn.publishMany([
@@ -56,7 +56,7 @@ suite("library", () => {
       assert.ok(entries[2]?.kind === "refused" && entries[2].error instanceof InvalidRequestError);
     }));
 
-  test("data and metadata given as JSON text are sent and kept as they are", () =>
+  test("data and metadata given as JSON text are sent and kept unchanged", () =>
     withPosthorn(async (posthorn) => {
       const receiver = await startReceiver();
       await posthorn.webhooks.create({ url: receiver.url(), events: ["*"] });
@@ -70,7 +70,7 @@ suite("library", () => {
       await receiver.close();
     }));
 
-  test("a text that is no such JSON, or stands beside a value, is refused by name", () =>
+  test("invalid JSON text, or JSON text together with a value, is rejected with the name of the option", () =>
     withPosthorn(async (posthorn) => {
       const refused: readonly (readonly [PublishInput, field: string | undefined])[] = [
         [{ eventType: "a", dataJson: '{"n":1,"n":1}' }, "data.n"],
@@ -88,7 +88,7 @@ suite("library", () => {
       }
     }));
 
-  test("EDS-2-1 bytes of any media type are published as they were when the call was made", () =>
+  test("EDS-2-1 bytes of any media type are published as they were at the time of the call", () =>
     withPosthorn(async (posthorn) => {
       const body = Uint8Array.of(0, 255, 60);
       const publishing = posthorn.publish({
@@ -106,7 +106,7 @@ suite("library", () => {
       }
     }));
 
-  test("WDS-102 a webhook that does not pass its challenge is not made", () =>
+  test("WDS-102 a webhook that fails its challenge is not created", () =>
     withPosthorn(async (posthorn) => {
       const input = { url: "http://127.0.0.1:9/", events: ["*"], verifyUrl: true };
       await assert.rejects(posthorn.webhooks.create(input), (error: unknown) => {
@@ -124,7 +124,7 @@ suite("library", () => {
       assert.equal(made, null, "both say the same");
     }));
 
-  test("services act without a scope, and there is no server unless asked for", () =>
+  test("services act without a scope, and no server starts unless requested", () =>
     withPosthorn(async (posthorn) => {
       assert.equal(posthorn.url, null);
       const { view, secret } = await posthorn.webhooks.create({
@@ -138,7 +138,7 @@ suite("library", () => {
       assert.match(await posthorn.metrics(), /^posthorn_webhooks 1$/m);
     }));
 
-  test("every list takes the same query and answers the same page, and nothing has to be null", () =>
+  test("every list accepts the same query and returns the same page shape, without required nulls", () =>
     withPosthorn(async (posthorn) => {
       const { webhooks, events, deliveries, deadLetters, eventTypes, tenants, apiKeys } = posthorn;
       const { view } = await webhooks.create({ url: "http://127.0.0.1:1/", events: ["x.*"] });
@@ -185,7 +185,7 @@ suite("library", () => {
       assert.equal((await apiKeys.create({ name: "ci", role: "admin" })).apiKey.tenantId, null);
     }));
 
-  test("a call that means nothing is refused with the names of the library", () =>
+  test("an invalid call is rejected with the library's names", () =>
     withPosthorn(async (posthorn) => {
       const { webhooks, deadLetters, deliveries } = posthorn;
       const fieldsOf = async (call: Promise<unknown>): Promise<string> => {
@@ -218,7 +218,7 @@ suite("library", () => {
       await assert.rejects(webhooks.recover({ id: "1" }), InvalidRequestError);
     }));
 
-  test("WDS-200 WDS-201 WDS-116 the largest payload is a setting, and what is larger is told both sizes", async () => {
+  test("WDS-200 WDS-201 WDS-116 the payload limit is a setting, and the error for a larger payload gives both sizes", async () => {
     const dataDir = mkdtempSync(join(tmpdir(), "posthorn-library-"));
     await using stack = new AsyncDisposableStack();
     stack.defer(() => rmSync(dataDir, { recursive: true, force: true }));
@@ -241,13 +241,13 @@ suite("library", () => {
     });
   });
 
-  test("a folder that is in use is refused, and what had started is undone", () =>
+  test("a folder in use is rejected, and earlier startup steps are undone", () =>
     withPosthorn(async (posthorn, dataDir) => {
       await assert.rejects(openPosthorn({ dataDir }), /in use by process/);
       await posthorn.publish(event);
     }));
 
-  test("listens when asked to, and ends with close", async () => {
+  test("listens if requested, and stops on close", async () => {
     const dataDir = mkdtempSync(join(tmpdir(), "posthorn-library-"));
     const posthorn = await openPosthorn({ dataDir, listen: true, port: 0 });
     const url = String(posthorn.url);

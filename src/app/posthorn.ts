@@ -108,7 +108,7 @@ export interface Stopping {
 }
 
 /**
- * Starts all parts in the order of their dependencies, and stops them in reverse order, also if a step fails.
+ * Starts all parts in the order of their dependencies, and stops them in reverse order, even if a step fails.
  *
  * Webhooks are loaded before the server listens: an event accepted earlier would match no webhook.
  */

@@ -5,7 +5,7 @@ import { type StoreTrouble, StoreUnavailableError } from "../ports/store.ts";
 import type { Shortage } from "../ports/transport.ts";
 import { Readings, StoreProbe } from "./readings.ts";
 
-test("a store that does not answer, or refuses, is away after a few seconds, and back with its first answer", async () => {
+test("a store that fails or does not respond is unavailable after a few seconds, and available with its first response", async () => {
   for (const silence of [() => Promise.reject(new Error("gone")), () => new Promise<void>(() => undefined)]) {
     const clock = new ManualClock();
     let answer: () => Promise<void> = async () => undefined;
@@ -29,7 +29,7 @@ test("a store that does not answer, or refuses, is away after a few seconds, and
   }
 });
 
-test("a store that says why it takes no writes is away at once, for that reason", async () => {
+test("a store that reports why it cannot write is unavailable at once, with that reason", async () => {
   const clock = new ManualClock();
   let answer: () => Promise<void> = () =>
     Promise.reject(new StoreUnavailableError("a standby", { trouble: "standby" }));
@@ -45,7 +45,7 @@ test("a store that says why it takes no writes is away at once, for that reason"
   probe.stop();
 });
 
-test("readiness names each dependency and role that is missing", (t) => {
+test("readiness names each missing dependency and role", (t) => {
   const store = { ping: async () => undefined } as never;
   const activity = {
     storeTrouble: null as StoreTrouble | null,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { requestOriginOf } from "./examine-receiver.ts";
 
-test("CEW-4.1.2-1 the origin is the one given, else the public name, else a name of nobody", () => {
+test("CEW-4.1.2-1 the origin is the configured one, else the public name, else a reserved name", () => {
   const publicUrl = "https://hooks.example.com/base";
   assert.equal(requestOriginOf({ origin: "events.example.com", publicUrl }), "events.example.com");
   assert.equal(requestOriginOf({ origin: null, publicUrl }), "hooks.example.com");

@@ -40,7 +40,7 @@ function deployment() {
   return { open, pass, logged, clock, log };
 }
 
-test("features whose role no process has run for two minutes are warned of, by one process once an hour", async () => {
+test("one process warns once an hour about features whose role no process has run for two minutes", async () => {
   const { open, pass, logged } = deployment();
   const first = open("first", ["api"]);
   const second = open("second", ["api"]);
@@ -55,7 +55,7 @@ test("features whose role no process has run for two minutes are warned of, by o
   assert.equal(logged.length, 4);
 });
 
-test("one process with the role is enough, and when it ends that shows", async () => {
+test("one process with the role is enough, and its end is noticed", async () => {
   const { open, pass, logged } = deployment();
   const api = open("api", ["api"]);
   const gateways = [open("g1", ["gateway", "scheduler"]), open("g2", ["gateway", "scheduler"])];
@@ -70,7 +70,7 @@ test("one process with the role is enough, and when it ends that shows", async (
   assert.equal(logged.length, 2);
 });
 
-test("where one process is all there is, its roles decide at once", async () => {
+test("with a single process, its roles decide at once", async () => {
   const { clock, log } = deployment();
   const alone = (roles: readonly string[]) => new RolePresence({ roles, holder: "it", clock, log });
   assert.equal(alone(["api", "gateway"]).isMissing("gateway"), false);

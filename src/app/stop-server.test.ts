@@ -28,7 +28,7 @@ function stopping(end: Promise<void>) {
   return { clock, lines, statuses, hasEnded: () => hasEnded };
 }
 
-test("a stop that does not end names what it waits for, and then ends with status 1", async () => {
+test("a shutdown that hangs names what it waits for, and then exits with status 1", async () => {
   const { clock, lines, statuses } = stopping(new Promise(() => undefined));
   clock.advance(shutdownGraceMs + 4_999);
   await clock.turn();
@@ -44,7 +44,7 @@ test("a stop that does not end names what it waits for, and then ends with statu
   assert.deepEqual(statuses, [1]);
 });
 
-test("a stop that ends leaves no timer and says nothing", async () => {
+test("a completed shutdown leaves no timer and logs nothing", async () => {
   const { clock, lines, statuses, hasEnded } = stopping(Promise.resolve());
   await clock.turn();
   assert.ok(hasEnded());

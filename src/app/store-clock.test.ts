@@ -20,7 +20,7 @@ function openScene() {
 }
 
 suite("the clock that a deployment shares", () => {
-  test("a machine that is 90 s behind judges what is due by the database's clock, and says so once", async () => {
+  test("a machine that is 90 s slow uses the database's clock to decide what is due, and logs this once", async () => {
     const { scene, clock, machine } = openScene();
     scene.aheadMs = 90_000;
     await clock.start();
@@ -31,7 +31,7 @@ suite("the clock that a deployment shares", () => {
     clock.stop();
   });
 
-  test("a small difference is told and not corrected, and a corrected one ends when the clocks agree", async () => {
+  test("a small clock difference is logged but not corrected, and a correction ends when the clocks agree", async () => {
     const { scene, clock, machine } = openScene();
     scene.aheadMs = -900;
     await clock.start();

@@ -34,7 +34,7 @@ function partsOf(env: Readonly<Record<string, string>>, change: Partial<SystemPa
   };
 }
 
-test("every secret setting is masked, and each setting says where it came from", async () => {
+test("every secret setting is masked, and each setting names its source", async () => {
   const secretNames = optionEntries.filter(([, { secret }]) => secret === true).map(([, { env }]) => env);
   assert.deepEqual(Object.keys(secrets).toSorted(), secretNames.toSorted(), "this test knows all of them");
   const { settings } = await systemReport(partsOf(secrets));
@@ -51,7 +51,7 @@ test("every secret setting is masked, and each setting says where it came from",
   assert.deepEqual([concurrency?.value, concurrency?.source?.kind], ["7", "flag"]);
 });
 
-test("what the store cannot say now is null, and companions say whether they are there", async () => {
+test("values that the store cannot provide now are null, and other services report their availability", async () => {
   const away = async () => Promise.reject(new StoreUnavailableError("away"));
   const alone = await systemReport(partsOf({}, { store: { facts: away }, sources: null }));
   assert.deepEqual(

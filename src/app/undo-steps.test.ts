@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { UndoSteps } from "./posthorn.ts";
 
-test("steps are undone in reverse order, and the one that runs has a name", async () => {
+test("steps are undone in reverse order, and the current step has a name", async () => {
   const undo = new UndoSteps();
   const seen: (string | null)[] = [];
   for (const what of ["store", "engine"]) undo.defer(what, () => void seen.push(undo.current));
@@ -17,7 +17,7 @@ test("steps are undone in reverse order, and the one that runs has a name", asyn
   assert.equal(undo.current, null);
 });
 
-test("a start that fails is undone at once; one that succeeded is not", async () => {
+test("a failed start is undone at once; a successful one is not", async () => {
   const undone: string[] = [];
   {
     await using failed = new UndoSteps();

@@ -20,7 +20,7 @@ export interface Rule {
  */
 export type FindingState = "passed" | "failed" | "skipped" | "not_applicable";
 
-/** One row of the table: a rule, its requirements, and what was observed. */
+/** One row of the table: a rule, its requirements, and the observation. */
 export interface Finding extends Omit<Rule, "fix"> {
   readonly state: FindingState;
   /** What was sent and what came back; never a secret. */

@@ -34,7 +34,7 @@ function saying(text: string, then: (socket: Socket) => void = (socket) => socke
 }
 
 suite("one request of a check", () => {
-  test("an endless body ends with the answer", async () => {
+  test("an endless body is cut off at the end of the response", async () => {
     let bytes = 0;
     const server = createServer((request, response) => {
       request.on("data", (chunk: Buffer) => {
@@ -47,7 +47,7 @@ suite("one request of a check", () => {
     assert.ok(bytes < 64 * 1024 ** 2, `${bytes} bytes`);
   });
 
-  test("a body that was read to its end is told", async () => {
+  test("a completely read body is reported as such", async () => {
     const server = createServer((request, response) => {
       request.resume().on("end", () => response.writeHead(401).end("no"));
     });
@@ -56,7 +56,7 @@ suite("one request of a check", () => {
     assert.equal(answer.body, "no");
   });
 
-  test("why nothing came back", async () => {
+  test("the reason for a missing response is reported", async () => {
     const hangUp = createTcpServer((socket) => socket.destroy());
     const closed = await ask(hangUp);
     assert.ok(closed.kind === "failure" && closed.cause === "closed");
@@ -70,7 +70,7 @@ suite("one request of a check", () => {
     assert.equal(silent.message, "no response within 100 ms");
   });
 
-  test("an answer whose body does not end is bounded in time and in bytes", async () => {
+  test("a response with an endless body is limited in time and bytes", async () => {
     const dripping = await ask(
       saying("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx", () => undefined),
       { timeoutMs: 200 },

@@ -9,7 +9,7 @@ const broken = new TypeError("fetch failed", { cause: new Error("read ECONNRESET
 const post = { path: "/v1/events", body: { event_type: "a.b", data: {} } };
 
 suite("keys of calls", () => {
-  test("IDK-2 IDK-12 every POST has a key of its own, as a quoted string, and nothing else has one", async () => {
+  test("IDK-2 IDK-12 every POST has its own key, as a quoted string, and no other method has one", async () => {
     const { caller, seen } = callerWith([json({})]);
     for (const method of ["POST", "POST", "GET", "PUT", "PATCH", "DELETE"]) await caller.call(method, post);
     const [first, second, ...others] = seen.map(({ headers }) => headers.get("idempotency-key"));
@@ -22,7 +22,7 @@ suite("keys of calls", () => {
     assert.deepEqual(others, [null, null, null, null]);
   });
 
-  test("IDK-5 without randomUUID, on pages without TLS, keys are random all the same", async (t) => {
+  test("IDK-5 on pages without TLS, where randomUUID is missing, keys are still random", async (t) => {
     const own = crypto.randomUUID.bind(crypto);
     Object.defineProperty(crypto, "randomUUID", { value: undefined, configurable: true });
     t.after(() => Object.defineProperty(crypto, "randomUUID", { value: own, configurable: true }));
@@ -31,7 +31,7 @@ suite("keys of calls", () => {
     assert.match(seen[0]?.headers.get("idempotency-key") ?? "", /^"[0-9a-f]{32}"$/);
   });
 
-  test("a key that the server's published format does not allow is refused before anything is sent", async () => {
+  test("a key that the server's published format does not allow is rejected before sending", async () => {
     const { caller, seen } = callerWith([json({})]);
     for (const idempotencyKey of ["", "é", "a\nb", "x".repeat(256)])
       await assert.rejects(caller.call("POST", { ...post, idempotencyKey }), {
@@ -42,7 +42,7 @@ suite("keys of calls", () => {
     assert.equal(seen[0]?.headers.get("idempotency-key"), '"a\\"b"');
   });
 
-  test("IDK-3 a repeat keeps key, method and body to the byte", async () => {
+  test("IDK-3 a repeat has the same key, method and body, byte for byte", async () => {
     const { caller, seen } = callerWith([broken, problem(503, "unavailable"), json({ id: "1" })]);
     assert.deepEqual(await caller.call("POST", post), { id: "1" });
     assert.equal(seen.length, 3);
@@ -53,9 +53,9 @@ suite("keys of calls", () => {
   });
 });
 
-suite("what is tried again", () => {
+suite("retried calls", () => {
   for (const code of ["idempotency_key_in_progress", "event_in_progress"]) {
-    test(`IDK-25 409 ${code} passes: the same request is made again`, async () => {
+    test(`IDK-25 409 ${code} is temporary: the same request is repeated`, async () => {
       const { caller, seen } = callerWith([problem(409, code), json({ id: "1" })]);
       await caller.call("POST", post);
       assert.equal(seen.length, 2);
@@ -72,7 +72,7 @@ suite("what is tried again", () => {
     [404, "not_found"],
     [413, "payload_too_large"],
   ] as const) {
-    test(`IDK-25 IDK-26 ${status} ${code} is not: the request has to be mended`, async () => {
+    test(`IDK-25 IDK-26 ${status} ${code} is permanent: the request must be fixed`, async () => {
       const { caller, seen, slept } = callerWith([problem(status, code)]);
       const error = await caller.call("POST", post).catch((thrown: unknown) => thrown);
       assert.ok(error instanceof ApiError);
@@ -83,7 +83,7 @@ suite("what is tried again", () => {
   }
 
   for (const status of [408, 429, 500, 502, 503, 504]) {
-    test(`IDK-26 ${status} is, by whoever answered it, with doubled waits`, async () => {
+    test(`IDK-26 ${status} is retried with doubled waits, regardless of which server responded`, async () => {
       for (const reply of [problem(status, "unavailable"), new Response("<p>", { status })]) {
         const { caller, seen, slept } = callerWith([reply]);
         await assert.rejects(caller.call("POST", post), { name: /ApiError|UnexpectedAnswerError/ });
@@ -92,7 +92,7 @@ suite("what is tried again", () => {
     });
   }
 
-  test("Retry-After is waited for, and too long a one ends the call", async () => {
+  test("Retry-After is respected, and a wait that is too long ends the call", async () => {
     const limited = (seconds: string) => problem(429, "rate_limited", { "retry-after": seconds });
     const patient = callerWith([limited("7"), json({})]);
     await patient.caller.call("GET", { path: "/v1/events" });
@@ -108,7 +108,7 @@ suite("what is tried again", () => {
     assert.deepEqual(slept, []);
   });
 
-  test("the application may forbid repeats, all or some", async () => {
+  test("the application can disable some or all retries", async () => {
     for (const retry of [false, { attemptsMax: 1 }, { mayRetry: () => false }] as const) {
       const { caller, seen } = callerWith([broken], { retry });
       await assert.rejects(caller.call("POST", post), UnansweredError);
@@ -116,7 +116,7 @@ suite("what is tried again", () => {
     }
   });
 
-  test("a deletion whose answer was lost is done when the thing is gone", async () => {
+  test("a retried deletion succeeds if the resource is already gone", async () => {
     const { caller } = callerWith([broken, problem(404, "not_found")]);
     assert.equal(await caller.call("DELETE", { path: "/v1/webhooks/1" }), undefined);
     const other = callerWith([problem(404, "not_found")]);
@@ -124,8 +124,8 @@ suite("what is tried again", () => {
   });
 });
 
-suite("ends", () => {
-  test("an abort ends the call with its reason, in a request and between two", async () => {
+suite("ended calls", () => {
+  test("an abort ends the call with its reason, both during and between requests", async () => {
     const reason = new Error("not needed any more");
     const stop = new AbortController();
     const { caller, seen } = callerWith([
@@ -139,7 +139,7 @@ suite("ends", () => {
     assert.equal(seen.length, 1);
   });
 
-  test("a request that takes too long is repeated with its key, and then told as a timeout", async () => {
+  test("a request that times out is repeated with its key, and finally reported as a timeout", async () => {
     const keys: (string | null)[] = [];
     const never: typeof fetch = (_, init) => {
       keys.push(new Headers(init?.headers).get("idempotency-key"));
@@ -154,7 +154,7 @@ suite("ends", () => {
     assert.equal(new Set(keys).size, 1);
   });
 
-  test("a redirect is an error: the key goes to one server", async () => {
+  test("a redirect is an error, because the key goes to one server only", async () => {
     const moved = new Response(null, { status: 307, headers: { location: "https://evil.example/" } });
     const { caller, seen } = callerWith([moved]);
     const error = await caller.call("GET", { path: "/v1/me" }).catch((thrown: unknown) => thrown);
@@ -162,7 +162,7 @@ suite("ends", () => {
     assert.deepEqual([error.status, error.location, seen.length], [307, "https://evil.example/", 1]);
   });
 
-  test("an answer that is no JSON is an error that names the server", async () => {
+  test("a response that is not JSON is an error that names the server", async () => {
     const { caller } = callerWith([new Response("<p>hello", { status: 200 })]);
     await assert.rejects(caller.call("GET", { path: "/v1/me" }), {
       name: "UnexpectedAnswerError",
@@ -170,7 +170,7 @@ suite("ends", () => {
     });
   });
 
-  test("errors tell neither key nor content", async () => {
+  test("errors contain neither key nor content", async () => {
     for (const reply of [broken, problem(400, "invalid_request"), new Response("x", { status: 418 })]) {
       const { caller } = callerWith([reply], { key: "phk_canary", retry: false });
       const error = await caller.call("POST", { ...post, body: { data: "content-canary" } }).catch(String);
@@ -180,7 +180,7 @@ suite("ends", () => {
 });
 
 suite("addresses", () => {
-  test("a path below which a proxy has the server is kept; lists and absent values of a query are what the API reads", () => {
+  test("the base path of a proxy is kept; lists and absent query values are sent as the API reads them", () => {
     const caller = new Caller({ url: "https://example.com/hooks", key: "k" });
     const url = caller.addressOf("/v1/webhooks", {
       status: ["active", "disabled"],
@@ -193,12 +193,12 @@ suite("addresses", () => {
     );
   });
 
-  test("what is no address of a server is refused at once, with how to write one", () => {
+  test("an invalid server address is rejected at once, with the expected format", () => {
     for (const url of ["", "hooks.example.com", "ftp://x", "https://x.example/v1", "https://x.example/v1/"])
       assert.throws(() => new Caller({ url, key: "k" }), TypeError);
   });
 
-  test("a key may be looked up for each request", async () => {
+  test("a key can be looked up for each request", async () => {
     let asked = 0;
     const { caller, seen } = callerWith([json({})], { key: async () => `key-${(asked += 1)}` });
     await caller.call("GET", { path: "/v1/me" });

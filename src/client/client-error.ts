@@ -32,7 +32,7 @@ export class ApiError extends PosthornClientError {
   readonly status: number;
   /** Each invalid field and what is wrong with it. */
   readonly errors: readonly { readonly field: string; readonly message: string }[];
-  /** After how many seconds a retry makes sense. */
+  /** Seconds to wait before a retry. */
   readonly retryAfterSeconds: number | null;
   readonly problem: Problem;
 

@@ -21,7 +21,7 @@ function clientWith(replies: readonly Response[]) {
   };
 }
 
-test("the type of an event decides what its data must be", async () => {
+test("the event type determines the type of the data", async () => {
   const { client } = clientWith([json({ results: [] })]);
   await client.publish({ event_type: "order.completed", data: { order_id: "1" }, priority: "high" });
   // @ts-expect-error the data of another type
@@ -34,7 +34,7 @@ test("the type of an event decides what its data must be", async () => {
   ]);
 });
 
-test("a listing asks for pages as they are needed, until the end or until somebody has enough", async () => {
+test("a listing requests pages as needed, until the end or until the caller stops", async () => {
   const pages = [
     json({ data: [{ id: "1" }, { id: "2" }], next_cursor: "n" }),
     json({ data: [{ id: "3" }], next_cursor: null }),
@@ -56,7 +56,7 @@ test("a listing asks for pages as they are needed, until the end or until somebo
   assert.equal(next, "n");
 });
 
-test("ids are part of a path, whatever is in them", async () => {
+test("ids are escaped in paths", async () => {
   const { client, seen } = clientWith([json({})]);
   await client.webhooks.get("../admin?x=1");
   await client.deliveries.retry({ webhook_id: "w/1", id: "d" });
@@ -69,7 +69,7 @@ test("ids are part of a path, whatever is in them", async () => {
   for (const id of ["", ".", ".."]) assert.throws(() => client.webhooks.delete(id), TypeError);
 });
 
-test("an operation is waited for until it has ended, and somebody may stop waiting", async () => {
+test("a caller can wait for an operation to end, and can stop waiting", async () => {
   const running = json({ id: "o", status: "running" });
   const { client } = clientWith([running, running, json({ id: "o", status: "completed" })]);
   assert.equal((await client.operations.wait("o", { pollMs: 1 })).status, "completed");
@@ -79,7 +79,7 @@ test("an operation is waited for until it has ended, and somebody may stop waiti
   await assert.rejects(waiting, /enough/);
 });
 
-test("a refusal that nobody may repeat ends a stream; a lost connection does not", async () => {
+test("a permanent error ends a stream; a lost connection does not", async () => {
   const forbidden = clientWith([problem(403, "forbidden")]).client.stream({ topics: ["deliveries"] });
   await assert.rejects(forbidden.next(), { code: "forbidden" });
   const text = ': connected\n\nevent: deliveries\nid: a1\ndata: {"rows":[1]}\n\nevent: del';

@@ -30,7 +30,7 @@ suite("settings", () => {
     assert.deepEqual(resolved({}).settings, defaultSettings());
   });
 
-  test("credentials that are not percent-encoded are refused by name, and not shown", () => {
+  test("credentials that are not percent-encoded are rejected by name, and not shown", () => {
     for (const [name, url] of [
       ["POSTHORN_EGRESS_PROXY", "http://user:100%secret@proxy.example:3128"],
       ["POSTHORN_EGRESS_PROXY", "http://user:1/secret@proxy.example:3128"],
@@ -45,11 +45,11 @@ suite("settings", () => {
     assert.equal(resolved({ env: { POSTHORN_EGRESS_PROXY: https } }).settings.egressProxy, https);
   });
 
-  test("TS16-119 payloads can be replayed for 30 days unless said otherwise", () => {
+  test("TS16-119 by default, payloads can be replayed for 30 days", () => {
     assert.equal(resolved({}).settings.retentionPayloadDays, 30);
   });
 
-  test("WDS-224 history is kept for 90 days unless said otherwise", () => {
+  test("WDS-224 by default, history is kept for 90 days", () => {
     assert.equal(resolved({}).settings.retentionHistoryDays, 90);
   });
 
@@ -70,7 +70,7 @@ suite("settings", () => {
     assert.equal(sources.host.kind, "default");
   });
 
-  test("an unknown setting is refused with the one that was probably meant", () => {
+  test("an unknown setting is rejected with the closest known name", () => {
     assert.match(
       problems({ env: { POSTHORN_PROT: "1" } }).join(),
       /POSTHORN_PROT \(environment\).*did you mean POSTHORN_PORT\?/,
@@ -79,7 +79,7 @@ suite("settings", () => {
     assert.match(problems({ env: { POSTHORN_SOMETHING_ELSE_ENTIRELY: "1" } }).join(), /posthorn config/);
   });
 
-  test("all problems come at once, each with where it came from", () => {
+  test("all problems are reported together, each with its source", () => {
     const found = problems({
       flags: { port: "http" },
       env: { POSTHORN_LOG_LEVEL: "loud", POSTHORN_X: "1" },
@@ -98,7 +98,7 @@ suite("settings", () => {
     );
   });
 
-  test("variables of Kubernetes, of tests and of the client are no settings", () => {
+  test("variables of Kubernetes, tests and the client are not settings", () => {
     const env = {
       POSTHORN_PORT: "tcp://10.0.0.1:80",
       POSTHORN_SERVICE_HOST: "10.0.0.1",
@@ -111,7 +111,7 @@ suite("settings", () => {
     assert.equal(resolved({ env }).settings.port, 8080);
   });
 
-  test("what Kubernetes says of services whose names begin with posthorn is ignored, a misspelt setting is not", () => {
+  test("Kubernetes variables of services named posthorn… are ignored, a misspelt setting is not", () => {
     const env: Record<string, string> = {};
     for (const service of ["POSTHORN", "POSTHORN_API", "POSTHORN_WORKER_POOL_2", "POSTHORN_REDIS"]) {
       env[`${service}_SERVICE_HOST`] = "10.0.0.1";
@@ -140,7 +140,7 @@ suite("settings", () => {
     assert.match(problems({ env: { POSTHORN_PORT: "udp:8080" } }).join(), /POSTHORN_PORT/);
   });
 
-  test("a secret can come from a file, and its name never is its value", () => {
+  test("a secret can come from a file, and the file name is never used as the secret", () => {
     const readFile = () => "0123456789abcdef0123456789abcdef\n";
     const { settings, sources } = resolved({
       env: { POSTHORN_ADMIN_KEY_FILE: "/run/secrets/admin" },
@@ -161,7 +161,7 @@ suite("settings", () => {
     );
   });
 
-  test("a secret whose file cannot be read has no consequences that would hide it", () => {
+  test("a secret whose file cannot be read causes no further errors that would hide it", () => {
     const env = {
       POSTHORN_DATABASE_URL_FILE: "/missing",
       POSTHORN_REDIS_URL: "redis://cache",
@@ -174,7 +174,7 @@ suite("settings", () => {
     }
   });
 
-  test("what several processes share needs the database that holds the work", () => {
+  test("settings for shared services require the shared database", () => {
     const lone = {
       POSTHORN_QUEUE_URL: "amqp://user:canary@host",
       POSTHORN_REDIS_URL: "redis://:canary@host",
@@ -188,14 +188,14 @@ suite("settings", () => {
     }
   });
 
-  test("prefixes and pools are names", () => {
+  test("prefixes and pools must be valid names", () => {
     for (const name of ["POSTHORN_QUEUE_PREFIX", "POSTHORN_REDIS_PREFIX", "POSTHORN_WORKER_POOL"]) {
       const [problem = ""] = problems({ env: { [name]: "Has Spaces" } });
       assert.match(problem, /must have 1 to 63 characters of a to z/);
     }
   });
 
-  test("PostgreSQL needs a master key and lets every role run alone", () => {
+  test("PostgreSQL requires a master key and allows each role to run alone", () => {
     const shared = { POSTHORN_DATABASE_URL: "postgres://user:canary@host/db" };
     const [problem = "", ...more] = problems({ env: { ...shared, POSTHORN_ROLES: "scheduler" } });
     assert.match(problem, /^POSTHORN_MASTER_KEY \(not set\): is required with PostgreSQL.*openssl rand/);
@@ -229,7 +229,7 @@ suite("settings", () => {
     assert.match(problems({ env: { POSTHORN_ADMIN_KEY: "short" } }).join(), /at least 24 characters/);
   });
 
-  test("hosts have no limit unless one is given, to the library as a number or as null", () => {
+  test("hosts have no limit by default; the library accepts a number or null", () => {
     assert.equal(resolved({}).settings.hostConcurrency, null);
     assert.equal(resolved({ env: { POSTHORN_HOST_CONCURRENCY: "5" } }).settings.hostConcurrency, 5);
     assert.equal(resolved({ flags: { hostConcurrency: "7" } }).settings.hostConcurrency, 7);
@@ -241,7 +241,7 @@ suite("settings", () => {
     }
   });
 
-  test("limits on calls are numbers, and 0 and none say that there is none", () => {
+  test("rate limits are numbers, and 0 and none mean no limit", () => {
     assert.equal(resolved({}).settings.apiKeyCallsPerMinute, 1_000);
     for (const [given, expected] of [
       ["30", 30],
@@ -255,7 +255,7 @@ suite("settings", () => {
       assert.equal(problems({ env: { POSTHORN_API_KEY_CALLS_PER_MINUTE: given } }).length, 1, given);
   });
 
-  test("a public URL is https, without query, and kept without a slash at its end", () => {
+  test("a public URL must be https without a query, and is stored without a trailing slash", () => {
     const { settings } = resolved({ env: { POSTHORN_PUBLIC_URL: "https://Hooks.example.com/base/" } });
     assert.equal(settings.publicUrl, "https://hooks.example.com/base");
     for (const url of [
@@ -288,12 +288,12 @@ suite("settings", () => {
       assert.match(problems({ env: { POSTHORN_ORIGIN: name } }).join(), /must be a DNS name/, name);
   });
 
-  test("development mode is allowed on every name of this machine", () => {
+  test("development mode is allowed on every loopback name", () => {
     for (const host of ["localhost", "127.0.0.1", "127.8.9.1", "::1"])
       resolved({ flags: { dev: true, host } });
   });
 
-  test("lists come separated by commas or as lists in YAML", () => {
+  test("lists are comma-separated, or YAML lists", () => {
     assert.deepEqual(resolved({ flags: { egressAllow: "10.0.0.0/8, fd00::/8" } }).settings.egressAllow, [
       "10.0.0.0/8",
       "fd00::/8",
@@ -302,7 +302,7 @@ suite("settings", () => {
     assert.match(problems({ flags: { egressAllow: "10.0.0.0/8,everything" } }).join(), /everything/);
   });
 
-  test("a broken file is a problem without its content", () => {
+  test("a broken file is reported without its content", () => {
     const found = problems(fileWith('admin_key: "canary-canary\nport: [')).join();
     assert.match(found, /posthorn\.yaml \(--config\) is not valid YAML/);
     assert.doesNotMatch(found, /canary/);
@@ -321,7 +321,7 @@ suite("settings", () => {
 });
 
 suite("settings in general", () => {
-  test("any text in any place either resolves or is refused with words, and never throws", () => {
+  test("any text from any source is accepted or rejected with a message, and never throws", () => {
     const names = optionEntries.flatMap(([, { env }]) => [env, `${env}_FILE`]);
     const env = fc.dictionary(
       fc.oneof(
@@ -340,7 +340,7 @@ suite("settings in general", () => {
     );
   });
 
-  test("what a value shows is what gives it", () => {
+  test("a displayed value is accepted as input", () => {
     for (const [name, option] of optionEntries) {
       const shown = option.kind.show(option.fallback);
       if (shown === "") continue;

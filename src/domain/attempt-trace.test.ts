@@ -21,18 +21,18 @@ const trace: AttemptTrace = {
 
 const bytesOf = (each: AttemptTrace): number => Buffer.byteLength(JSON.stringify(packTrace(each)));
 
-test("a trace that fits is kept whole, and read again as it was", () => {
+test("a trace that fits is stored completely and read back unchanged", () => {
   assert.equal(boundedTrace(trace), trace);
   assert.deepEqual(unpackTrace(JSON.parse(JSON.stringify(packTrace(trace)))), trace);
   const nowhere = { ...trace, httpVersion: null, peerAddress: null, truncated: true };
   assert.deepEqual(unpackTrace(JSON.parse(JSON.stringify(packTrace(nowhere)))), nowhere);
 });
 
-test("what something else wrote is no trace", () => {
+test("unknown data is not read as a trace", () => {
   for (const other of [undefined, null, {}, "text", [1, 2]]) assert.equal(unpackTrace(other), null);
 });
 
-test("a trace never takes more than 1 KiB, and says when something was cut", () => {
+test("a trace is at most 1 KiB long, and is marked if it was cut", () => {
   const long = ["x".repeat(5_000), "\u{1F99B}".repeat(2_000), "\u0001".repeat(3_000), "\ud800".repeat(900)];
   for (const text of long)
     for (const given of [
@@ -54,7 +54,7 @@ test("a trace never takes more than 1 KiB, and says when something was cut", () 
   assert.deepEqual(responseHeaders.slice(2), ["retry-after", "30"], "a short one after a long one is kept");
 });
 
-test("about one delivery in a hundred is traced, and always the same ones", () => {
+test("about one delivery in a hundred is traced, and the selection is stable", () => {
   const ids = Array.from({ length: 20_000 }, () => crypto.randomUUID());
   const traced = ids.filter((id) => isTraced(id));
   assert.ok(traced.length > 120 && traced.length < 300, `${traced.length} of 20,000`);

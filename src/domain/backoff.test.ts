@@ -5,13 +5,13 @@ import { Backoff, backoffMs } from "./backoff.ts";
 const bounds = { delayMsMin: 100, delayMsMax: 2_000 };
 
 describe("backoff", () => {
-  it("doubles from the lower bound to the upper one, and stays there", () => {
+  it("doubles from the lower bound to the upper bound, and stays there", () => {
     const backoff = new Backoff(bounds);
     const pauses = Array.from({ length: 7 }, () => backoff.nextMs());
     assert.deepEqual(pauses, [100, 200, 400, 800, 1_600, 2_000, 2_000]);
   });
 
-  it("takes up to half of a pause off", () => {
+  it("shortens a pause by up to half", () => {
     for (const [random, share] of [
       [0, 0.5],
       [0.5, 0.75],
@@ -22,7 +22,7 @@ describe("backoff", () => {
     }
   });
 
-  it("begins again after a success", () => {
+  it("restarts after a success", () => {
     const backoff = new Backoff(bounds);
     backoff.nextMs();
     backoff.nextMs();
@@ -30,7 +30,7 @@ describe("backoff", () => {
     assert.equal(backoff.nextMs(), 100);
   });
 
-  it("stays finite however often something failed", () => {
+  it("stays finite after any number of failures", () => {
     assert.equal(backoffMs(bounds, 1e9), 2_000);
     assert.equal(backoffMs({ delayMsMin: 0, delayMsMax: 0 }, 1e9), 0);
   });

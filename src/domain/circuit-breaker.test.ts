@@ -43,7 +43,7 @@ function probe(state: CircuitBreakerState, now: number): number {
   return permission.lease;
 }
 
-test("WDS-53 WDS-54 WDS-138 WDS-134 WDS-137 WDS-143 opens at half of at least ten calls", () => {
+test("WDS-53 WDS-54 WDS-138 WDS-134 WDS-137 WDS-143 opens if half of at least ten calls failed", () => {
   const cases = [
     ["+++++-----", "open"],
     ["++++++----", "closed"],
@@ -58,7 +58,7 @@ test("WDS-53 WDS-54 WDS-138 WDS-134 WDS-137 WDS-143 opens at half of at least te
   }
 });
 
-test("ten equal results count ten times", () => {
+test("ten equal results count as ten", () => {
   const state = createCircuit(start);
   recordMany(state, "++++++++++");
   const { successCountInWindow, totalCallsInWindow } = snapshotCircuit(state, config, start);
@@ -77,7 +77,7 @@ test("WDS-55 WDS-136 WDS-25 failures 61 s ago do not open it, failures 58 s ago 
   }
 });
 
-test("WDS-56 WDS-139 WDS-144 WDS-147 WDS-97 an open circuit refuses until the sleep window is over, then probes", () => {
+test("WDS-56 WDS-139 WDS-144 WDS-147 WDS-97 an open circuit rejects until the sleep window ends, then probes", () => {
   const state = opened();
   const until = start + config.sleepWindowMs;
   assert.deepEqual(allow(state, config, until - 1), { kind: "deny", reason: "circuit_open", until });
@@ -86,7 +86,7 @@ test("WDS-56 WDS-139 WDS-144 WDS-147 WDS-97 an open circuit refuses until the sl
   assert.deepEqual(permission.transition, { from: "open", to: "half_open" });
 });
 
-test("WDS-57 WDS-145 exactly three probes go, and the fourth is told until when", () => {
+test("WDS-57 WDS-145 exactly three probes are allowed, and the fourth gets the time to wait for", () => {
   const state = opened();
   const now = start + config.sleepWindowMs;
   for (let count = 0; count < 3; count += 1) probe(state, now + count);
@@ -98,7 +98,7 @@ test("WDS-57 WDS-145 exactly three probes go, and the fourth is told until when"
   });
 });
 
-test("WDS-140 WDS-141 WDS-148 two of three probes close it with an empty window, one of three opens it again", () => {
+test("WDS-140 WDS-141 WDS-148 two of three successful probes close it with an empty window, one of three opens it again", () => {
   for (const [results, phase] of [
     ["+-+", "closed"],
     ["-+-", "open"],
@@ -116,7 +116,7 @@ test("WDS-140 WDS-141 WDS-148 two of three probes close it with an empty window,
   }
 });
 
-test("a crashed probe frees its place, and its late result decides nothing", () => {
+test("a crashed probe frees its slot, and its late result is ignored", () => {
   const state = opened();
   const now = start + config.sleepWindowMs;
   const crashed = probe(state, now);
@@ -131,7 +131,7 @@ test("a crashed probe frees its place, and its late result decides nothing", () 
   assert.equal(snapshotCircuit(state, config, now + probeLeaseMs).halfOpenSuccesses, 0);
 });
 
-test("a released probe can go to another request", () => {
+test("a released probe can be used by another request", () => {
   const state = opened();
   const now = start + config.sleepWindowMs;
   const leases = [probe(state, now), probe(state, now), probe(state, now)];
@@ -140,7 +140,7 @@ test("a released probe can go to another request", () => {
   assert.equal(allow(state, config, now).kind, "deny");
 });
 
-test("requests that left before it opened decide nothing when they end", () => {
+test("requests sent before the circuit opened have no effect when they end", () => {
   const state = opened();
   const now = start + config.sleepWindowMs;
   probe(state, now);
@@ -148,7 +148,7 @@ test("requests that left before it opened decide nothing when they end", () => {
   assert.equal(state.phase, "half_open");
 });
 
-test("a probe limit lowered while probes are on their way cannot lock the circuit", () => {
+test("a probe limit lowered while probes are in flight cannot lock the circuit", () => {
   const state = opened();
   const now = start + config.sleepWindowMs;
   const leases = [probe(state, now), probe(state, now)];
@@ -162,7 +162,7 @@ test("a probe limit lowered while probes are on their way cannot lock the circui
   });
 });
 
-test("WDS-58 WDS-142 forced open: nothing goes until then, then probes decide; the time is limited", () => {
+test("WDS-58 WDS-142 forced open: nothing is sent until the given time, then it probes; the time is limited", () => {
   const state = createCircuit(start);
   const untilMs = start + 3_600_000;
   assert.deepEqual(forceOpen(state, { untilMs, now: start }), { from: "closed", to: "open" });
@@ -174,7 +174,7 @@ test("WDS-58 WDS-142 forced open: nothing goes until then, then probes decide; t
   assert.equal(state.forcedOpenUntil, start + forceMsMax);
 });
 
-test("forced closed: immune until then, not longer", () => {
+test("forced closed: does not open until the given time", () => {
   const state = opened();
   const untilMs = start + 10_000;
   assert.deepEqual(forceClose(state, { untilMs, now: start }), { from: "open", to: "closed" });
@@ -182,7 +182,7 @@ test("forced closed: immune until then, not longer", () => {
   assert.deepEqual(recordMany(state, "-", untilMs), { from: "closed", to: "open" });
 });
 
-test("reset: closed with an empty window, whatever was forced", () => {
+test("reset: closed with an empty window, after any forced state", () => {
   const state = createCircuit(start);
   assert.equal(resetCircuit(state, start), null);
   forceOpen(state, { untilMs: start + 1_000, now: start });
@@ -192,7 +192,7 @@ test("reset: closed with an empty window, whatever was forced", () => {
   assert.equal(snapshotCircuit(state, config, start).totalCallsInWindow, 0);
 });
 
-test("WDS-52 a disabled breaker counts and never opens", () => {
+test("WDS-52 a disabled breaker counts but never opens", () => {
   const state = createCircuit(start);
   const disabled = { ...config, enabled: false };
   for (let count = 0; count < 50; count += 1)
@@ -224,7 +224,7 @@ test("WDS-90 WDS-91 WDS-92 WDS-93 WDS-94 WDS-95 WDS-96 WDS-97 WDS-98 WDS-99 the 
   assert.equal(snapshotCircuit(state, config, start + config.sleepWindowMs).halfOpenAttempts, 1);
 });
 
-test("a status caused by the payload says nothing about the endpoint", () => {
+test("a status caused by the payload does not count against the endpoint", () => {
   const policy = { circuitBreakerIgnoresStatuses: standard.circuitBreakerIgnoresStatuses };
   const signalOf = (status: number) => {
     return circuitSignal(policy, classify({ kind: "response", status, complete: true }, standard), status);
@@ -236,7 +236,7 @@ test("a status caused by the payload says nothing about the endpoint", () => {
   assert.equal(circuitSignal(policy, timeout, null), "failure");
 });
 
-test("an open circuit survives a restart; a half-open one starts its probes anew", () => {
+test("an open circuit survives a restart; a half-open one restarts its probes", () => {
   const restore = (state: CircuitBreakerState) => {
     const restored = circuitFromJson(JSON.parse(JSON.stringify(circuitToJson(state))));
     assert.ok(restored !== null);
@@ -289,7 +289,7 @@ test("property: never more live probes than allowed, and never locked for longer
   );
 });
 
-test("WDS-147 half-opening notes its time and counts probes from 0, also after probes that failed", () => {
+test("WDS-147 half-opening stores its time and counts probes from 0, even after failed probes", () => {
   const state = opened();
   let at = start;
   for (const round of ["first", "second"]) {

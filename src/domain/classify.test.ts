@@ -65,7 +65,7 @@ test("reasons are stable codes", () => {
   for (const [status, reason] of reasons) assert.equal(classify(response(status), standard).reason, reason);
 });
 
-test("only 408 and 504 leave the receiver's state open by themselves", () => {
+test("without other evidence, only 408 and 504 leave the receiver's state unknown", () => {
   const open: number[] = [];
   for (let status = 100; status <= 599; status += 1) {
     if (classify(response(status), standard).receiverStateUnknown) open.push(status);
@@ -73,7 +73,7 @@ test("only 408 and 504 leave the receiver's state open by themselves", () => {
   assert.deepEqual(open, [408, 504]);
 });
 
-test("EDS-9.3-2 a response cut short is transient with unknown state, whatever its status line said", () => {
+test("EDS-9.3-2 a truncated response is transient with unknown state, regardless of its status", () => {
   for (const status of [200, 204, 299, 400, 410]) {
     const verdict = classify(response(status, false), standard);
     assert.equal(verdict.outcome, "transient");
@@ -85,7 +85,7 @@ test("EDS-9.3-2 a response cut short is transient with unknown state, whatever i
   assert.deepEqual([throttled.reason, throttled.receiverStateUnknown], ["rate_limited", true]);
 });
 
-test("a profile may let the status line decide", () => {
+test("a profile may trust the status line", () => {
   const byStatus: Pick<Profile, "classification"> = {
     classification: { ...standard.classification, incompleteResponse: "by_status" },
   };
@@ -105,7 +105,7 @@ test("EDS-8-1 transport failures are transient; the state is unknown once bytes 
   }
 });
 
-test("a profile may make a transport failure terminal", () => {
+test("a profile may classify a transport failure as terminal", () => {
   const strict: Pick<Profile, "classification"> = {
     classification: {
       ...standard.classification,
@@ -120,7 +120,7 @@ test("a profile may make a transport failure terminal", () => {
 
 const now = 1_800_000_000_000;
 
-test("WDS-128 a certificate is tried three times in all; other failures do not count with it", () => {
+test("WDS-128 a certificate error allows three attempts in all; other failures do not count towards them", () => {
   const seen = classify({ kind: "failure", category: "ssl", requestSent: false }, xWebhook);
   const judged = (attemptNumber: number) => judge(seen, { attemptNumber, sunsetAt: null, now }, xWebhook);
   assert.deepEqual([judged(1), judged(2)], [seen, seen]);

@@ -4,7 +4,7 @@ import { closestName } from "./closest-name.ts";
 
 const known = ["event_type", "data", "idempotency_key", "priority"];
 
-test("a slip finds its name, something else finds none", () => {
+test("a typo finds the closest name, an unrelated word finds none", () => {
   for (const name of ["event_typ", "eventType", "event-type", "EVENT_TYPE"])
     assert.equal(closestName(name, known), "event_type");
   assert.equal(closestName("dta", known), "data");

@@ -49,7 +49,7 @@ test("EDS-9.2-1 without overrides the policy is the profile", () => {
   assert.deepEqual(policy.signatureSchemes, ["v1a", "v1"]);
 });
 
-test("TS16-108 TS16-100 each override replaces its field alone", () => {
+test("TS16-108 TS16-100 each override replaces only its own field", () => {
   const schedule = { kind: "list", delaysMs: [1], jitter: { from: 1, to: 1 } } as const;
   const policy = resolvePolicy(
     {
@@ -81,7 +81,7 @@ function outcomeOf(status: number, policy: ReturnType<typeof resolvePolicy>): Ou
   return classify({ kind: "response", status, complete: true }, policy).outcome;
 }
 
-test("EDS-9.2.1-3 EDS-9.2.1-4 207 is accepted only where owner and receiver agreed on it", () => {
+test("EDS-9.2.1-3 EDS-9.2.1-4 207 is accepted only if owner and receiver agreed on it", () => {
   for (const profile of [standard, eventDelivery]) {
     assert.equal(outcomeOf(207, resolvePolicy(webhook, profile)), "transient");
     const agreed = resolvePolicy(agreeing({ acceptMultiStatus: true }), profile);
@@ -93,14 +93,14 @@ test("EDS-9.2.1-3 EDS-9.2.1-4 207 is accepted only where owner and receiver agre
   }
 });
 
-test("EDS-9.2-2 IDK-26 409 is transient under the draft where the receiver enforces Idempotency-Key", () => {
+test("EDS-9.2-2 IDK-26 409 is transient under the draft if the receiver enforces Idempotency-Key", () => {
   assert.equal(outcomeOf(409, resolvePolicy(webhook, eventDelivery)), "terminal");
   const agreed = resolvePolicy(agreeing({ idempotencyEnforced: true }), eventDelivery);
   assert.equal(outcomeOf(409, agreed), "transient");
   assert.equal(outcomeOf(207, agreed), "transient", "the other agreement was not made");
 });
 
-test("a permanent redirect is taken over only when profile and owner both allow it", () => {
+test("a permanent redirect is adopted only if profile and owner both allow it", () => {
   for (const profile of profiles) {
     const { followPermanentRedirect } = resolvePolicy(agreeing({ followPermanentRedirect: true }), profile);
     assert.equal(followPermanentRedirect, profile === eventDelivery, profile.name);
@@ -114,7 +114,7 @@ function granted(allowedRatePerMinute: number | null, rateLimit: Webhook["rateLi
   return { ...webhook, rateLimit, verification: { ...webhook.verification, allowedRatePerMinute } };
 }
 
-test("CEW-4.2.2-4 the granted rate is kept, and the lower of two rates counts", () => {
+test("CEW-4.2.2-4 the granted rate is stored, and the lower of two rates applies", () => {
   const rateOf = (given: Webhook, profile = cloudEvents) => resolvePolicy(given, profile).rateLimit;
   assert.deepEqual(rateOf(granted(60)), { requestsPerMinute: 60, burst: 1 });
   assert.deepEqual(rateOf(granted(60, { requestsPerMinute: 30, burst: 20 })), {
@@ -125,7 +125,7 @@ test("CEW-4.2.2-4 the granted rate is kept, and the lower of two rates counts", 
   assert.equal(rateOf(granted(60), xWebhook)?.requestsPerMinute, 60);
 });
 
-test("WDS-59 WDS-60 the webhook's own rate takes the place of the profile's", () => {
+test("WDS-59 WDS-60 the webhook's rate replaces the profile's rate", () => {
   assert.equal(resolvePolicy(granted(null), cloudEvents).rateLimit, null);
   assert.deepEqual(resolvePolicy(webhook, xWebhook).rateLimit, { requestsPerMinute: 100, burst: 20 });
   const own = { requestsPerMinute: 6_000, burst: 50 };
@@ -138,7 +138,7 @@ function headerNames(given: Webhook, profile = standard): string[] {
   return resolvePolicy(given, profile).headers.map(({ name }) => name);
 }
 
-test("CEW-2.1-6 every profile names the sender to a receiver that wanted the handshake, once", () => {
+test("CEW-2.1-6 every profile names the sender once to a receiver that requested the handshake", () => {
   const method = "cloudevents" as const;
   const shaken: Webhook = { ...webhook, verification: { ...webhook.verification, method } };
   for (const profile of profiles) {
@@ -148,7 +148,7 @@ test("CEW-2.1-6 every profile names the sender to a receiver that wanted the han
   assert.ok(!headerNames(webhook, standard).includes("WebHook-Request-Origin"));
 });
 
-test("the two families of headers meet only while a webhook migrates, and are signed then", () => {
+test("both header families are sent only while a webhook migrates, and both are signed then", () => {
   const migrating: Webhook = { ...webhook, migrationHeaders: true };
   for (const profile of [standard, ts16a, xWebhook]) {
     const has = (given: Webhook) => {
@@ -162,7 +162,7 @@ test("the two families of headers meet only while a webhook migrates, and are si
   assert.deepEqual(resolvePolicy(migrating, xWebhook).signatureSchemes, ["x-webhook-v1", "v1a", "v1"]);
 });
 
-test("WDS-51 WDS-123 the timeout grows per attempt to three times the first", () => {
+test("WDS-51 WDS-123 the timeout grows per attempt, up to three times the first", () => {
   const growing = { timeoutMs: 10_000, timeoutGrowthFactor: 2 };
   assert.deepEqual(
     [1, 2, 3, 9].map((number) => attemptTimeoutMs(growing, number)),
@@ -170,7 +170,7 @@ test("WDS-51 WDS-123 the timeout grows per attempt to three times the first", ()
   );
 });
 
-test("WDS-124 property: timeouts are whole milliseconds, and none exceeds 90 s or three times the first one", () => {
+test("WDS-124 property: timeouts are whole milliseconds, at most 90 s and at most three times the first one", () => {
   const factor = fc.double({ min: 1, max: 100, noNaN: true });
   fc.assert(
     fc.property(

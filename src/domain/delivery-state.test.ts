@@ -66,7 +66,7 @@ function canHappen({ kind }: DeliveryEvent, { state }: DeliveryProgress): boolea
   return kinds.includes(kind);
 }
 
-test("EDS-6.2-1 a first request that is accepted ends the delivery", () => {
+test("EDS-6.2-1 an accepted first request ends the delivery", () => {
   assert.deepEqual(step(fresh, attempted(accepted, createdAt + 5), createdAt + 50), {
     ...fresh,
     state: "success",
@@ -88,7 +88,7 @@ test("EDS-6.1-3 EDS-6.2-2 WDS-149 a transient failure schedules the next request
   });
 });
 
-test("TS16-106 EDS-9.6-3 EDS-11.8-1 WDS-126 always failing: ten requests at the printed times, exhausted right after the tenth", () => {
+test("TS16-106 EDS-9.6-3 EDS-11.8-1 WDS-126 a receiver that always fails gets ten requests at the listed times, and the delivery is exhausted right after the tenth", () => {
   let progress: DeliveryProgress = fresh;
   const times: number[] = [];
   while (progress.state === "pending" || progress.state === "failed") {
@@ -102,7 +102,7 @@ test("TS16-106 EDS-9.6-3 EDS-11.8-1 WDS-126 always failing: ten requests at the 
   );
 });
 
-test("WDS-126 the last request allowed exhausts a delivery, whatever its age and Retry-After would say", () => {
+test("WDS-126 the last allowed request exhausts a delivery, regardless of its age and Retry-After", () => {
   const { ageMsMax, attemptsMax: max } = policy;
   const last = (attemptCount: number, now: number, retryAfterMs: number | null): DeliveryProgress => {
     const progress = { ...fresh, state: "failed", attemptCount, firstAttemptAt: createdAt } as const;
@@ -131,12 +131,12 @@ test("WDS-126 the last request allowed exhausts a delivery, whatever its age and
   assert.equal(last(max - 2, tooOld, null).reason, "expired");
 });
 
-test("EDS-6.2-3 a terminal outcome is dead-lettered under its own reason, and not retried", () => {
+test("EDS-6.2-3 a terminal outcome is dead-lettered with its own reason, and not retried", () => {
   const dead = step(fresh, attempted(terminal, createdAt), createdAt);
   assert.deepEqual([dead.state, dead.reason], ["exhausted", "permanent_client_error_410"]);
 });
 
-test("Retry-After is honoured up to the maximum age, and beyond it nothing is sent early", () => {
+test("Retry-After is respected up to the maximum age; after that, nothing is sent early", () => {
   const until = (retryAfterMs: number) =>
     step(fresh, attempted(transient, createdAt, retryAfterMs), createdAt);
   assert.equal(until(policy.ageMsMax).dueAt, createdAt + policy.ageMsMax);
@@ -144,13 +144,13 @@ test("Retry-After is honoured up to the maximum age, and beyond it nothing is se
   assert.deepEqual([beyond.state, beyond.reason], ["exhausted", "retry_after_beyond_horizon"]);
 });
 
-test("EDS-9.6-3 EDS-11.8-1 a retry that could only start after the maximum age is not waited for", () => {
+test("EDS-9.6-3 EDS-11.8-1 a retry that could start only after the maximum age is not scheduled", () => {
   const now = createdAt + policy.ageMsMax - 4_999;
   const dead = step(fresh, attempted(transient, now), now);
   assert.deepEqual([dead.state, dead.reason], ["exhausted", "expired"]);
 });
 
-test("WDS-150 waiting consumes no attempt, but age ends it", () => {
+test("WDS-150 waiting uses no attempt, but maximum age ends it", () => {
   const { ageMsMax } = policy;
   assert.equal(isTooOld(fresh, ageMsMax, createdAt + ageMsMax), false);
   assert.equal(isTooOld(fresh, ageMsMax, createdAt + ageMsMax + 1), true);
@@ -158,7 +158,7 @@ test("WDS-150 waiting consumes no attempt, but age ends it", () => {
   assert.deepEqual([expired.state, expired.reason, expired.attemptCount], ["exhausted", "expired", 0]);
 });
 
-test("a schedule shortened under a waiting delivery ends it with its next failure", () => {
+test("a schedule shortened while a delivery waits ends the delivery at its next failure", () => {
   const progress: DeliveryProgress<WaitingState> = {
     ...fresh,
     state: "failed",
@@ -174,7 +174,7 @@ test("a schedule shortened under a waiting delivery ends it with its next failur
 
 for (const [kind, ending] of Object.entries(endings) as [keyof typeof endings, object][]) {
   const ends = kind === "discarded" ? ["exhausted"] : waitingStates;
-  test(`${kind} ends what it may end as its data says, and leaves alone what has ended`, () => {
+  test(`${kind} ends the states listed in its data, and does not change ended deliveries`, () => {
     for (const state of deliveryStates) {
       const progress: DeliveryProgress = { ...fresh, state, reason: "before" };
       if (!canHappen({ kind }, progress)) continue;
@@ -186,7 +186,7 @@ for (const [kind, ending] of Object.entries(endings) as [keyof typeof endings, o
 }
 
 for (const ended of ["webhook_deleted", "cancel_requested", "expired"] as const) {
-  test(`an answer after the delivery was ${ended}: an acceptance is the truth, anything else only history`, () => {
+  test(`a response after the delivery was ${ended}: an acceptance changes the state, other outcomes only add history`, () => {
     const before = step(fresh, { kind: ended }, createdAt);
     const failed = step(before, attempted(transient, createdAt), createdAt);
     assert.deepEqual(failed, { ...before, attemptCount: 1, firstAttemptAt: createdAt });
@@ -198,7 +198,7 @@ for (const ended of ["webhook_deleted", "cancel_requested", "expired"] as const)
 }
 
 for (const state of ["exhausted", "cancelled", "skipped", "failed"] as const) {
-  test(`WDS-111 a retry of what is ${state} keeps its attempts, is due at once and starts schedule and age again`, () => {
+  test(`WDS-111 a retry of a delivery in state ${state} keeps its attempts, is due at once, and restarts schedule and age`, () => {
     const old: DeliveryProgress = {
       ...fresh,
       state,
@@ -227,7 +227,7 @@ for (const state of ["exhausted", "cancelled", "skipped", "failed"] as const) {
   });
 }
 
-test("a retry of what is due already changes nothing, so that repeated calls have no effect", () => {
+test("a retry of a due delivery changes nothing, so repeated calls have no effect", () => {
   const due = step(fresh, { kind: "retried" }, createdAt);
   assert.deepEqual(due, fresh);
   const retried = step({ ...fresh, state: "exhausted" }, { kind: "retried" }, createdAt + 5);
@@ -279,7 +279,7 @@ function checkStep(model: Model, event: DeliveryEvent, progress: DeliveryProgres
   model.final = final;
 }
 
-test("property: over any sequence of events the model and the machine agree", () => {
+test("property: the model and the machine agree for any sequence of events", () => {
   fc.assert(
     fc.property(steps, (sequence) => {
       const model: Model = { attempts: 0, accepted: false, final: false };
@@ -302,7 +302,7 @@ test("property: over any sequence of events the model and the machine agree", ()
   );
 });
 
-test("property: nothing that is passed in is changed", () => {
+test("property: arguments are never modified", () => {
   fc.assert(
     fc.property(events, unit, (event, random) => {
       const progress = Object.freeze({ ...fresh });

@@ -13,7 +13,7 @@ const retried = {
   dueAt: now + day,
 } as const;
 
-test("a new delivery of a clock that was ahead is due after the delay that it was given", () => {
+test("a new delivery from a clock that was ahead is due after its delay", () => {
   const ahead = { ...fresh, createdAt: now + day };
   assert.equal(dueBroughtNear({ ...ahead, dueAt: now + day }, null, now), now);
   assert.equal(dueBroughtNear({ ...ahead, dueAt: now + day + 5_000 }, null, now), now + 5_000);
@@ -21,19 +21,19 @@ test("a new delivery of a clock that was ahead is due after the delay that it wa
   assert.equal(dueBroughtNear({ ...fresh, createdAt: now + 900 }, null, now), null, "clocks differ a little");
 });
 
-test("a retry keeps what was left of its wait, and is brought near once", () => {
+test("a retry keeps its remaining wait, and is moved closer once", () => {
   const last = { executedAt: now + day - 30_000, nextRetryAt: now + day };
   const due = dueBroughtNear(retried, last, now);
   assert.equal(due, now + 30_000);
   assert.equal(dueBroughtNear({ ...retried, dueAt: due ?? 0 }, last, now + 10_000), null);
 });
 
-test("a wait that the receiver asked for is not shortened", () => {
+test("a wait requested by the receiver is not shortened", () => {
   const last = { executedAt: now - 60_000, nextRetryAt: now + day };
   assert.equal(dueBroughtNear(retried, last, now), null);
 });
 
-test("what was sent again by hand is due at once", () => {
+test("a manually retried delivery is due at once", () => {
   for (const attemptCount of [0, 2]) {
     const byHand = {
       ...retried,

@@ -44,7 +44,7 @@ function observe(
   return observeHealth(health, { verdict, statusCode: status === 0 ? null : status, now, exhausted }, rules);
 }
 
-test("410 suspends at once and once; after 24 hours the suspension becomes final", () => {
+test("410 suspends at once and only once; after 24 hours the webhook is disabled", () => {
   const health = createHealth();
   assert.deepEqual(observe(health, 410, { now: start }), { kind: "suspend", reason: "gone" });
   assert.equal(observe(health, 410, { now: start + 1 }), null);
@@ -55,13 +55,13 @@ test("410 suspends at once and once; after 24 hours the suspension becomes final
   assert.deepEqual(observe(health, 410, { now: start + 2 }), { kind: "suspend", reason: "gone" });
 });
 
-test("a 410 that broke off suspends nothing", () => {
+test("a truncated 410 response suspends nothing", () => {
   const verdict = classify({ kind: "response", status: 410, complete: false }, standard);
   const observation = { verdict, statusCode: 410, now: start, exhausted: null };
   assert.equal(observeHealth(createHealth(), observation, rules), null);
 });
 
-test("TS16-92 404 for 24 hours disables, before it does not", () => {
+test("TS16-92 404 for 24 hours disables, a shorter time does not", () => {
   const health = createHealth();
   assert.equal(observe(health, 404, { now: start }), null);
   assert.equal(observe(health, 404, { now: start + 24 * hourMs - 1 }), null);
@@ -69,7 +69,7 @@ test("TS16-92 404 for 24 hours disables, before it does not", () => {
   assert.deepEqual(observe(health, 404, { now: start + 24 * hourMs }), expected);
 });
 
-test("TS16-92 an accepted attempt or another status ends the time of 404, a lost connection does not", () => {
+test("TS16-92 an accepted attempt or another status ends the period of 404, a lost connection does not", () => {
   for (const [between, decided] of [
     [200, false],
     [503, false],
@@ -83,13 +83,13 @@ test("TS16-92 an accepted attempt or another status ends the time of 404, a lost
   }
 });
 
-test("a failure without a response never completes the time of 404", () => {
+test("a failure without a response never completes the period of 404", () => {
   const health = createHealth();
   observe(health, 404, { now: start });
   assert.equal(observe(health, 0, { now: start + 25 * hourMs }), null);
 });
 
-test("EDS-11.8-3 twenty terminal outcomes without an accepted one between them suspend", () => {
+test("EDS-11.8-3 twenty terminal outcomes without an accepted one between them suspend the webhook", () => {
   const health = createHealth();
   for (let count = 0; count < 19; count += 1) assert.equal(observe(health, 400, { now: start }), null);
   observe(health, 200, { now: start });
@@ -98,7 +98,7 @@ test("EDS-11.8-3 twenty terminal outcomes without an accepted one between them s
   assert.deepEqual(observe(health, 422, { now: start }), { kind: "suspend", reason: "consecutive_terminal" });
 });
 
-test("0 switches the count of terminal outcomes off", () => {
+test("0 disables the count of terminal outcomes", () => {
   const health = createHealth();
   const off = { ...rules, consecutiveTerminalMax: 0 };
   const verdict = classify(observationOf(400), standard);
@@ -107,7 +107,7 @@ test("0 switches the count of terminal outcomes off", () => {
   }
 });
 
-test("an exhausted delivery disables only without any success since its first attempt", () => {
+test("an exhausted delivery disables only if nothing succeeded since its first attempt", () => {
   const disabled = { kind: "disable", reason: "exhausted" };
   const health = createHealth();
   observe(health, 200, { now: start });
@@ -117,7 +117,7 @@ test("an exhausted delivery disables only without any success since its first at
   assert.deepEqual(observe(health, 500, { now: later, firstAttemptAt: start + 1 }), disabled);
 });
 
-test("a schedule that is over in seconds disables nothing before the endpoint has failed for a day", () => {
+test("a schedule of a few seconds disables nothing before the endpoint has failed for a day", () => {
   const health = createHealth();
   for (let n = 0; n < 20; n += 1) observe(health, 200, { now: start });
   const failed = (afterMs: number) =>
@@ -132,7 +132,7 @@ test("a schedule that is over in seconds disables nothing before the endpoint ha
   assert.equal(observeExhausted(health, expired, rules), null, "nor does one that expired");
 });
 
-test("TS16-112 `always` and `never` are taken literally", () => {
+test("TS16-112 `always` and `never` are exact", () => {
   const health = { ...createHealth(), lastAcceptedAt: start };
   const seen = { firstAttemptAt: start, now: start };
   const literal = { ...rules, exhaustedMsMin: 0 };
@@ -140,7 +140,7 @@ test("TS16-112 `always` and `never` are taken literally", () => {
   assert.equal(observeExhausted(health, seen, { ...literal, onExhausted: "always" })?.kind, "disable");
 });
 
-test("health survives as JSON, junk does not", () => {
+test("health is restored from its JSON, and invalid JSON is ignored", () => {
   const health = createHealth();
   observe(health, 404, { now: start });
   assert.deepEqual(healthFromJson(JSON.parse(JSON.stringify(health))), health);
@@ -148,7 +148,7 @@ test("health survives as JSON, junk does not", () => {
     assert.equal(healthFromJson(junk), null);
 });
 
-test("property: an endpoint whose newest attempt was accepted starts from nothing", () => {
+test("property: an accepted newest attempt resets the health of an endpoint", () => {
   const statuses = fc.array(fc.constantFrom(0, 200, 400, 404, 410, 500), { maxLength: 40 });
   fc.assert(
     fc.property(statuses, (sequence) => {
@@ -179,7 +179,7 @@ test("TS16-94 429 pauses the endpoint for the longer of Retry-After and a minute
   });
 });
 
-test("no pause is longer than events live, nor than five days, whatever Retry-After says", () => {
+test("a pause is at most as long as events live, and at most five days, regardless of Retry-After", () => {
   const dayMs = 24 * hourMs;
   const bound = (retryAfterMs: number, ageMsMax: number): number => {
     const pause = pauseAfter(observationOf(429), retryAfterMs);
@@ -194,7 +194,7 @@ test("no pause is longer than events live, nor than five days, whatever Retry-Af
   assert.equal(bound(dayMs, 5 * dayMs), dayMs, "a shorter one is kept to");
 });
 
-test("when a suspension or a time of persistent failure will end as disabled is told, the first of both", () => {
+test("the time at which a suspension or a period of persistent failure will disable the webhook is shown, the earlier of both", () => {
   const health = createHealth();
   assert.equal(disablesAt(health, rules), null);
   health.suspendedAt = start;
@@ -205,7 +205,7 @@ test("when a suspension or a time of persistent failure will end as disabled is 
   assert.equal(disablesAt(health, rules), null);
 });
 
-test("503 pauses only with Retry-After; elsewhere Retry-After concerns the delivery alone", () => {
+test("503 pauses only with Retry-After; for other statuses Retry-After affects only the delivery", () => {
   assert.equal(pauseAfter(observationOf(503)), null);
   assert.deepEqual(pauseAfter(observationOf(503), 30_000), { until: start + 30_000, reason: "retry_after" });
   assert.equal(pauseAfter(observationOf(500), 30_000), null);
@@ -221,7 +221,7 @@ test("timeouts and 408 pause for a minute, 502 and 504 throttle", () => {
   assert.equal(pauseAfter(observationOf(0)), null);
 });
 
-test("TS16-101 a connection that ends without an answer pauses where the rules say so, and only once asked", () => {
+test("TS16-101 a connection closed without a response pauses if the rules say so, and only once requested", () => {
   const rulesWith = { ...standard.pauses, unansweredMs: 45_000 };
   const after = (observation: AttemptObservation, pauses = rulesWith) => {
     const statusCode = observation.kind === "response" ? observation.status : null;
@@ -243,7 +243,7 @@ function afterAttempts(attempts: string): RecentAttempts {
   return recent;
 }
 
-test("an endpoint fails when its last three attempts, or most of the last eight, failed", () => {
+test("an endpoint is failing when its last three attempts, or most of the last eight, failed", () => {
   const expected: Readonly<Record<string, boolean>> = {
     "": false,
     "f": true,
@@ -266,7 +266,7 @@ test("an endpoint fails when its last three attempts, or most of the last eight,
   }
 });
 
-test("the strictest state of health wins", () => {
+test("the strictest health rule applies", () => {
   const facts = { status: "active", isPaused: true, isCircuitClosed: false } as const;
   const recent = afterAttempts("fff");
   assert.equal(webhookHealthState({ ...facts, status: "suspended", recent }), "suspended");

@@ -1,5 +1,5 @@
 /**
- * When an endpoint is left alone: pauses after single responses, suspension after repeated failures (EDS-11.8-3,
+ * When nothing is sent to an endpoint: pauses after single responses, suspension after repeated failures (EDS-11.8-3,
  * TS16-92 to 94, 101, 112). docs/state-machine.md lists the rules.
  *
  * `EndpointHealth` is a plain object that is changed in place, because every attempt updates it; it may be stored as

@@ -33,7 +33,7 @@ test("patterns are names, prefixes ending in `.*`, or `*` alone", () => {
   }
 });
 
-test("WDS-43 WDS-82 TS16-115 a webhook gets the types it names, and those below a prefix", () => {
+test("WDS-43 WDS-82 TS16-115 a webhook gets the types that it names, and those below a prefix", () => {
   const table: readonly (readonly [pattern: string, type: string, expected: boolean])[] = [
     ["order.created", "order.created", true],
     ["order.created", "order.created.late", false],

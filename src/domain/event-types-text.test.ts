@@ -4,7 +4,7 @@ import { eventTypesText } from "./type-text.ts";
 
 const bare = { description: "", deprecated: false, schema: null };
 
-test("names of types are those of programs, each once", () => {
+test("type names are valid and unique identifiers", () => {
   const names = ["order.completed", "order-completed", "4711", "events", "a..b"];
   const text = eventTypesText(
     names.map((name) => ({ name, description: "", deprecated: false, schema: null })),
@@ -15,7 +15,7 @@ test("names of types are those of programs, each once", () => {
   assert.match(text, /^\/\/ head\n/);
 });
 
-test("definitions of a schema are types of their own, and a schema may contain itself", () => {
+test("definitions of a schema become separate types, and a schema may refer to itself", () => {
   const schema = {
     $defs: {
       "line item": { type: "object", properties: { parent: { $ref: "#" } }, additionalProperties: false },

@@ -27,7 +27,7 @@ function traced(filter: object, given: PartlyKnownMessage = message) {
 }
 
 suite("traces of filters", () => {
-  test("every condition is there with what it found, also behind the one that refuses", () => {
+  test("every condition is listed with the value found, including conditions after the one that rejects", () => {
     const { verdict, trace } = traced({
       body: { action: "closed", n: { $gt: 6 } },
       query: { absent: { $exist: true } },
@@ -40,7 +40,7 @@ suite("traces of filters", () => {
     ]);
   });
 
-  test("$or and $not come after what is in them", () => {
+  test("$or and $not come after their parts", () => {
     const { verdict, trace } = traced({
       $or: [{ path: "/a" }, { $not: { body: { n: 7 } } }, { path: "/shop" }],
     });
@@ -57,7 +57,7 @@ suite("traces of filters", () => {
     );
   });
 
-  test("what is masked is there and nothing more; what is not kept may have been anything", () => {
+  test("masked values are shown as masked; values that were not stored may be anything", () => {
     const known: PartlyKnownMessage = {
       ...message,
       headers: { ...message.headers, authorization: masked },
@@ -86,7 +86,7 @@ suite("traces of filters", () => {
     );
   });
 
-  test("what is shown is short, however large filter and message are", () => {
+  test("traces are short, even with a large filter or message", () => {
     const long = "x".repeat(10_000);
     const body = { long, many: Array.from({ length: 10_000 }, () => long), inner: { a: long } };
     const filter = {
@@ -103,7 +103,7 @@ suite("traces of filters", () => {
     assert.equal(trace[1]?.expected, '["a",0,1,2,3,4,5,6,7,8,…]');
   });
 
-  test(`a trace ends as the filter of the real path does, and so does what is told of a part (seed ${seed})`, () => {
+  test(`a trace agrees with the filter, and so does the result for each part (seed ${seed})`, () => {
     const draw = new Draw(seed);
     const seen = { passed: 0, refused: 0, untold: 0, toldOfPart: 0 };
     for (let round = 0; round < 4_000; round += 1) {

@@ -13,7 +13,7 @@ const message: FilteredMessage = {
 const passes = (filter: object) => compileFilter(filter)(message) === null;
 
 suite("filters", () => {
-  test("each operator lets through what it says, and nothing else", () => {
+  test("each operator accepts exactly what its description says", () => {
     const cases: readonly (readonly [object, boolean])[] = [
       [{ body: { action: "opened" } }, true],
       [{ body: { action: "closed" } }, false],
@@ -45,12 +45,12 @@ suite("filters", () => {
     for (const [filter, expected] of cases) assert.equal(passes(filter), expected, JSON.stringify(filter));
   });
 
-  test("name the rule that refuses", () => {
+  test("the rejecting rule is named", () => {
     assert.equal(compileFilter({ body: { n: { $gt: 9 } } })(message), "body.n.$gt");
     assert.equal(compileFilter({ body: { action: "x" } })({ ...message, body: undefined }), "body.action");
   });
 
-  test("what is no filter is refused, with its place", () => {
+  test("an invalid filter is rejected, with the position", () => {
     const cases: readonly (readonly [unknown, string])[] = [
       [[], ""],
       [{ bodies: {} }, ".bodies"],
@@ -70,7 +70,7 @@ suite("filters", () => {
       );
   });
 
-  test("their size and depth are bounded", () => {
+  test("size and depth of filters are limited", () => {
     const deep = (levels: number): object => (levels === 0 ? { x: 1 } : { x: deep(levels - 1) });
     assert.throws(() => compileFilter({ body: deep(20) }), InvalidRequestError);
     const many = Object.fromEntries(Array.from({ length: 600 }, (_, index) => [`a${index}`, 1]));

@@ -42,7 +42,7 @@ function rawEvent(contentType: string, body: Uint8Array): EventContent {
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString("utf8");
 
 // The bytes below are frozen: an event stored before an upgrade must be sent unchanged after it.
-test("TS16-42 TS16-50 the standard object goes out as it was stored, minified", () => {
+test("TS16-42 TS16-50 the standard object is sent as stored, minified", () => {
   const { contentType, body, headers } = renderPayload(
     "standard",
     jsonEvent({ id: 1 }, { metadata: { a: 1 } }),
@@ -55,7 +55,7 @@ test("TS16-42 TS16-50 the standard object goes out as it was stored, minified", 
   assert.deepEqual(headers, []);
 });
 
-test("TS16-49 TS16-113 the thin form has the identifiers of the data, as they were written, and the links", () => {
+test("TS16-49 TS16-113 the thin form has the identifiers of the data, as written, and the links", () => {
   const thin = (content: EventContent) => text(renderPayload("standard-thin", content).body);
   const head = '{"type":"order.created","timestamp":"2026-03-15T12:34:56.789Z","data":';
   const data =
@@ -73,7 +73,7 @@ test("TS16-49 TS16-113 the thin form has the identifiers of the data, as they we
   assert.equal(thin(rawEvent("application/xml", Buffer.from("<order/>"))), ofEvent);
 });
 
-test("property: the thin form is JSON with an object that has something in it, and part of what was published", () => {
+test("property: the thin form is a non-empty JSON object, and part of the published data", () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 5 }), (data) => {
       const { body } = renderPayload("standard-thin", jsonEvent(data));
@@ -86,7 +86,7 @@ test("property: the thin form is JSON with an object that has something in it, a
   );
 });
 
-test("EDS-2-1 the data format is what was published and nothing around it", () => {
+test("EDS-2-1 the data format is exactly the published data", () => {
   const { contentType, body } = renderPayload(
     "data",
     jsonEvent({ a: ["}", '"', { b: "\\" }] }, { metadata: { c: 1 } }),
@@ -105,12 +105,12 @@ test("WDS-81 WDS-82 WDS-83 WDS-84 WDS-85 WDS-86 WDS-87 WDS-88 the x-webhook body
   );
 });
 
-test("WDS-172 without a publisher's key the event's id stands in", () => {
+test("WDS-172 without a publisher's key the event's id is used", () => {
   const { body } = renderPayload("x-webhook", jsonEvent({ id: 1 }, { idempotencyKey: null }));
   assert.equal(JSON.parse(text(body)).idempotency_key, eventId);
 });
 
-test("the source of a CloudEvent is a URI reference, whatever the publisher calls itself", () => {
+test("the source of a CloudEvent is a URI reference, even if the publisher's name is not", () => {
   const sources: Readonly<Record<string, string>> = {
     "shop": "shop",
     "a#b": "a#b",
@@ -158,7 +158,7 @@ test("a binary CloudEvent carries its attributes in percent-encoded headers", ()
   ]);
 });
 
-test("TS16-41 raw content goes out byte for byte in every format but the structured CloudEvent", () => {
+test("TS16-41 raw content is sent byte for byte in every format except the structured CloudEvent", () => {
   const body = Uint8Array.of(0, 255, 123, 34);
   for (const format of ["standard", "data", "x-webhook", "cloudevents-binary"] as const) {
     const rendered = renderPayload(format, rawEvent("application/octet-stream", body));
@@ -167,7 +167,7 @@ test("TS16-41 raw content goes out byte for byte in every format but the structu
   }
 });
 
-test("a structured CloudEvent takes JSON and text as data and anything else as base64", () => {
+test("a structured CloudEvent contains JSON and text as data and anything else as base64", () => {
   const rendered = (contentType: string, body: string | Uint8Array): unknown =>
     JSON.parse(
       text(renderPayload("cloudevents-structured", rawEvent(contentType, Buffer.from(body as string))).body),
@@ -192,7 +192,7 @@ test("a structured CloudEvent takes JSON and text as data and anything else as b
   });
 });
 
-test("the end of any JSON value is found, whatever follows it", () => {
+test("the end of any JSON value is found, regardless of what follows", () => {
   fc.assert(
     fc.property(fc.json(), fc.constantFrom("}", ',"more":1}', "]"), (json, rest) => {
       const minified = JSON.stringify(JSON.parse(json));

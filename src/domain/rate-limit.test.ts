@@ -15,7 +15,7 @@ import {
 const start = 1_800_000_000_000;
 const documented = { requestsPerMinute: 100, burst: 20 };
 
-test("WDS-165 of 21 immediate requests with a burst of 20 the last waits for one interval", () => {
+test("WDS-165 of 21 immediate requests with a burst of 20, the last waits for one interval", () => {
   const bucket = createBucket(documented);
   for (let count = 0; count < 20; count += 1) assert.equal(tryTake(bucket, start), 0);
   assert.equal(tryTake(bucket, start), 600);
@@ -24,14 +24,14 @@ test("WDS-165 of 21 immediate requests with a burst of 20 the last waits for one
   assert.equal(tryTake(bucket, start + 600), 600);
 });
 
-test("an idle bucket fills up to its burst and not further", () => {
+test("an idle bucket fills up to its burst and no further", () => {
   const bucket = createBucket(documented);
   let taken = 0;
   while (tryTake(bucket, start + 86_400_000) === 0) taken += 1;
   assert.equal(taken, 20);
 });
 
-test("peeking takes nothing, giving back returns one", () => {
+test("peeking takes no token, and giving back returns one", () => {
   const bucket = createBucket({ requestsPerMinute: 60, burst: 1 });
   assert.equal(peekWaitMs(bucket, start), 0);
   assert.equal(tryTake(bucket, start), 0);
@@ -40,13 +40,13 @@ test("peeking takes nothing, giving back returns one", () => {
   assert.equal(tryTake(bucket, start), 0);
 });
 
-test("a clock set back delays by no more than an empty bucket would", () => {
+test("a clock set back causes no longer delay than an empty bucket", () => {
   const bucket = createBucket(documented);
   tryTake(bucket, start);
   assert.ok(tryTake(bucket, start - 86_400_000) <= 600);
 });
 
-test("all buckets or none: the tenant's token is not spent on a webhook that has to wait", () => {
+test("all buckets or none: a tenant token is not spent on a webhook that must wait", () => {
   const webhook = createBucket({ requestsPerMinute: 60, burst: 1 });
   const tenant = createBucket({ requestsPerMinute: 60, burst: 2 });
   assert.equal(tryTakeAll([webhook, tenant], start), 0);
@@ -54,7 +54,7 @@ test("all buckets or none: the tenant's token is not spent on a webhook that has
   assert.equal(tryTake(tenant, start), 0);
 });
 
-test("what goes by another permission is counted, and leaves a bucket empty at most", () => {
+test("requests permitted elsewhere are counted, but leave a bucket no worse than empty", () => {
   const bucket = createBucket({ requestsPerMinute: 60, burst: 2 });
   spend(bucket, start);
   assert.equal(peekWaitMs(bucket, start), 0);
@@ -63,21 +63,21 @@ test("what goes by another permission is counted, and leaves a bucket empty at m
   assert.equal(bucket.fullAt, start + 2_000);
 });
 
-test("a new limit is no way around the old one", () => {
+test("a new limit does not bypass the old one", () => {
   const bucket = createBucket({ requestsPerMinute: 60, burst: 1 });
   tryTake(bucket, start);
   reconfigureBucket(bucket, { requestsPerMinute: 60, burst: 1 });
   assert.equal(tryTake(bucket, start), 1_000);
 });
 
-test("the strictest of the limits that are set", () => {
+test("the strictest configured limit applies", () => {
   assert.equal(strictestLimit([null, null]), null);
   assert.deepEqual(strictestLimit([null, documented]), documented);
   const granted = { requestsPerMinute: 10, burst: 50 };
   assert.deepEqual(strictestLimit([documented, null, granted]), { requestsPerMinute: 10, burst: 20 });
 });
 
-test("what is not a limit is a bug of the caller", () => {
+test("an invalid limit is a bug of the caller", () => {
   const bad = [
     [0, 1],
     [-1, 1],
@@ -104,7 +104,7 @@ const gaps = fc.array(
   },
 );
 
-test("property: in any window never more than the burst plus the rate times its length", () => {
+test("property: any window allows at most the burst plus the rate times its length", () => {
   fc.assert(
     fc.property(limits, gaps, (limit, steps) => {
       const bucket = createBucket(limit);
@@ -126,7 +126,7 @@ test("property: in any window never more than the burst plus the rate times its 
   );
 });
 
-test("property: waiting exactly as long as told always succeeds, a millisecond less never", () => {
+test("property: waiting for the returned time always succeeds, a millisecond less never does", () => {
   fc.assert(
     fc.property(limits, gaps, (limit, steps) => {
       const bucket = createBucket(limit);
@@ -143,7 +143,7 @@ test("property: waiting exactly as long as told always succeeds, a millisecond l
   );
 });
 
-test("property: a full bucket gives its whole burst at once", () => {
+test("property: a full bucket allows its whole burst at once", () => {
   fc.assert(
     fc.property(limits, fc.integer({ min: 0, max: 1_000_000 }), (limit, offset) => {
       const bucket = createBucket(limit);

@@ -28,7 +28,7 @@ const quarter: RetrySchedule = {
 };
 const additive: RetrySchedule = standard.schedule;
 
-test("attemptsMax counts requests: one more than the delays of a list", () => {
+test("attemptsMax counts requests: one more than the listed delays", () => {
   assert.equal(attemptsMax(additive), 10);
   assert.equal(attemptsMax(quarter), 5);
   assert.equal(attemptsMax({ ...quarter, attemptsMax: 1 }), 1);
@@ -52,19 +52,19 @@ test("EDS-9.6-4 full jitter reaches down to zero and up to the bound", () => {
   assert.deepEqual([at(0), at(0.5)], [0, 2_000]);
 });
 
-test("jitter never lifts a delay above the cap: not 375 s where 300 s is the maximum", () => {
+test("jitter never raises a delay above the cap: not 375 s if 300 s is the maximum", () => {
   const delay = nextDelayMs({ ...plain, schedule: quarter, attemptCount: 40, random: 0.999 });
   assert.equal(delay, 300_000);
 });
 
-test("WDS-121 floors come last: no 45 s where one minute is the minimum", () => {
+test("WDS-121 minimum delays are applied last: not 45 s if one minute is the minimum", () => {
   const floored = { schedule: quarter, attemptCount: 1, random: 0, floorsMs: standard.retryDelayFloorsMs };
   assert.equal(nextDelayMs({ ...floored, category: "rate_limit", retryAfterMs: null }), 60_000);
   assert.equal(nextDelayMs({ ...floored, category: "dns", retryAfterMs: null }), 5_000);
   assert.equal(nextDelayMs({ ...floored, category: "server_error", retryAfterMs: null }), 750);
 });
 
-test("EDS-9.6-6 EDS-9.5-3 Retry-After is a lower bound and beats the cap; a smaller one changes nothing", () => {
+test("EDS-9.6-6 EDS-9.5-3 Retry-After is a lower bound and exceeds the cap; a smaller one changes nothing", () => {
   const query = { ...plain, schedule: quarter, attemptCount: 1, random: 0.5 };
   assert.equal(nextDelayMs({ ...query, retryAfterMs: 7_200_000 }), 7_200_000);
   assert.equal(nextDelayMs({ ...query, retryAfterMs: 10 }), 1_000);
@@ -79,7 +79,7 @@ test("counts outside the schedule get its first or last delay", () => {
 const schedules = fc.constantFrom(fullJitter, quarter, additive);
 const unit = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
-test("WDS-121 WDS-124 property: floors hold, and without them the delay stays within jitter and cap, in whole milliseconds", () => {
+test("WDS-121 WDS-124 property: minimum delays are respected, and otherwise the delay stays within jitter and cap, in whole milliseconds", () => {
   const categories = fc.constantFrom(undefined, ...failureCategories);
   const retryAfter = fc.option(fc.integer({ min: 1, max: 1e15 }));
   fc.assert(
@@ -95,7 +95,7 @@ test("WDS-121 WDS-124 property: floors hold, and without them the delay stays wi
   );
 });
 
-test("EDS-9.6-1 EDS-6.3-5 WDS-14 property: for the same random number delays never fall from retry to retry", () => {
+test("EDS-9.6-1 EDS-6.3-5 WDS-14 property: for the same random number, delays never decrease from retry to retry", () => {
   fc.assert(
     fc.property(schedules, fc.integer({ min: 1, max: 60 }), unit, (schedule, attemptCount, random) => {
       const earlier = nextDelayMs({ ...plain, schedule, attemptCount, random });
@@ -139,7 +139,7 @@ const refused: readonly (readonly [candidate: unknown, field: string])[] = [
   [{ ...quarter, attemptsMax: 51, baseDelayMs: scheduleDelayMsMax, delayMsMax: scheduleDelayMsMax }, ""],
 ];
 
-test("EDS-9.6-3 EDS-11.8-1 what could retry without bound is refused, naming the field", () => {
+test("EDS-9.6-3 EDS-11.8-1 a schedule that could retry without bound is rejected, naming the field", () => {
   for (const [candidate, field] of refused) {
     const problems = validateSchedule(candidate);
     assert.equal(problems[0]?.field, field, JSON.stringify(candidate));
@@ -147,12 +147,12 @@ test("EDS-9.6-3 EDS-11.8-1 what could retry without bound is refused, naming the
   }
 });
 
-test("all problems are told at once", () => {
+test("all problems are reported together", () => {
   const fields = validateSchedule({ kind: "exponential" }).map((problem) => problem.field);
   assert.deepEqual(fields, ["attemptsMax", "baseDelayMs", "multiplier", "delayMsMax", "jitter"]);
 });
 
-test("property: a schedule found valid is finite and its delays are usable", () => {
+test("property: a valid schedule is finite and its delays are usable", () => {
   fc.assert(
     fc.property(
       fc.array(fc.double(), { maxLength: 60 }),

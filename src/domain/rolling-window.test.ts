@@ -17,7 +17,7 @@ const sizeMs = 60_000;
 
 const results = fc.array(fc.tuple(fc.integer({ min: 0, max: 20_000 }), fc.boolean()), { maxLength: 120 });
 
-test("property: counts lie between those of 59/60 of the window and those of all of it", () => {
+test("property: counts are between those of 59/60 of the window and those of the whole window", () => {
   fc.assert(
     fc.property(results, fc.integer({ min: 0, max: 90_000 }), (steps, pauseMs) => {
       const window = createWindow(sizeMs);
@@ -44,7 +44,7 @@ test("property: counts lie between those of 59/60 of the window and those of all
   );
 });
 
-test("a clock set back a little keeps the counts, one set back far starts anew", () => {
+test("a clock set back a little keeps the counts, one set back far resets them", () => {
   const window = createWindow(sizeMs);
   countResult(window, start, false);
   countResult(window, start - 5_000, false);
@@ -53,7 +53,7 @@ test("a clock set back a little keeps the counts, one set back far starts anew",
   assert.equal(window.failures, 1);
 });
 
-test("another length starts anew", () => {
+test("a different length resets the window", () => {
   const window = createWindow(sizeMs);
   countResult(window, start, true);
   resizeWindow(window, sizeMs);
@@ -78,7 +78,7 @@ function seen(window: RollingWindow, into: Map<number, [successes: number, failu
 const slicesOf = (counts: ReadonlyMap<number, [number, number]>) =>
   [...counts].map(([slice, [successes, failures]]) => ({ slice, successes, failures }));
 
-test("property: results that were counted elsewhere count as if they had been counted here", () => {
+test("property: results counted elsewhere count like results counted here", () => {
   fc.assert(
     fc.property(results, results, fc.integer({ min: 0, max: 90_000 }), (before, after, pauseMs) => {
       const [whole, taken] = [createWindow(sizeMs), createWindow(sizeMs)];
@@ -100,7 +100,7 @@ test("property: results that were counted elsewhere count as if they had been co
   );
 });
 
-test("results of a clock that is a little ahead are new ones, and those of another time are none", () => {
+test("results from a clock slightly ahead are new, and those from a distant time are ignored", () => {
   const window = createWindow(sizeMs);
   const slice = Math.floor(start / 1_000);
   const one = { successes: 0, failures: 1 };
@@ -121,7 +121,7 @@ test("results of a clock that is a little ahead are new ones, and those of anoth
   assert.equal(window.failures, 0);
 });
 
-test("whoever keeps a copy can see that results were forgotten before their time", () => {
+test("a holder of a copy can see that results were dropped early", () => {
   const window = createWindow(sizeMs);
   countResult(window, start, true);
   countResult(window, start + 59_000, true);

@@ -51,7 +51,7 @@ suite("JSON Schemas as types", () => {
     });
   }
 
-  test("descriptions are comments, which cannot be left by what they say", () => {
+  test("descriptions are comments, and their content cannot end the comment", () => {
     const schema = {
       properties: { a: { type: "string", description: "*/ evil(); /*", deprecated: true } },
       additionalProperties: false,
@@ -63,7 +63,7 @@ suite("JSON Schemas as types", () => {
     assert.equal(commentLines(["a */ b"], ""), "/** a *\\/ b */\n");
   });
 
-  test("braces in texts do not make an interface of what is none", () => {
+  test("braces in text do not turn another type into an interface", () => {
     const text = declarationOf("A", { anyOf: [{ const: "}" }, { const: "{" }] }, context);
     assert.equal(text, 'export type A = "}" | "{";\n');
   });

@@ -10,7 +10,7 @@ function taken(free: FreePlace | null): FreePlace {
 
 const of = (key: string) => ({ tenantId: "t", key });
 
-test("G18 places of a key and of all, and a place is freed once", () => {
+test("slots are limited per key and in total, and a slot is freed only once", () => {
   const places = new Places({ totalMax: 3, perKeyMax: 2 }, null);
   const [one, two] = [taken(places.take(of("a"), 0, 0)), taken(places.take(of("a"), 0, 0))];
   assert.equal(places.take(of("a"), 0, 0), null);
@@ -24,7 +24,7 @@ test("G18 places of a key and of all, and a place is freed once", () => {
   assert.equal(places.total, 2);
 });
 
-test("G18 a place that is freed again takes nothing from who came after", () => {
+test("freeing a slot twice does not take the slot of a later sender", () => {
   const places = new Places({ totalMax: 9, perKeyMax: 1 }, null);
   const before = taken(places.take(of("a"), 0, 0));
   before(0);
@@ -33,7 +33,7 @@ test("G18 a place that is freed again takes nothing from who came after", () => 
   assert.equal(places.take(of("a"), 0, 0), null);
 });
 
-test("G18 who finds no place is asked to come back later than the last one was, ten a second", () => {
+test("a sender without a slot is asked to return later than the previous one, ten per second", () => {
   const places = new Places({ totalMax: 100, perKeyMax: 1 }, null);
   const free = taken(places.take(of("a"), 0, 0));
   const waits = Array.from({ length: 12 }, () => places.returnsInMs("a", 0));
@@ -45,7 +45,7 @@ test("G18 who finds no place is asked to come back later than the last one was, 
   assert.equal(places.returnsInMs("a", 2_000), 1_000, "all its places were free in between");
 });
 
-test("G18 where places are soon free again, more come back in a second", () => {
+test("if slots are freed quickly, more senders return per second", () => {
   const places = new Places({ totalMax: 100, perKeyMax: 5 }, null);
   const held = Array.from({ length: 5 }, () => taken(places.take(of("a"), 0, 0)));
   for (const free of held.slice(0, 4)) free(50);
@@ -54,7 +54,7 @@ test("G18 where places are soon free again, more come back in a second", () => {
   assert.deepEqual(waits, [1_000, 1_010, 1_020], "five places, each for 50 ms: one every 10 ms");
 });
 
-test("G18 where all places together are taken, senders come back one after the other too", () => {
+test("if all slots together are in use, senders also return one after another", () => {
   const places = new Places({ totalMax: 1, perKeyMax: 1 }, null);
   taken(places.take(of("a"), 0, 0));
   assert.deepEqual(
@@ -63,7 +63,7 @@ test("G18 where all places together are taken, senders come back one after the o
   );
 });
 
-test("G18 nobody is asked to wait for more than a minute, also when the clock is set back", () => {
+test("no wait is longer than a minute, even if the clock is set back", () => {
   const places = new Places({ totalMax: 100, perKeyMax: 1 }, null);
   taken(places.take(of("a"), 0, 1_000_000));
   const waits = Array.from({ length: 2_000 }, () => places.returnsInMs("a", 1_000_000));
@@ -72,7 +72,7 @@ test("G18 nobody is asked to wait for more than a minute, also when the clock is
 });
 
 for (const sources of [25, 200])
-  test(`G18 ${sources} sources of one tenant whose destinations hang, with 22 senders each, keep out no source of another tenant`, () => {
+  test(`${sources} sources of one tenant with hanging destinations and 22 senders each do not block a source of another tenant`, () => {
     const waiting = new WaitingSlots(1_000, () => true);
     const places = new Places({ totalMax: 100, perKeyMax: 20 }, waiting);
     const held = new Map<number, number>();
@@ -93,7 +93,7 @@ for (const sources of [25, 200])
     assert.ok(all.length === sources || all.length >= 20, "many of them are tried");
   });
 
-test("G18 sources of one tenant share its slots, and a message that waits for a second gives its slot back", () => {
+test("sources of one tenant share its slots, and a message that waits for a second releases its slot", () => {
   const places = new Places({ totalMax: 10, perKeyMax: 20 }, new WaitingSlots(4, () => false));
   const take = (key: string, now: number) => places.take({ tenantId: "t", key }, 0, now);
   const first = Array.from({ length: 10 }, () => take("first", 0)).filter((free) => free !== null);

@@ -79,7 +79,7 @@ function observed(
   };
 }
 
-test("the delivery table in docs/state-machine.md is what the code does", () => {
+test("the delivery table in docs/state-machine.md matches the code", () => {
   const rows = tableRows();
   const used = new Set<TableRow>();
   for (const state of deliveryStates) {
@@ -105,7 +105,7 @@ test("the delivery table in docs/state-machine.md is what the code does", () => 
   );
 });
 
-test("the drawing has the arrows of the table, and no other", () => {
+test("the diagram has exactly the transitions of the table", () => {
   const labels = new Map<string, Set<string>>();
   for (const { state, event, when, result } of tableRows()) {
     if (result === "as before") continue;

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { codeOf, errorOf, messageOf } from "./thrown.ts";
 
-describe("what was thrown", () => {
-  it("has the code of its error, where that is a text", () => {
+describe("thrown values", () => {
+  it("gives the code of an error, if it is text", () => {
     assert.equal(codeOf(Object.assign(new Error("refused"), { code: "ECONNREFUSED" })), "ECONNREFUSED");
     assert.equal(codeOf(Object.assign(new Error("precondition failed"), { code: 406 })), null);
     assert.equal(codeOf(new Error("without")), null);
@@ -11,13 +11,13 @@ describe("what was thrown", () => {
       assert.equal(codeOf(thrown), null);
   });
 
-  it("has the message of its error, or is itself the text", () => {
+  it("gives the message of an error, or the thrown text", () => {
     assert.equal(messageOf(new TypeError("not a function")), "not a function");
     assert.equal(messageOf("ended"), "ended");
     assert.equal(messageOf(undefined), "undefined");
   });
 
-  it("is an error, or becomes one", () => {
+  it("is an error, or is converted to one", () => {
     const error = new RangeError("too large");
     assert.equal(errorOf(error), error);
     assert.equal(errorOf("ended").message, "ended");

@@ -17,7 +17,7 @@ function sourceAt(times: Iterable<number>) {
 }
 
 describe("version 7 ids", () => {
-  test("EDS-9.4-4 IDK-5 TS16-32 have the form of RFC 9562 and carry the clock", () => {
+  test("EDS-9.4-4 IDK-5 TS16-32 have the form of RFC 9562 and contain the clock", () => {
     const source = sourceAt([1_645_557_742_000]);
     const id = source.next();
     assert.match(id, canonical);
@@ -25,7 +25,7 @@ describe("version 7 ids", () => {
     assert.equal(uuidV7TimeMs(id), 1_645_557_742_000);
   });
 
-  test("EDS-9.4-4 IDK-5 hold 62 random bits, each of which takes both values", () => {
+  test("EDS-9.4-4 IDK-5 contain 62 random bits, each of which takes both values", () => {
     const source = sourceAt([1_645_557_742_000]);
     const seen = { ones: 0n, zeros: 0n };
     const all = (1n << 62n) - 1n;
@@ -38,7 +38,7 @@ describe("version 7 ids", () => {
     assert.deepEqual(seen, { ones: all, zeros: all });
   });
 
-  test("EDS-7.2-8 strictly increase whatever the clock does", () => {
+  test("EDS-7.2-8 increase strictly, whatever the clock does", () => {
     const clock = fc.array(fc.oneof(fc.nat({ max: 20 }), fc.nat({ max: 2 ** 40 })), {
       minLength: 2,
     });
@@ -55,7 +55,7 @@ describe("version 7 ids", () => {
     );
   });
 
-  test("still increase when one millisecond has more ids than the counter", () => {
+  test("still increase if one millisecond has more ids than the counter", () => {
     const source = sourceAt([5]);
     let previous = source.next();
     for (let count = 0; count < 20_000; count++) {
@@ -67,7 +67,7 @@ describe("version 7 ids", () => {
     assert.ok(aheadMs >= 4 && aheadMs <= 10, `${aheadMs} ms ahead of the clock`);
   });
 
-  test("follow the clock again once it has caught up", () => {
+  test("follow the clock again once it catches up", () => {
     const source = sourceAt([1000, 10, 1001]);
     const times = [source.next(), source.next(), source.next()].map(uuidV7TimeMs);
     assert.deepEqual(times, [1000, 1000, 1001]);
@@ -105,7 +105,7 @@ describe("version 7 ids", () => {
     assert.equal(new Set(ids).size, ids.length, "unique even when the random bytes repeat");
   });
 
-  test("a clock outside 48 bits is an error, not a wrong id", () => {
+  test("a clock beyond 48 bits is an error, not a wrong id", () => {
     for (const now of [-1, Number.NaN, 2 ** 48]) {
       assert.throws(() => sourceAt([now]).next(), RangeError);
     }
@@ -113,7 +113,7 @@ describe("version 7 ids", () => {
 });
 
 describe("reading ids", () => {
-  test("isUuid takes the 36-character form only", () => {
+  test("isUuid accepts only the 36-character form", () => {
     assert.ok(isUuid("0190a4d5-1c9e-7c5e-9b9a-3f8e3b3f1a2e"));
     assert.ok(isUuid("8E03978E-40D5-43E8-BC93-6894A57F9324"));
     for (const text of [

@@ -87,7 +87,7 @@ async function round(
   return steps;
 }
 
-test("a step of retention takes what fits into some milliseconds, and rests for several times as long", async () => {
+test("a step of retention takes what fits into some milliseconds, and pauses for several times as long", async () => {
   const rowMs = 0.1;
   const steps = await round(3_000, () => rowMs);
   const [first] = steps;
@@ -101,7 +101,7 @@ test("a step of retention takes what fits into some milliseconds, and rests for 
   }
 });
 
-test("retention hurries where rows cost little, and slows down at once when they cost more", async () => {
+test("retention is faster if rows cost little, and slows down at once if they cost more", async () => {
   const quick = await round(10_000, () => 0.001);
   assert.equal(quick.at(-1)?.limit, 500);
   const slow = await round(3_000, (step) => (step < 6 ? 0.001 : 1));
@@ -109,7 +109,7 @@ test("retention hurries where rows cost little, and slows down at once when they
   assert.equal(slow[6]?.limit, 10);
 });
 
-test("statistics left behind are completed before hours are added up, and those that are too old go", async () => {
+test("old unfinished statistics are completed before hours are added up, and expired ones are deleted", async () => {
   const began = new ManualClock().now();
   const steps: [what: string, msBefore: number][] = [];
   const noted = (what: string, time: number) => {
@@ -130,7 +130,7 @@ test("statistics left behind are completed before hours are added up, and those 
   ]);
 });
 
-test("a round that does not end, or fails, leaves upkeep behind; whoever does not lead says nothing", async () => {
+test("a round that hangs or fails leaves upkeep behind; a process that does not lead reports nothing", async () => {
   const clock = new ManualClock();
   let [fails, leads] = [false, true];
   const upkeep = newUpkeep(clock, {
@@ -154,7 +154,7 @@ test("a round that does not end, or fails, leaves upkeep behind; whoever does no
   assert.equal(upkeep.lagMs, null);
 });
 
-test("messages that have ended and published operational events go after 30 days", async () => {
+test("ended messages and published operational events are deleted after 30 days", async () => {
   const began = new ManualClock().now();
   const days: number[] = [];
   const forget = async ({ before }: { readonly before: number }) => {
@@ -165,7 +165,7 @@ test("messages that have ended and published operational events go after 30 days
   assert.deepEqual(days, [30]);
 });
 
-test("what the gateway received goes after seven days, bodies after one, and kept answers as they run out", async () => {
+test("received gateway requests are deleted after seven days, bodies after one, and stored responses when they expire", async () => {
   const began = new ManualClock().now();
   const days = (time: number): number => Math.round((began - time) / 86_400_000);
   const asked: string[] = [];

@@ -19,7 +19,7 @@ function everyRoute() {
   return createRoutes({ ...options, limits } as unknown as ApiOptions, {} as OpenStreams);
 }
 
-test("every route that changes something says how the audit log tells of it, or why not", () => {
+test("every changing route says how it is audited, or why not", () => {
   const changing = everyRoute().filter(
     ({ method, changesByGet }) => method !== "GET" || changesByGet === true,
   );
@@ -31,7 +31,7 @@ test("every route that changes something says how the audit log tells of it, or 
   }
 });
 
-test("what the audit log leaves out is publishing, previews, who opens pages, and the reader of a mail", () => {
+test("only publishing, previews, opened pages, and readers of mail are not audited", () => {
   const left = everyRoute().filter(({ audit }) => audit !== undefined && "none" in audit);
   assert.deepEqual(left.map(({ operationId }) => operationId).toSorted(), [
     "checkWebhookUrl",
@@ -47,7 +47,7 @@ test("what the audit log leaves out is publishing, previews, who opens pages, an
   ]);
 });
 
-test("nothing writes to the audit log but what it tells of", () => {
+test("nothing else writes to the audit log", () => {
   const own = everyRoute().filter(({ path }) => path.startsWith("/v1/audit-log"));
   assert.deepEqual(
     own.map(({ method }) => method),

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BodyMemory } from "./request-body.ts";
 
-test("one caller gets at most half, so that another one always finds room", () => {
+test("one caller gets at most half, so another always finds capacity", () => {
   const memory = new BodyMemory(1_000);
   assert.equal(memory.take("greedy", 500), true);
   assert.equal(memory.take("greedy", 1), false);
@@ -11,7 +11,7 @@ test("one caller gets at most half, so that another one always finds room", () =
   assert.equal(memory.take("third", 125), true);
 });
 
-test("what is given back can be taken again, and what was refused was not taken", () => {
+test("released memory can be taken again, and a rejected request takes none", () => {
   const memory = new BodyMemory(1_000);
   assert.equal(memory.take("a", 501), false);
   assert.equal(memory.take("a", 500), true);

@@ -45,7 +45,7 @@ function keyOf(keyId: string, tenantId = "acme"): Principal {
   return { keyId, role: "manage", tenantId };
 }
 
-test("a key has its calls of a minute at once, then one at a time as they come back", () => {
+test("a key can make its calls of a minute at once, then one at a time as they are refilled", () => {
   const { clock, limited, call } = scene({ keyCallsPerMinute: 6 });
   const key = keyOf("k1");
   assert.deepEqual(call(key), {
@@ -65,7 +65,7 @@ test("a key has its calls of a minute at once, then one at a time as they come b
   assert.equal(call(keyOf("k2")).waitSeconds, 0);
 });
 
-test("a tenant has a limit over all its keys, and what is refused costs nothing", () => {
+test("a tenant has a limit across its keys, and rejected calls are free", () => {
   const { clock, limited, call } = scene({ keyCallsPerMinute: 2, tenantCallsPerMinute: 3 });
   assert.equal(call(keyOf("k1")).waitSeconds, 0);
   assert.equal(call(keyOf("k1")).fields["RateLimit"], '"key";r=0;t=60, "tenant";r=1;t=40');
@@ -88,7 +88,7 @@ test("publishing is counted apart from all other calls", () => {
   assert.equal(call(key, "publish").waitSeconds, 30);
 });
 
-test("administrators have no limit, nor has a setting of 0, and neither is told of any", () => {
+test("administrators have no limit, nor has a setting of 0, and neither gets limit headers", () => {
   const strict = scene({ keyCallsPerMinute: 1, tenantCallsPerMinute: 1 });
   const free = scene();
   for (let count = 0; count < 3; count += 1) {
@@ -98,7 +98,7 @@ test("administrators have no limit, nor has a setting of 0, and neither is told 
   }
 });
 
-test("keys that nobody has are counted by address, in bounded memory", () => {
+test("unknown keys are counted by address, in bounded memory", () => {
   const { clock, limited, unknown } = scene();
   for (let count = 0; count < unknownKeysPerMinute; count += 1) {
     assert.deepEqual(unknown("192.0.2.1"), { fields: {}, waitSeconds: 0 });

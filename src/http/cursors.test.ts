@@ -16,7 +16,7 @@ function isRefused(other: Listing, cursor: string): boolean {
   }
 }
 
-test("positions come back, numbers and texts alike", () => {
+test("positions are returned unchanged, both numbers and text", () => {
   for (const position of [0, 42, Number.MAX_SAFE_INTEGER, "", "0198c3f2", "ü/%"]) {
     assert.equal(codec.decode(listing, codec.encode(listing, position)), position);
   }
@@ -37,7 +37,7 @@ test("a cursor is bound to tenant, route, filters and key", () => {
   assert.ok(isRefused(listing, other.encode(listing, 1)));
 });
 
-test("it does not show the position", () => {
+test("it does not reveal the position", () => {
   const texts = [1_000_001, 1_000_002].map((position) =>
     Buffer.from(codec.encode(listing, position), "base64url"),
   );

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { foreignHeaders } from "./foreign-answer.ts";
 
-suite("header fields of foreign answers", () => {
+suite("header fields of foreign responses", () => {
   test("empty and blank parameters are parameters", () => {
     for (const parameters of [";", "; ", " ; ; ", '; a=b ; ; c="d e" ']) {
       const type = `text/html${parameters}`;
@@ -11,7 +11,7 @@ suite("header fields of foreign answers", () => {
   });
 
   // A pattern that can match a blank in two ways would take exponential time here.
-  test("a media type that almost is one is judged at once", () => {
+  test("an almost valid media type is checked quickly", () => {
     for (const part of ["; ", ";\t", " ;", "; a=b", '; a="b"', '; a="', "; a=", " ", ";", "a", '"'])
       for (const end of ["/", "\u0000", "\u00e9", '"', ";=", " x"]) {
         const headers = foreignHeaders(

@@ -42,7 +42,7 @@ async function serve(t: TestContext, connectionsMax: number, answer: RequestList
 const ok = "HTTP/1.1 200 OK";
 const quick: RequestListener = (_request, response) => void response.end("ok");
 
-test("connections that never finish a head make room, the oldest first", async (t) => {
+test("connections that never finish a head are closed first, oldest first", async (t) => {
   const { open, ask } = await serve(t, 10, quick);
   const served = await open();
   assert.equal(await ask("/a", served), ok);
@@ -55,7 +55,7 @@ test("connections that never finish a head make room, the oldest first", async (
   assert.equal(await ask("/c"), ok);
 });
 
-test("idle connections make room next, those that have been idle longest", async (t) => {
+test("idle connections are closed next, those idle longest first", async (t) => {
   const { open, ask } = await serve(t, 3, quick);
   const [first, second, third] = [await open(), await open(), await open()];
   for (const one of [first, second, third]) assert.equal(await ask("/", one), ok);
@@ -67,7 +67,7 @@ test("idle connections make room next, those that have been idle longest", async
   assert.equal(await ask("/", third), ok);
 });
 
-test("where all connections are busy, probes are answered and other requests are told so", async (t) => {
+test("if all connections are busy, probes are answered and other requests are rejected", async (t) => {
   const hanging: (() => void)[] = [];
   const { open, ask } = await serve(t, 2, (request, response) => {
     if (request.url === "/hang") hanging.push(() => void response.end("ok"));
@@ -86,7 +86,7 @@ test("where all connections are busy, probes are answered and other requests are
   assert.deepEqual(await Promise.all(answers), [ok, ok]);
 });
 
-test("a body that drips makes room after some seconds, and not before", async (t) => {
+test("a slowly sent body is closed after some seconds, and not before", async (t) => {
   const arrived = Promise.withResolvers<null>();
   const { open, ask, wait } = await serve(t, 1, (request, response) => {
     arrived.resolve(null);

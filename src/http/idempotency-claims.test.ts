@@ -61,7 +61,7 @@ async function claimed(claims: IdempotencyClaims, of = call): Promise<ClaimedKey
   return begun;
 }
 
-test("a claim is renewed for as long as its call runs, and no longer", async () => {
+test("a claim is renewed while its call runs, and no longer", async () => {
   const { claims, world, pass, clock } = scene();
   const claim = await claimed(claims);
   await pass(5 * claimKeptMs);
@@ -75,7 +75,7 @@ test("a claim is renewed for as long as its call runs, and no longer", async () 
   assert.equal(world.told.filter((each) => each.startsWith("finish")).length, 1);
 });
 
-test("each claim of a process has a holder of its own", async () => {
+test("each claim of a process has its own holder", async () => {
   const { claims } = scene();
   const holders = [await claimed(claims), await claimed(claims)].map(({ holder }) => holder);
   assert.equal(new Set(holders).size, 2);
@@ -85,7 +85,7 @@ for (const [name, end, expected] of [
   ["an abandoned claim", null, /^abandon k/],
   ["an answer", { status: 201, body: "b" }, /^finish k 201/],
 ] as const) {
-  test(`${name} that an outage met reaches the store as soon as it is back`, async () => {
+  test(`${name} interrupted by an outage reaches the store as soon as it is back`, async () => {
     const { claims, world, pass } = scene();
     const claim = await claimed(claims);
     world.isAway = true;
@@ -113,7 +113,7 @@ test("a repeat that comes first settles what the outage left open, and then runs
   assert.equal(world.told.at(-1), "begin k");
 });
 
-test("a claim whose answer was lost is abandoned, because it may have been written", async () => {
+test("a claim whose response was lost is abandoned, because it may have been written", async () => {
   const { claims, world, pass } = scene();
   world.isAway = true;
   await assert.rejects(claims.begin(call), StoreUnavailableError);
@@ -122,7 +122,7 @@ test("a claim whose answer was lost is abandoned, because it may have been writt
   assert.deepEqual(world.told, [`abandon k ${world.begun[0]?.holder}`]);
 });
 
-test("closing tells once what is left, and waits for nobody who does not answer", async () => {
+test("closing reports remaining work once, and does not wait for an unresponsive store", async () => {
   const { claims, world, clock } = scene();
   const claim = await claimed(claims);
   world.isAway = true;
@@ -133,7 +133,7 @@ test("closing tells once what is left, and waits for nobody who does not answer"
   assert.equal(clock.timers, 0);
 });
 
-test("IDK-13 the expiry that is published is how long an answer is kept", async () => {
+test("IDK-13 the published expiry is the retention of a response", async () => {
   const { claims, world, clock } = scene();
   await claimed(claims);
   assert.match(createIdempotencyPage(), /A response is kept for 24 hours\./);

@@ -18,7 +18,7 @@ test("RFC 3339 in all its forms", () => {
   assert.equal(parseInstant("2024-02-29"), Date.UTC(2024, 1, 29));
 });
 
-test("what is no time", () => {
+test("text that is not a time", () => {
   const texts = [
     "",
     "now",
@@ -44,12 +44,12 @@ test("what is no time", () => {
   for (const text of texts) assert.equal(parseInstant(text), null, text);
 });
 
-test("a date alone is no date-time", () => {
+test("a date alone is not a date-time", () => {
   assert.equal(isDateTime("2026-01-31"), false);
   assert.equal(isDateTime("2026-01-31T00:00:00Z"), true);
 });
 
-test("what is written can be read", () => {
+test("written instants can be read", () => {
   fc.assert(
     fc.property(
       fc.date({ min: new Date("0001-01-01"), max: new Date("9999-12-31"), noInvalidDate: true }),

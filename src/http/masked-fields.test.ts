@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { maskedFields } from "./audit.ts";
 
-test("secrets are masked at any depth, and names of headers stay", () => {
+test("secrets are masked at any depth, and header names stay", () => {
   assert.deepEqual(
     maskedFields({
       secret: "whsec_1",
@@ -25,7 +25,7 @@ test("secrets are masked at any depth, and names of headers stay", () => {
   );
 });
 
-test("what is no secret is kept: keys of publishers, names of schemes, nothing, and whether there is one", () => {
+test("values that are not secret are kept: publishers' keys, names of schemes, empty values, and whether there is one", () => {
   const plain = {
     idempotency_key: "order-1",
     signature_scheme: "standard",
@@ -36,7 +36,7 @@ test("what is no secret is kept: keys of publishers, names of schemes, nothing, 
   assert.deepEqual(maskedFields(plain), plain);
 });
 
-test("what is too long is told by its length", () => {
+test("long values are replaced by their length", () => {
   const data_schema = { description: "x".repeat(2_000) };
   assert.deepEqual(maskedFields({ data_schema }), { data_schema: "… (2018 characters)" });
 });

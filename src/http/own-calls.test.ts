@@ -5,12 +5,12 @@ import { comesFrom, isOwnCall } from "./sessions.ts";
 const own = { "x-posthorn-ui": "1", "host": "hooks.example.com" };
 
 suite("calls with the cookie of a session", () => {
-  test("reading needs nothing more; a link in a chat may lead to an answer", () => {
+  test("reading needs nothing more, so links in a chat work", () => {
     assert.equal(isOwnCall("GET", {}), true);
     assert.equal(isOwnCall("HEAD", { "sec-fetch-site": "cross-site" }), true);
   });
 
-  test("changing something needs the header and a page of this server", () => {
+  test("a change needs the header and a page of this server", () => {
     const cases: readonly (readonly [Record<string, string>, boolean])[] = [
       [{ ...own, "sec-fetch-site": "same-origin" }, true],
       [{ ...own, origin: "https://hooks.example.com" }, true],
@@ -39,7 +39,7 @@ suite("calls with the cookie of a session", () => {
     }
   });
 
-  test("who sends neither Origin nor Sec-Fetch-Site is no page", () => {
+  test("a caller without Origin and Sec-Fetch-Site is not a page", () => {
     assert.equal(comesFrom({ host: "127.0.0.1:8080" }), "unknown");
   });
 });

@@ -12,7 +12,7 @@ import { StoreUnavailableError } from "../ports/store.ts";
 import { createErrorsPage } from "./docs/pages.ts";
 import { knownError, MethodNotAllowedError, problemOf, renderProblem } from "./problems.ts";
 
-test("every code makes a problem that its page explains", () => {
+test("every code gives a problem with an explanatory page", () => {
   const page = createErrorsPage();
   for (const code of Object.keys(errorTable) as ErrorCode[]) {
     const problem = problemOf(new PosthornError(code, "why"), "");
@@ -45,7 +45,7 @@ test("a reused event key names the first event", () => {
   assert.equal(problemOf(error, "").event_id, "0198c3f2");
 });
 
-test("only what is known is told", () => {
+test("only what is known is included", () => {
   assert.equal(knownError(new StoreUnavailableError("disk full"))?.code, "unavailable");
   assert.equal(knownError(new Error("boom")), null);
   assert.equal(knownError("boom"), null);

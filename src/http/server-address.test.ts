@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { serverAddress } from "./server-address.ts";
 
-test("behind several proxies the scheme is that of the first one", () => {
+test("behind several proxies the scheme of the first one applies", () => {
   for (const [forwarded, expected] of [
     [undefined, "http"],
     ["http", "http"],

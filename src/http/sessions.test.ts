@@ -34,7 +34,7 @@ suite("sessions of the dashboard", () => {
     assert.equal(sessions.find(token), null);
   });
 
-  test("it ends after an hour without anybody, and after twelve in any case", () => {
+  test("it ends after an hour of inactivity, and after twelve in any case", () => {
     const { sessions, clock } = open();
     let { session } = sessions.login("key") ?? assert.fail();
     assert.equal(sessions.renewed(session), null, "a fresh one is not renewed");
@@ -60,7 +60,7 @@ suite("sessions of the dashboard", () => {
     for (const one of [session, renewed]) assert.equal(sessions.find(sessions.cookieOf(one).token), null);
   });
 
-  test("a code counts once, and for five minutes", () => {
+  test("a code is accepted once, for five minutes", () => {
     const { sessions, clock } = open();
     const { code } = sessions.createCode("key");
     assert.equal(sessions.redeem(`${code}x`), null);
@@ -71,7 +71,7 @@ suite("sessions of the dashboard", () => {
     assert.equal(sessions.redeem(late.code), null, "too old");
   });
 
-  test("what is no token of ours is no session, however it looks", () => {
+  test("an invalid token is not a session, however it looks", () => {
     const { sessions } = open();
     const { session } = sessions.login("key") ?? assert.fail();
     const { token } = sessions.cookieOf(session);

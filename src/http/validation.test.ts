@@ -16,7 +16,7 @@ function problems(value: unknown): Record<string, string> {
   return Object.fromEntries(errors.map(({ field, message }) => [field, message]));
 }
 
-test("what is valid has no problems", () => {
+test("valid input has no problems", () => {
   for (const value of [
     { name: "abc" },
     { name: "ab", count: null, kind: null, free: { "a\nb": 1 }, inner: { list_of: [] } },
@@ -25,7 +25,7 @@ test("what is valid has no problems", () => {
   }
 });
 
-test("messages say what is wrong in words", () => {
+test("messages say what is wrong", () => {
   assert.deepEqual(problems({ name: "a", count: 10, kind: "c", inner: { list_of: [true, 1, false] } }), {
     name: "must have at least 2 characters",
     count: "must be at most 9",
@@ -37,7 +37,7 @@ test("messages say what is wrong in words", () => {
   assert.deepEqual(problems([]), { "": "must be an object" });
 });
 
-test("unknown fields are named with what was meant", () => {
+test("unknown fields are reported with the closest name", () => {
   assert.deepEqual(problems({ name: "ab", nmae: 1, zzzzzzzz: 1, inner: { listOf: [], list_of: [] } }), {
     nmae: 'is not a known field; did you mean "name"?',
     zzzzzzzz: "is not a known field",
@@ -45,7 +45,7 @@ test("unknown fields are named with what was meant", () => {
   });
 });
 
-test("names that others give to our fields are understood, where there is such a field", () => {
+test("other products' names for our fields are recognized, if there is such a field", () => {
   const event = closed({ event_type: Type.Optional(Type.String()), data: Type.Optional(freeObject()) });
   const errors = compileValidator(event, "body")({ type: "a", payload: {}, Body: {}, endpoint: "x" }) ?? [];
   assert.deepEqual(Object.fromEntries(errors.map(({ field, message }) => [field, message])), {
@@ -56,13 +56,13 @@ test("names that others give to our fields are understood, where there is such a
   });
 });
 
-test("names that are not ours are clipped, and values never shown", () => {
+test("foreign names are clipped, and values are never shown", () => {
   const errors = problems({ name: "secret-value", ["x".repeat(5_000)]: 1 });
   assert.ok(Object.keys(errors).every((field) => field.length <= 201));
   assert.ok(!JSON.stringify(errors).includes("secret-value"));
 });
 
-test("a flood of problems is cut off", () => {
+test("the number of problems is limited", () => {
   const flood = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`f${index}`, 1]));
   assert.equal(Object.keys(problems(flood)).length, 50);
 });

@@ -6,7 +6,7 @@ import { providerPages } from "./providers-page.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-test("docs/gateway/providers says what the presets say; `npm run providers` writes it", () => {
+test("docs/gateway/providers matches the presets; `npm run providers` writes it", () => {
   const pages = providerPages();
   for (const [path, text] of pages) assert.equal(readFileSync(join(root, path), "utf8"), text, path);
   const files = readdirSync(join(root, "docs/gateway/providers")).map(
@@ -15,7 +15,7 @@ test("docs/gateway/providers says what the presets say; `npm run providers` writ
   assert.deepEqual(files.toSorted(), [...pages.keys()].filter((path) => files.includes(path)).toSorted());
 });
 
-test("no page has a place left to be filled in", () => {
+test("no page contains a placeholder", () => {
   for (const [path, text] of providerPages()) {
     assert.doesNotMatch(text, /\{secret\}|undefined|\[object/, path);
   }

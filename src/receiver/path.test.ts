@@ -43,7 +43,7 @@ function codeOf(parts: WebhookPathParts): string {
 }
 
 suite("addresses of inbound webhooks", () => {
-  test("TS16-4 TS16-10 the six addresses of the document are read and written", () => {
+  test("TS16-4 TS16-10 the document's six addresses are read and written", () => {
     assert.equal(documented.length, 6);
     for (const [address, path] of documented) {
       assert.deepEqual(parsed(address), path);
@@ -51,7 +51,7 @@ suite("addresses of inbound webhooks", () => {
     }
   });
 
-  test("TS16-3 the addresses are under a prefix of their own, which can be another one", () => {
+  test("TS16-3 the addresses have a separate, configurable prefix", () => {
     assert.equal(problemOf("/api/v1/orders"), "outside_prefix");
     assert.equal(problemOf("/_webhooksx/acme"), "outside_prefix");
     assert.equal(problemOf("/_WEBHOOKS/acme"), "outside_prefix");
@@ -60,7 +60,7 @@ suite("addresses of inbound webhooks", () => {
     assert.deepEqual(parsed("/in/hooks/acme/v1", options), { ...empty, party: "acme", version: "1" });
   });
 
-  test("TS16-5 an address without a party is a problem of its own", () => {
+  test("TS16-5 an address without a party is a separate problem", () => {
     for (const address of [
       "/_webhooks",
       "/_webhooks/",
@@ -72,7 +72,7 @@ suite("addresses of inbound webhooks", () => {
     assert.deepEqual(parsed("/_webhooks/acme"), { ...empty, party: "acme" });
   });
 
-  test("TS16-6 with a namespace and without", () => {
+  test("TS16-6 with and without a namespace", () => {
     const path = {
       ...empty,
       party: "acme",
@@ -97,7 +97,7 @@ suite("addresses of inbound webhooks", () => {
     );
   });
 
-  test("TS16-7 versions side by side, and none", () => {
+  test("TS16-7 several versions, and none", () => {
     assert.equal(parsed("/_webhooks/acme/v3/receive-event").version, "3");
     assert.equal(parsed("/_webhooks/acme/v4/receive-event").version, "4");
     assert.equal(parsed("/_webhooks/acme/receive-event").version, null);
@@ -139,7 +139,7 @@ suite("addresses of inbound webhooks", () => {
     assert.equal(buildWebhookPath(path), address);
   });
 
-  test("what could leave the path, or hide in it, is refused", () => {
+  test("parts that could leave the path, or hide in it, are rejected", () => {
     assert.equal(problemOf("/_webhooks/acme//callback"), "empty_segment");
     assert.equal(problemOf("/_webhooks//callback"), "empty_segment");
     assert.equal(problemOf("/_webhooks/acme//"), "empty_segment");
@@ -166,13 +166,13 @@ suite("addresses of inbound webhooks", () => {
       assert.match(codeOf({ party: "acme", rest: [part] }), /^(un\w+|empty)_segment$/);
   });
 
-  test("parts that would be read as others are refused", () => {
+  test("ambiguous parts are rejected", () => {
     assert.equal(codeOf({ party: "acme", namespace: "payments" }), "ambiguous");
     assert.equal(codeOf({ party: "acme", eventType: "latest" }), "ambiguous");
     assert.equal(codeOf({ party: "acme", rest: ["42"] }), "ambiguous");
   });
 
-  test("whatever is written is read back, and whatever is asked for gets an answer", () => {
+  test("every written address is read back, and every requested path gets a response", () => {
     const part = fc.string({ unit: "grapheme", minLength: 1, maxLength: 12 });
     const optional = fc.option(part);
     fc.assert(

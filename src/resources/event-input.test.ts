@@ -33,7 +33,7 @@ test("TS16-52 metadata is an object with at least one property, or absent", () =
   assert.deepEqual(refused({ metadata: { total: 3 } }), []);
 });
 
-test("TS16-54 links are objects of rel, method and href, none required and nothing else", () => {
+test("TS16-54 links are objects with only rel, method and href, none required", () => {
   for (const links of [null, {}, [], "x"]) assert.deepEqual(refused({ links }), ["links"]);
   assert.deepEqual(refused({ links: [{}, { rel: "self", method: "GET", href: "/orders/1" }] }), []);
   assert.deepEqual(refused({ links: [{ rel: 1 }] }), ["links[0].rel"]);
@@ -60,7 +60,7 @@ test("TS16-47 the time is an ISO 8601 date-time, and an event is not later than 
   for (const timestamp of wrong) assert.deepEqual(refused({ timestamp }), ["timestamp"], String(timestamp));
 });
 
-test("CEW-2.1-4 content of another type has a type and at least one byte", () => {
+test("CEW-2.1-4 content of another type has a media type and at least one byte", () => {
   const raw = (contentType: unknown, body: unknown) =>
     refused({ data: undefined, raw: { contentType, body } });
   assert.deepEqual(raw("application/xml", Buffer.from("<a/>")), []);
@@ -69,7 +69,7 @@ test("CEW-2.1-4 content of another type has a type and at least one byte", () =>
   assert.deepEqual(raw("xml", Buffer.from("<a/>")), ["content-type"]);
 });
 
-test("WDS-85 WDS-86 WDS-87 key, source and priority are bounded texts of their own kind", () => {
+test("WDS-85 WDS-86 WDS-87 key, source and priority are bounded texts with their own rules", () => {
   assert.deepEqual(refused({ idempotencyKey: "order.1234 by hand", source: "shop", priority: "high" }), []);
   for (const idempotencyKey of ["", "ü", "a\u0000", "x".repeat(256), 7])
     assert.deepEqual(refused({ idempotencyKey }), ["idempotency_key"], String(idempotencyKey));

@@ -8,11 +8,11 @@ import { profileSchema } from "./profile.ts";
 
 const check = compileValidator(profileSchema, "body");
 
-test("EDS-9.2-2 every profile, as it is published, is what its schema says", () => {
+test("EDS-9.2-2 every published profile matches its schema", () => {
   for (const profile of profiles) assert.equal(check(snakeCaseJson(profile)), null, profile.name);
 });
 
-test("what a profile must not have, or must have, the schema tells", () => {
+test("the schema enforces required and forbidden combinations of a profile", () => {
   const [standard] = profiles as readonly [Profile];
   const { classification, schedule } = standard;
   const broken: readonly object[] = [

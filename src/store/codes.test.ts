@@ -42,7 +42,7 @@ test("the numbers in existing files keep their meaning", () => {
   });
 });
 
-test("every name of the core has a code", () => {
+test("every name of the domain has a code", () => {
   assert.deepEqual([...priorityCodes.decode], [...priorities]);
   assert.deepEqual([...stateCodes.decode].sort(), [...deliveryStates].sort());
   assert.deepEqual([...categoryCodes.decode], [...failureCategories]);

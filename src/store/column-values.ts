@@ -13,8 +13,8 @@ import { type PayloadFormatName, payloadFormats } from "../domain/profile.ts";
 import { type OrderingGuarantee, orderingGuarantees } from "../domain/webhook.ts";
 
 /**
- * Maps names of the core to the small integers that are stored. Positions are part of the file format: new names go at
- * the end. codes.test.ts pins those in use, so that reordering a list in core cannot change the meaning of old rows.
+ * Maps names of the domain to the small integers that are stored. Positions are part of the file format: new names go at
+ * the end. codes.test.ts pins those in use, so that reordering a list in the domain cannot change the meaning of old rows.
  */
 interface Codec<Word extends string> {
   readonly encode: Readonly<Record<Word, number>>;

@@ -65,7 +65,7 @@ test("WDS-5 beyond the calls of its key or its tenant a caller gets 429 with Ret
   assert.deepEqual([list.status, list.body["data"]], [200, []], "what was refused was done");
 });
 
-test("WDS-5 publishing has limits of its own; a batch is one call, and a refused event is not published", async () => {
+test("WDS-5 publishing has separate limits; a batch is one call, and a rejected event is not published", async () => {
   const { admin, callerOf } = await open({ keyCallsPerMinute: 1, keyPublishesPerMinute: 2 });
   const caller = await callerOf("manage", "acme");
   assert.equal((await read(caller)).status, 200);
@@ -88,7 +88,7 @@ test("administrators are not limited", async () => {
   }
 });
 
-test("forged keys are bounded by address, and shut nobody out who has a key", async () => {
+test("forged keys are limited by address, and callers with a key are not locked out", async () => {
   const { admin, limited } = await open();
   const forger = admin.withKey("phk_forged");
   for (let done = 0; done < unknownKeysPerMinute; done += 50) {

@@ -24,7 +24,7 @@ function dashboardOf(options: ApiOptions, load = async () => files): Partial<Api
   return { dashboard: { sessions, version: "1.2.3", files: load }, basePath: "/hooks" };
 }
 
-suite("the dashboard over the wire", () => {
+suite("the dashboard over HTTP", () => {
   let standIn: StandIn;
   before(async () => {
     standIn = await openStandIn((options) => dashboardOf(options));
@@ -37,7 +37,7 @@ suite("the dashboard over the wire", () => {
   const cookieOf = (reply: Reply) => (reply.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
   const own = { "x-posthorn-ui": "1", "sec-fetch-site": "same-origin" };
 
-  test("the addresses of pages all give the document, which finds its files from any depth", async () => {
+  test("the addresses of all pages return the document, which finds its files at any depth", async () => {
     assert.equal((await client().get("/")).headers.get("location"), "ui/");
     assert.equal((await client().get("/ui")).headers.get("location"), "ui/");
     for (const path of ["/hooks", "/hooks/", "/hooks?a=b", "/hooks/ui"]) {
@@ -70,7 +70,7 @@ suite("the dashboard over the wire", () => {
     assert.equal((await client().get("/docs")).status, 200, "the reference stays");
   });
 
-  test("files are kept by browsers for ever, come compressed where they may, and unknown ones are 404", async () => {
+  test("files are cached by browsers forever and compressed if accepted; unknown files are 404", async () => {
     const asset = (encodings: string, method = "GET") =>
       plainRequest(`${standIn.baseUrl}/ui/assets/app-1.js`, { method, encodings });
     const brotli = await asset("gzip, deflate, br");
@@ -83,7 +83,7 @@ suite("the dashboard over the wire", () => {
       assertProblem(await client().get(path), { status: 404, code: "not_found" });
   });
 
-  test("why it cannot be shown stands in the page, and the API works all the same", async () => {
+  test("if the dashboard cannot be shown, the page says why, and the API still works", async () => {
     const broken = await openStandIn((options) =>
       dashboardOf(options, async () => {
         throw new Error("no bundler <here>");
@@ -95,7 +95,7 @@ suite("the dashboard over the wire", () => {
     await broken.close();
   });
 
-  test("a key opens a session with the rights of that key and no other", async () => {
+  test("a key opens a session with exactly the rights of that key", async () => {
     const readKey = await client(standIn.adminKey).keyFor("read", "acme");
     const opened = await login({ key: readKey });
     assert.equal(opened.status, 200);
@@ -120,7 +120,7 @@ suite("the dashboard over the wire", () => {
     assertProblem(await client().get("/ui/session"), { status: 401, code: "unauthenticated" });
   });
 
-  test("two deployments on one host keep their own sessions", async () => {
+  test("two deployments on one host have separate sessions", async () => {
     const other = await openStandIn((options) => {
       const secretBox = { ...options.secretBox, digest: (text: string) => `other ${text}` };
       const { services, clock, random } = options;
@@ -144,7 +144,7 @@ suite("the dashboard over the wire", () => {
     }
   });
 
-  test("below a base path every link that is given out leads back to it", async () => {
+  test("below a base path every returned link includes it", async () => {
     const below = (path: string) => `/hooks${path}`;
     const document = JSON.parse((await client().get(below("/openapi.json"))).text) as {
       readonly servers: unknown;
@@ -183,7 +183,7 @@ suite("the dashboard over the wire", () => {
     assert.match(malformed.headers.get("link") ?? "", /^<\/hooks\/docs\/idempotency>/);
   });
 
-  test("behind TLS the cookie belongs to the host alone; over plain http from elsewhere there is none", async () => {
+  test("behind TLS the cookie is limited to the host; over plain http from another machine there is no cookie", async () => {
     const viaProxy = { host: "hooks.example.com", origin: "https://hooks.example.com" };
     const body = JSON.stringify({ key: standIn.adminKey });
     const url = `${standIn.baseUrl}/ui/session`;
@@ -201,7 +201,7 @@ suite("the dashboard over the wire", () => {
     assert.equal(tossed.status, 401);
   });
 
-  test("a session changes something from a page of this server alone", async () => {
+  test("a session can change something only from a page of this server", async () => {
     const cookie = cookieOf(await login({ key: standIn.adminKey }));
     const publish = (headers: Record<string, string>) =>
       client().post("/v1/events", { event_type: "a.b", data: { n: 1 } }, { headers: { cookie, ...headers } });
@@ -226,7 +226,7 @@ suite("the dashboard over the wire", () => {
     });
   });
 
-  test("logging out ends the session, also for who copied the cookie; so does revoking its key", async () => {
+  test("logging out ends the session, even for a copied cookie; so does revoking its key", async () => {
     const cookie = cookieOf(await login({ key: standIn.adminKey }));
     const call = (method: string, path: string, headers: Record<string, string>) =>
       client().call(method, path, { headers });
@@ -250,7 +250,7 @@ suite("the dashboard over the wire", () => {
     });
   });
 
-  test("a code is made by a key and not by a session, and opens one session of that key", async () => {
+  test("a code is created by a key, not by a session, and opens one session of that key", async () => {
     const manageKey = await client(standIn.adminKey).keyFor("manage", "acme");
     const made = await client(manageKey).post("/ui/login-codes");
     assert.equal(made.status, 201);
@@ -265,7 +265,7 @@ suite("the dashboard over the wire", () => {
     assertProblem(await login({}), { status: 400, code: "invalid_request" });
   });
 
-  test("an address gets five wrong logins a minute, and a right one still goes through", async () => {
+  test("five wrong logins per minute are allowed for an address, and a correct one still succeeds", async () => {
     const fresh = await openStandIn((options) => dashboardOf(options));
     const knock = (key: string) =>
       createClient({ baseUrl: fresh.baseUrl, key: null }).post("/ui/session", { key });
@@ -278,7 +278,7 @@ suite("the dashboard over the wire", () => {
     await fresh.close();
   });
 
-  test("where it is off, nothing of it is there, and a cookie means nothing", async () => {
+  test("if disabled, no part of it is served, and a cookie has no effect", async () => {
     const off = await openStandIn(() => ({ dashboard: null }));
     const plain = createClient({ baseUrl: off.baseUrl, key: null });
     assert.equal((await plain.get("/")).headers.get("location"), "docs");

@@ -18,7 +18,7 @@ const operations = Object.entries(
   Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
 );
 
-test("api.md names every route under /v1 that needs no key", () => {
+test("api.md lists every route under /v1 that needs no key", () => {
   const sentence = /- Everything under `\/v1` requires[^\n]*/.exec(page)?.[0] ?? "";
   const open = operations.filter(
     ({ path, operation }) => path.startsWith("/v1") && operation.security?.length === 0,
@@ -27,7 +27,7 @@ test("api.md names every route under /v1 that needs no key", () => {
   assert.deepEqual(named.toSorted(), [...new Set(open.map(({ path }) => path))].toSorted());
 });
 
-test("api.md names every POST that takes no Idempotency-Key", () => {
+test("api.md lists every POST that does not accept Idempotency-Key", () => {
   const sentence = /Every POST takes an `Idempotency-Key` header, except[^\n]*?\)\. /.exec(page)?.[0] ?? "";
   const without = operations
     .filter(({ method, operation }) => {

@@ -42,7 +42,7 @@ suite("numbers in documents", () => {
     assert.ok(revisions.text.includes(other), `revisions, after: ${revisions.text}`);
   });
 
-  test("examples and schemas of event types; an example is judged by its schema", async () => {
+  test("examples and schemas of event types; an example is validated by its schema", async () => {
     const schema = '{"type":"object","properties":{"id":{"type":"integer","minimum":9007199254740993}}}';
     const path = "/v1/event-types/order.created";
     const put = await scene.admin.call("PUT", path, { raw: `{"schema":${schema},"examples":[${exact}]}` });

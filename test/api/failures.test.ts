@@ -30,7 +30,7 @@ function withPublish(publish: (real: EventService["publish"]) => EventService["p
   }));
 }
 
-test("an unexpected error is 500 without a word of it, logged with the id that the answer names", async () => {
+test("an unexpected error is a 500 without details, logged with the id in the response", async () => {
   const { standIn, client } = await withPublish(() => async () => {
     throw new Error("password=hunter2");
   });
@@ -41,7 +41,7 @@ test("an unexpected error is 500 without a word of it, logged with the id that t
   assert.ok(standIn.errors.some((line) => line.includes(requestId) && line.includes("hunter2")));
 });
 
-test("an error thrown at once is answered too", async () => {
+test("a synchronously thrown error is answered too", async () => {
   const { client } = await withPublish(() => () => {
     throw new PosthornError("rate_limited", "slow down", { retryAfterSeconds: 7 });
   });
@@ -50,7 +50,7 @@ test("an error thrown at once is answered too", async () => {
   assert.equal(reply.headers.get("retry-after"), "7");
 });
 
-test("a store that is away is 503 with Retry-After, for events and for keys", async () => {
+test("an unavailable store is a 503 with Retry-After, for events and for keys", async () => {
   const { client } = await withPublish(() => async () => {
     throw new StoreUnavailableError("disk full");
   });
@@ -69,7 +69,7 @@ test("a store that is away is 503 with Retry-After, for events and for keys", as
   assertProblem(keyed, { status: 503, code: "unavailable" });
 });
 
-test("a store that does not say whether it wrote is 503 that says nobody knows, and the same key runs again", async () => {
+test("if the store does not say whether it wrote, the response is a 503 with an unknown outcome, and the same key runs again", async () => {
   const unknown = () => new StoreUnavailableError("connection lost", { outcome: "unknown" });
   const failures = [publishError(unknown())];
   const { client } = await withPublish((real) => (scope, input) => {
@@ -97,7 +97,7 @@ test("a store that does not say whether it wrote is 503 that says nobody knows, 
   assert.doesNotMatch(made.text, /nothing/i);
 });
 
-test("5xx, 409 and 429 are not kept: the same key runs again", async () => {
+test("5xx, 409 and 429 are not stored: the same key runs again", async () => {
   const failures = [
     new Error("boom"),
     new PosthornError("event_in_progress", "x"),
@@ -118,7 +118,7 @@ test("5xx, 409 and 429 are not kept: the same key runs again", async () => {
   assert.deepEqual(statuses, ["500", "409", "429", "202", "202 replayed"]);
 });
 
-test("IDK-20 IDK-23 while the first runs, the second gets 409", async () => {
+test("IDK-20 IDK-23 while the first call runs, the second gets 409", async () => {
   const running = Promise.withResolvers<null>();
   const started = Promise.withResolvers<null>();
   let calls = 0;
@@ -175,7 +175,7 @@ test("a key whose call died with its process is free again after ten seconds, an
   assert.equal((await first).status, 503);
 });
 
-test("an answer that could not be kept is still given", async () => {
+test("a response that could not be stored is still sent", async () => {
   const { client } = await open(({ idempotency }) => ({
     idempotency: {
       begin: (claim) => idempotency.begin(claim),
@@ -190,7 +190,7 @@ test("an answer that could not be kept is still given", async () => {
   );
 });
 
-test("secrets in kept answers are sealed", async () => {
+test("secrets in stored responses are encrypted", async () => {
   const { standIn, client } = await open();
   const headers = { "idempotency-key": '"k"' };
   const webhook = (
@@ -208,7 +208,7 @@ test("secrets in kept answers are sealed", async () => {
   }
 });
 
-test("not ready is 503 with reasons, and still alive", async () => {
+test("a server that is not ready returns 503 with reasons, and is still alive", async () => {
   const { client } = await open(() => ({
     readiness: () => ({ ready: false, reasons: ["migrating"], details: ["wait"] }),
   }));
@@ -236,7 +236,7 @@ test("close lets running requests finish", async () => {
   await assert.rejects(client.get("/livez"));
 });
 
-test("close cuts what is still running after the grace time", async () => {
+test("close cuts requests that still run after the grace time", async () => {
   const started = Promise.withResolvers<null>();
   const { standIn, client } = await withPublish(() => () => {
     started.resolve(null);
@@ -248,7 +248,7 @@ test("close cuts what is still running after the grace time", async () => {
   await lost;
 });
 
-test("an id that cannot be one never reaches the services", async () => {
+test("an invalid id never reaches the services", async () => {
   const { client } = await open(({ services }) => ({
     services: { ...services, webhooks: { ...services.webhooks, get: () => assert.fail("asked") } },
   }));
@@ -272,7 +272,7 @@ test("a caller without a key cannot make the server read a body", async () => {
   assert.match(answer, /^HTTP\/1\.1 401 /);
 });
 
-test("nothing tells what the server is made of", async () => {
+test("no response reveals which software the server uses", async () => {
   const { client } = await open();
   for (const path of ["/livez", "/v1/events", "/nothing"]) {
     const { headers } = await client.get(path);

@@ -60,7 +60,7 @@ suite("bounds of fields", () => {
     assert.deepEqual(failures, []);
   };
 
-  test("the API accepts every bound and refuses what lies beyond by its name", () =>
+  test("the API accepts every bound, and rejects values beyond it with the field's name", () =>
     eachProbe(async (resource, probe) => {
       const body = bodyOf(resource.fields, inputOf(resource, probe));
       const { status, body: answer } = await client.call(resource.method, await resource.path(), { body });
@@ -72,7 +72,7 @@ suite("bounds of fields", () => {
       return failureOf(verdict, { resource, probe, path: apiPathOf(resource.fields, probe.path) });
     }));
 
-  test("the library accepts every bound and refuses what lies beyond by its name", () =>
+  test("the library accepts every bound, and rejects values beyond it with the field's name", () =>
     eachProbe(async (resource, probe) => {
       const verdict = await resource.call(inputOf(resource, probe)).then(
         (): Verdict => ({ kind: "accepted" }),
@@ -86,7 +86,7 @@ suite("bounds of fields", () => {
       return failureOf(verdict, { resource, probe, path: probe.path });
     }));
 
-  test("WDS-60 a rate limit without a burst has one of 20, and keeps the one that it has", async () => {
+  test("WDS-60 a rate limit without a burst gets 20, or keeps its current one", async () => {
     const { body: webhook } = await client.post("/v1/webhooks", {
       url: "https://example.com/",
       events: ["*"],
@@ -107,7 +107,7 @@ suite("bounds of fields", () => {
     }
   });
 
-  test("the OpenAPI document has the fields that are described, with their bounds", () => {
+  test("the OpenAPI document contains every described field with its bounds", () => {
     for (const { components, fields } of resources) {
       for (const name of components) {
         const use = name.endsWith("Update") ? "update" : "create";
@@ -116,7 +116,7 @@ suite("bounds of fields", () => {
     }
   });
 
-  test("the OpenAPI document has no body that is not described", () => {
+  test("the OpenAPI document has no undescribed body", () => {
     const described = new Set(resources.flatMap(({ components }) => components));
     const paths = document["paths"] as Readonly<Record<string, Readonly<Record<string, Json>>>>;
     const bodies = Object.values(paths)

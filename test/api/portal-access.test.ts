@@ -37,7 +37,7 @@ interface Things {
 const origin = "https://app.example.com";
 const asStream = { isStream: true, headers: { accept: "text/event-stream" } };
 
-suite("what a session of the portal may call", () => {
+suite("rights of a portal session", () => {
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-portal-"));
   let running: RunningPosthorn;
   let admin: Client;
@@ -141,7 +141,7 @@ suite("what a session of the portal may call", () => {
   };
   const ofSessions = () => operations.filter(({ capability }) => capability !== null);
 
-  test("every route takes the role and the capability that are written down for it, and no other", () => {
+  test("every route accepts exactly the role and capability that the list names", () => {
     const dashboard = { sessions: {}, version: "", files: async () => new Map() };
     const options = {
       services: {},
@@ -160,7 +160,7 @@ suite("what a session of the portal may call", () => {
     assert.deepEqual(actual.toSorted(byText), expected.toSorted(byText));
   });
 
-  test("a key whose role is not enough gets 403 from each route, and one whose role is gets none", async () => {
+  test("a key with an insufficient role gets 403 from each route, and a key with a sufficient role never does", async () => {
     const makeKey = async (role: string): Promise<Client> => {
       const made = await admin.post("/v1/api-keys", { name: role, role, tenant_id: "acme" });
       return admin.withKey(textOf(made.body["key"]));
@@ -180,7 +180,7 @@ suite("what a session of the portal may call", () => {
     }
   });
 
-  test("each topic of the stream takes the right of its listing", async () => {
+  test("each topic of the stream requires the right of its listing", async () => {
     const clientOf = async (role: string): Promise<Client> => {
       const made = await admin.post("/v1/api-keys", { name: `topics ${role}`, role, tenant_id: "acme" });
       return admin.withKey(textOf(made.body["key"]));
@@ -209,7 +209,7 @@ suite("what a session of the portal may call", () => {
     }
   });
 
-  test("a route asks a session for its capability, and a session without it gets 403", async () => {
+  test("a route requires its capability, and a session without it gets 403", async () => {
     const clients = new Map<string, readonly [having: Client, lacking: Client]>();
     for (const capability of portalCapabilities) {
       const others = portalCapabilities.filter((one) => one !== capability);
@@ -257,7 +257,7 @@ suite("what a session of the portal may call", () => {
       assert.ok(seen.has(expected), `no route takes ${expected}`);
   });
 
-  test("routes that name no capability take no session, whatever it may do", async () => {
+  test("routes without a capability accept no session", async () => {
     const all = entering({ capabilities: portalCapabilities });
     for (const operation of operations.filter(
       ({ capability, isPublic }) => capability === null && !isPublic,
@@ -267,7 +267,7 @@ suite("what a session of the portal may call", () => {
     }
   });
 
-  test("ids of other tenants, and of webhooks that a session is not for, do not exist", async () => {
+  test("ids of other tenants, and of webhooks outside the session, do not exist", async () => {
     const all = entering({ capabilities: portalCapabilities });
     const limited = entering({ capabilities: portalCapabilities, webhook_ids: [own.webhook] });
     for (const operation of ofSessions().filter(({ path }) => path.includes("{id}"))) {
@@ -289,7 +289,7 @@ suite("what a session of the portal may call", () => {
     }
   });
 
-  test("listings of a session show its webhooks alone", async () => {
+  test("listings of a session contain only its webhooks", async () => {
     const limited = await enter({ capabilities: portalCapabilities, webhook_ids: [own.webhook] });
     const idsOf = async (path: string, name: string) =>
       itemsOf((await limited.get(path)).body["data"]).map((row) => row[name]);
@@ -313,7 +313,7 @@ suite("what a session of the portal may call", () => {
     assertProblem(created, { status: 403, code: "forbidden" });
   });
 
-  test("a customer sets what is theirs, and is told what is not", async () => {
+  test("a customer can set only customer fields, and other fields are named in the error", async () => {
     const customer = await enter({ capabilities: portalCapabilities });
     const made = await customer.post("/v1/webhooks", { url: "https://example.com/new", events: ["*"] });
     assert.equal(made.status, 201, made.text);
@@ -332,7 +332,7 @@ suite("what a session of the portal may call", () => {
     for (const attempt of itemsOf(detail.body["attempts"])) assert.equal(attempt["error_message"], null);
   });
 
-  test("a code works once, a revoked session is refused with its next call, and the log names who it was", async () => {
+  test("a code works once, a revoked session is rejected at its next call, and the log names the user", async () => {
     const made = await admin.post("/v1/portal-sessions", { tenant_id: "acme", reference: "user-1" });
     const code = textOf(made.body["code"]);
     assert.match(
@@ -369,7 +369,7 @@ suite("what a session of the portal may call", () => {
     assert.ok(row?.["ended_at"] !== null && !listed.text.includes(code));
   });
 
-  test("a session hears of its own webhooks alone, and no longer than it is in force", async () => {
+  test("a session streams only its own webhooks, and only while it is valid", async () => {
     const capabilities = ["deliveries:read"];
     const watching = { capabilities, webhook_ids: [own.webhook], reference: "watcher" };
     const key = await tokenFor(watching);
@@ -417,7 +417,7 @@ suite("what a session of the portal may call", () => {
     for (const stream of streams) stream.close();
   });
 
-  test("keys of a tenant make sessions of their own tenant alone", async () => {
+  test("keys of a tenant create only sessions of that tenant", async () => {
     const key = await admin.post("/v1/api-keys", { name: "m", role: "manage", tenant_id: "beta" });
     const beta = admin.withKey(textOf(key.body["key"]));
     assert.equal((await beta.post("/v1/portal-sessions", {})).body["tenant_id"], "beta");
@@ -434,7 +434,7 @@ suite("what a session of the portal may call", () => {
     assertProblem(await beta.get("/v1/tenants/acme/portal-settings"), { status: 404, code: "not_found" });
   });
 
-  test("a session has a rate, and a few tests a minute", async () => {
+  test("a session has a rate limit, and a few tests a minute", async () => {
     const customer = await enter({ capabilities: portalCapabilities });
     const tests = [];
     for (let index = 0; index < 11; index += 1)
@@ -450,7 +450,7 @@ suite("what a session of the portal may call", () => {
     assert.ok(refused !== undefined && refused.headers.get("retry-after") !== null);
   });
 
-  test("listed pages may call with a token and others may not", async () => {
+  test("listed origins may call with a token, and others may not", async () => {
     const preflight = { origin, "access-control-request-method": "POST" };
     const asked = await admin.withKey(null).call("OPTIONS", "/v1/webhooks", { headers: preflight });
     assert.equal(asked.status, 204);

@@ -48,24 +48,24 @@ async function endsWhileSending(socket: Socket, text: string): Promise<void> {
   clearInterval(timer);
 }
 
-test("a client that sends its headers byte by byte, reads no answer and does not hang up, loses its connection", async () => {
+test("a client that sends its headers byte by byte, reads no response and does not hang up, is disconnected", async () => {
   const socket = await open();
   socket.write("POST /v1/events HTTP/1.1\r\nHost: a\r\nX-Slow: ");
   await endsWhileSending(socket, "a");
 });
 
-test("a client that sends its body byte by byte, reads no answer and does not hang up, loses its connection", async () => {
+test("a client that sends its body byte by byte, reads no response and does not hang up, is disconnected", async () => {
   const socket = await open();
   socket.write(`${uploadHead(100_000)}{`);
   await endsWhileSending(socket, " ");
 });
 
-test("a client that asks again and again and reads nothing loses its connection", async () => {
+test("a client that sends request after request and reads nothing is disconnected", async () => {
   const socket = await open();
   await endsWhileSending(socket, "GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n".repeat(20));
 });
 
-test("bodies that are never finished fill no memory, and leave room for those of others", async () => {
+test("unfinished bodies do not fill the memory, and leave capacity for others", async () => {
   // Unfinished for as long as the test likes.
   const forEver = { ...timeouts, headersTimeoutMs: 300_000, requestTimeoutMs: 300_000 };
   const patient = await openStandIn(() => ({ timeouts: forEver }));

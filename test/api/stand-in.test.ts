@@ -1,4 +1,4 @@
 import { apiConformance } from "../scenarios/api/conformance.ts";
 import { openStandIn } from "./stand-in/open.ts";
 
-apiConformance("stand-in engine", openStandIn, "everything but a store");
+apiConformance("stand-in engine", openStandIn, "everything except a store");

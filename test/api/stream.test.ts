@@ -26,14 +26,14 @@ function ends(stream: OpenedStream): Promise<unknown> {
   });
 }
 
-test("who does not ask for an event stream is told to, and does not wait for ever", async () => {
+test("a client that does not accept an event stream is told how to, and does not hang", async () => {
   const { client } = await open();
   const reply = await client.get(`/v1/stream?${query}`);
   assertProblem(reply, { status: 400, code: "invalid_request" });
   assert.match(textOf(reply.body["detail"]), /Accept: text\/event-stream/);
 });
 
-test("topics that are none are named with what there is", async () => {
+test("unknown topics are rejected with the list of topics", async () => {
   const { client } = await open();
   const id = "0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c";
   const headers = { accept: "text/event-stream" };
@@ -55,7 +55,7 @@ test("topics that are none are named with what there is", async () => {
   assert.match(reply.text, /more than 250 topics/);
 });
 
-test("a caller has 20 streams, and gets another one when one of them ends", async () => {
+test("a caller has 20 streams, and gets another when one ends", async () => {
   const { client, stream } = await open();
   const key = await client.keyFor("read", "acme");
   const streams: OpenedStream[] = [];
@@ -91,7 +91,7 @@ test("a stream ends with its key", async () => {
   other.close();
 });
 
-test("a server that stops waits for no reader, and tells when to come back", async () => {
+test("a stopping server does not wait for readers, and says when to reconnect", async () => {
   const { standIn, client, stream } = await open();
   const own = await stream(await client.keyFor("read", "acme"));
   await standIn.close();

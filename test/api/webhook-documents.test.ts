@@ -159,7 +159,7 @@ for (const { name, payloadFormats } of profiles) {
   });
 }
 
-test("references of a tenant's schema lead to the same places inside the document", async () => {
+test("references in a tenant's schema are resolved within the document", async () => {
   const document = await openApiOf("event-delivery");
   const ajv = createAjv(document);
   const validate = ajv.getSchema("doc#/components/schemas/order.created-content");
@@ -178,7 +178,7 @@ test("references of a tenant's schema lead to the same places inside the documen
   }
 });
 
-test("definitions are schemas of the document, and what is written out has a title of its own", async () => {
+test("definitions become schemas of the document, and inline schemas have their own title", async () => {
   const { components } = await openApiOf("standard");
   const { schemas } = components;
   const names = Object.keys(schemas).filter((name) => name.startsWith("order.created"));
@@ -195,7 +195,7 @@ test("definitions are schemas of the document, and what is written out has a tit
   for (const title of titles) assert.match(title ?? "", /^[A-Z][A-Za-z0-9]*$/);
 });
 
-test("headers, answers and the deprecated flag are those of the profile and the type", async () => {
+test("headers, responses and the deprecated flag come from the profile and the type", async () => {
   const { webhooks } = await openApiOf("standard");
   const { post } = webhooks["order.gone"] ?? assert.fail("the type is missing");
   assert.equal(post.deprecated, true);
@@ -216,7 +216,7 @@ test("headers, answers and the deprecated flag are those of the profile and the 
   assert.equal(cloudEvents?.parameters.find(({ name }) => name === "ce-type")?.required, false);
 });
 
-test("a tenant sees its own types only, and an unknown profile is refused by name", async () => {
+test("a tenant sees only its own types, and an unknown profile is rejected by name", async () => {
   const { text } = await client.get("/v1/webhook-docs/openapi.json");
   assert.ok(!text.includes("secret.plan"));
   const others = await client.get("/v1/webhook-docs/asyncapi.json?tenant_id=other");

@@ -40,7 +40,7 @@ suite("the dashboard", () => {
   };
   const visit = (path: string, on = context): Promise<Page> => world.visit(path, on);
 
-  test("a link logs in once, and is refused the second time; the code leaves the address", async () => {
+  test("a link logs in once and is rejected the second time; the code is removed from the address", async () => {
     const { body } = await server.call("POST", "/ui/login-codes");
     const link = `${server.url}/${(body as { readonly path: string }).path}`;
     const [mine, theirs] = [await browser.newContext(), await browser.newContext()];
@@ -67,7 +67,7 @@ suite("the dashboard", () => {
     await Promise.all([mine.close(), theirs.close()]);
   });
 
-  test("the document brings the head of the pages, and names every script that they begin with", async () => {
+  test("the document contains the page's head, and names every script that the page starts with", async () => {
     const still = await browser.newContext({ javaScriptEnabled: false });
     const bare = await still.newPage();
     const seen = watch(bare, { origin: server.url });
@@ -87,7 +87,7 @@ suite("the dashboard", () => {
     await page.close();
   });
 
-  test("an empty server teaches how to publish, and the first delivery appears by itself", async () => {
+  test("an empty server explains how to publish, and the first delivery appears without a reload", async () => {
     const page = await visit("");
     const seen = watch(page, { origin: server.url });
     await page.getByText("No events published yet").waitFor();
@@ -102,7 +102,7 @@ suite("the dashboard", () => {
     await page.close();
   });
 
-  test("what strangers wrote is text, digit for digit, and no page asks anybody else for anything", async () => {
+  test("foreign content is shown as text, digit for digit, and pages contact no other server", async () => {
     receiver.script(({ path }) => (path === "/hostile" ? { status: 422, body: hostile } : { status: 200 }));
     await server.call("POST", "/v1/webhooks", {
       url: receiver.url("/hostile"),
@@ -147,7 +147,7 @@ suite("the dashboard", () => {
     await page.close();
   });
 
-  test("by keyboard alone: to the failing delivery, why it waits, and its retry after the repair", async () => {
+  test("by keyboard only: find the failing delivery, why it waits, and retry it after the fix", async () => {
     let isBroken = true;
     receiver.script(({ path }) => ({
       status: path === "/broken" && isBroken ? 503 : 200,
@@ -191,7 +191,7 @@ suite("the dashboard", () => {
     await page.close();
   });
 
-  test("the address holds the filters: another browser sees the same, and back goes back", async () => {
+  test("the address contains the filters: another browser shows the same, and Back works", async () => {
     const page = await visit("deliveries?colour=blue");
     await page.getByLabel("Dead letter", { exact: true }).check();
     await page.waitForURL(/status=exhausted/);
@@ -214,7 +214,7 @@ suite("the dashboard", () => {
     await page.close();
   });
 
-  test("rows that somebody reads stay; new ones wait, and pausing stops every request", async () => {
+  test("rows being read stay; new ones wait, and pausing stops every request", async () => {
     for (let count = 0; count < 10; count += 1) await publish({ count }, "order.created");
     const page = await context.newPage();
     await page.clock.install();
@@ -242,7 +242,7 @@ suite("the dashboard", () => {
     await page.close();
   });
 
-  test("the request of an attempt is shown again byte for byte, and in hex", async () => {
+  test("the request of an attempt is shown byte for byte, and in hex", async () => {
     const page = await visit("deliveries?event_type=order.created&status=success");
     await page.locator("tbody th a").first().click();
     await page.getByRole("button", { name: "Show request" }).click();
@@ -260,7 +260,7 @@ suite("the dashboard", () => {
     await page.close();
   });
 
-  test("news come by a stream while no timer of the page runs, and a paused page closes it", async () => {
+  test("updates arrive by a stream while no timer of the page runs, and a paused page closes it", async () => {
     // A clock that stands still does so for all pages of its context.
     const own = await world.logIn();
     const page = await own.newPage();
@@ -282,7 +282,7 @@ suite("the dashboard", () => {
     await own.close();
   });
 
-  test("figures of the overview move with the stream, without a poll", async () => {
+  test("figures of the overview are updated by the stream, without polling", async () => {
     const own = await world.logIn();
     const page = await own.newPage();
     await page.clock.install();
@@ -314,7 +314,7 @@ suite("the dashboard", () => {
     await own.close();
   });
 
-  test("paused, the overview asks for nothing, however far its range would have moved", async () => {
+  test("while paused, the overview sends no requests, even if its range has moved", async () => {
     const page = await context.newPage();
     await page.clock.install();
     await page.goto(`${server.url}/ui/`);
@@ -333,7 +333,7 @@ suite("the dashboard", () => {
     await page.close();
   });
 
-  test("where no stream comes through the page says so and polls; it tries the stream again", async () => {
+  test("without a stream the page says so and polls; it tries the stream again", async () => {
     const page = await context.newPage();
     let streams = 0;
     page.on("request", (request) => {
@@ -356,7 +356,7 @@ suite("the dashboard", () => {
     await page.close();
   });
 
-  test("when the server does not answer, what was there stays, with its age", async () => {
+  test("when the server does not respond, the old data stays, with its age", async () => {
     const page = await visit("deliveries");
     await page.route("**/v1/deliveries?**", (route) => route.abort());
     await page.evaluate(lookAgain);
@@ -375,7 +375,7 @@ suite("the dashboard", () => {
     await page.close();
   });
 
-  test("below the prefix of a proxy everything works the same", async () => {
+  test("everything works below the prefix of a proxy", async () => {
     const page = await visit("../prefix/ui/deliveries?status=exhausted");
     const seen = watch(page, { origin: `${server.url}/prefix` });
     await page.getByRole("link", { name: "hostile.sent" }).first().click();
@@ -387,7 +387,7 @@ suite("the dashboard", () => {
     await page.close();
   });
 
-  test("a key that may only read sees no button that changes something", async () => {
+  test("a read-only key sees no button that changes something", async () => {
     const { body } = await server.call("POST", "/v1/api-keys", {
       name: "reader",
       role: "read",

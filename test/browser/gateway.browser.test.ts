@@ -91,7 +91,7 @@ suite("the gateway in the dashboard", () => {
     await page.close();
   });
 
-  test("the page tells why the first message was refused, and then that it arrived, on this machine too", async (t) => {
+  test("the page shows why the first message was rejected, and then that it arrived, on this machine too", async (t) => {
     const page = await visit(`sources/${github.id}/set-up`);
     const ping = { event: "ping", body: '{"zen":"Keep it logically awesome.","hook_id":1}', delivery: "d-1" };
     await page.getByText("Waiting for the first message", { exact: false }).waitFor();
@@ -116,7 +116,7 @@ suite("the gateway in the dashboard", () => {
     await page.close();
   });
 
-  test("a new webhook is connected, gets what comes byte for byte, and its secret is shown once", async () => {
+  test("a new webhook is connected, receives messages byte for byte, and its secret is shown once", async () => {
     receiver.clear();
     const page = await visit(`sources/${github.id}/set-up`);
     await page.getByRole("link", { name: "Connect a webhook" }).click();
@@ -153,7 +153,7 @@ suite("the gateway in the dashboard", () => {
     await page.close();
   });
 
-  test("a filter is tried on what came before it is saved; why one is left out stands there in words", async () => {
+  test("a filter is tried on earlier messages before it is saved; the page explains why one is skipped", async () => {
     const [connection] = await listed("/v1/connections");
     const page = await visit(`connections/${connection?.id ?? ""}`);
     const filter = page.getByLabel("Filter (JSON)");
@@ -204,7 +204,7 @@ suite("the gateway in the dashboard", () => {
     await reader.close();
   });
 
-  test("what was refused is retried after the secret was corrected; filters stand in the address", async () => {
+  test("rejected requests are retried after the secret is corrected; filters are in the address", async () => {
     receiver.clear();
     const late = { event: "pull_request", body: '{"action":"closed"}', delivery: "d-4" };
     assert.equal(await send(late, { secret: "a newer secret" }), 401);
@@ -240,7 +240,7 @@ suite("the gateway in the dashboard", () => {
     await page.close();
   });
 
-  test("a request is kept by a bookmark, and replayed; what was sent stands there digit for digit", async () => {
+  test("a request is kept by a bookmark, and replayed; the sent message is shown digit for digit", async () => {
     receiver.clear();
     const [accepted] = await listed(`/v1/requests?source_id=${github.id}&outcome=accepted`);
     const page = await visit(`requests/${accepted?.id ?? ""}`);
@@ -261,7 +261,7 @@ suite("the gateway in the dashboard", () => {
     await page.close();
   });
 
-  test("addresses rotate with an overlap; messages are stored after an acknowledgement; off is 410", async () => {
+  test("addresses rotate with an overlap; messages are stored after an acknowledgement; a disabled source returns 410", async () => {
     const page = await visit(`sources/${github.id}`);
     await page.getByRole("button", { name: "Rotate address…" }).click();
     await page.getByLabel("Keep the old address for").selectOption("3600");
@@ -286,7 +286,7 @@ suite("the gateway in the dashboard", () => {
     await page.close();
   });
 
-  test("a paused connection holds what is stored and sends it when it goes on; edits reach the server", async () => {
+  test("a paused connection holds messages and sends them after resuming; edits reach the server", async () => {
     receiver.clear();
     const page = await visit(`connections?source_id=${github.id}`);
     await page.getByRole("link", { name: "to the bot" }).click();
@@ -316,7 +316,7 @@ suite("the gateway in the dashboard", () => {
     await page.close();
   });
 
-  test("what is typed into a connection while it is saved stays, and is saved the next time", async (t) => {
+  test("input in a connection form during a save is kept, and saved the next time", async (t) => {
     const [connection] = await listed("/v1/connections");
     const page = await visit(`connections/${connection?.id ?? ""}`);
     const held = Promise.withResolvers<null>();
@@ -338,7 +338,7 @@ suite("the gateway in the dashboard", () => {
     await page.close();
   });
 
-  test("a secret that comes later, and an address that is signed, are entered where they belong", async () => {
+  test("a secret added later, and a signed address, are entered in their fields", async () => {
     const page = await visit("");
     await page.keyboard.press("Control+k");
     await page.keyboard.type("add a source");
@@ -364,7 +364,7 @@ suite("the gateway in the dashboard", () => {
     await page.close();
   });
 
-  test("a source without verification is marked in the list; deleting one takes its connections", async () => {
+  test("a source without verification is marked in the list; deleting a source deletes its connections", async () => {
     const page = await visit("sources/new?type=none");
     await page.getByText("anyone who knows the address can send", { exact: false }).waitFor();
     await page.getByLabel("Name", { exact: true }).fill("Old printer");
@@ -381,7 +381,7 @@ suite("the gateway in the dashboard", () => {
     await page.close();
   });
 
-  test("a key that may only read sees no button that changes something, and one that may manage acknowledges nothing", async () => {
+  test("a read-only key sees no button that changes something, and a manage key acknowledges nothing", async () => {
     const keyOf = async (role: string) => {
       const made = await server.call("POST", "/v1/api-keys", { name: role, role, tenant_id: "default" });
       return (made.body as { readonly key: string }).key;

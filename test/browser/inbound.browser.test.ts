@@ -36,7 +36,7 @@ const documents: readonly (readonly [type: string, body: (script: string) => str
   ],
 ];
 
-suite("answers of sources in a browser", () => {
+suite("responses of sources in a browser", () => {
   let world: DashboardWorld;
   /** Another site: its page holds the form, and the script reports to it. */
   let other: Receiver;
@@ -92,7 +92,7 @@ suite("answers of sources in a browser", () => {
     assert.ok(!keys.includes("stolen"), `${what}: a script created an API key`);
   };
 
-  test("HTML, SVG and XML of receivers and of custom responses run no script and reach no API", async () => {
+  test("HTML, SVG and XML from receivers and custom responses run no script and reach no API", async () => {
     const { body: description } = await world.server.call("GET", "/service-description");
     const source = await created("/v1/sources", {
       name: "shop",

@@ -44,7 +44,7 @@ suite("lists", () => {
       .waitFor();
   };
 
-  test("the audit log is narrowed by its address and cells, and exported without formulas", async () => {
+  test("the audit log is filtered by its address and cells, and exported without formulas", async () => {
     const description = "=1+1";
     await server.call("PUT", "/v1/event-types/formula.made", { description });
     const page = await visit("audit?action=event_type");
@@ -65,7 +65,7 @@ suite("lists", () => {
     await page.close();
   });
 
-  test("a relative range stays relative in the address, and a range by hand is judged as it is typed", async () => {
+  test("a relative range stays relative in the address, and a custom range is validated while typing", async () => {
     const page = await visit("deliveries?colour=blue");
     const seen = watch(page, { origin: server.url });
     await page.getByRole("button", { name: "Time range: Any time" }).click();
@@ -92,7 +92,7 @@ suite("lists", () => {
     await page.close();
   });
 
-  test("a cell narrows the list to its value and away from it, by keyboard", async () => {
+  test("a cell filters the list by its value or excludes it, by keyboard", async () => {
     const page = await visit("deliveries");
     await rowCount(page, 6);
     await page.keyboard.press("j");
@@ -116,7 +116,7 @@ suite("lists", () => {
     await page.close();
   });
 
-  test("columns stand in the address; density stays with the browser", async () => {
+  test("columns are in the address; density is stored in the browser", async () => {
     const page = await visit("deliveries");
     await page.getByRole("button", { name: "View" }).click();
     await page.getByLabel("Tenant").check();
@@ -132,7 +132,7 @@ suite("lists", () => {
     await page.close();
   });
 
-  test("the panel shows the delivery beside the list, follows the keys, and closes with Esc", async () => {
+  test("the panel shows the delivery next to the list, follows the keys, and closes with Esc", async () => {
     const page = await visit("deliveries");
     await rowCount(page, 6);
     await page.keyboard.press("j");
@@ -152,7 +152,7 @@ suite("lists", () => {
     await page.close();
   });
 
-  test("a long list is several tables of twenty-five rows, which keys go through; ages grow without any answer", async () => {
+  test("a long list is split into tables of twenty-five rows, which keys pass through; ages grow without a response", async () => {
     const { body } = await server.call("GET", "/v1/deliveries?limit=1&include=webhook");
     const [one] = (body as { readonly data: readonly object[] }).data;
     const startedAt = Date.now();
@@ -193,7 +193,7 @@ suite("lists", () => {
     await own.close();
   });
 
-  test("rows are chosen by space and shift, and retried after a preview that names what stays", async () => {
+  test("rows are selected with space and shift, and retried after a preview that names skipped rows", async () => {
     isRepaired = true;
     const page = await visit("deliveries");
     await rowCount(page, 6);
@@ -222,7 +222,7 @@ suite("lists", () => {
     await page.close();
   });
 
-  test("all that match are chosen with the range fixed to instants; the preview says what stays and why", async () => {
+  test("all matching rows are selected with the range fixed to instants; the preview says what is skipped and why", async () => {
     const page = await visit("deliveries?range=1h");
     await rowCount(page, 6);
     await page.getByLabel("Select all shown").check();
@@ -236,7 +236,7 @@ suite("lists", () => {
     await page.close();
   });
 
-  test("events that nobody asked for are found; an event says who got it and why the others did not", async () => {
+  test("events without a receiver are found; an event shows who received it and why others did not", async () => {
     const page = await visit("events");
     await rowCount(page, 5);
     await page.getByLabel("no subscribers").check();
@@ -252,7 +252,7 @@ suite("lists", () => {
     await page.close();
   });
 
-  test("an edited copy is published digit for digit; broken JSON is told at its field", async () => {
+  test("an edited copy is published digit for digit; invalid JSON is reported at its field", async () => {
     const page = await visit("events?event_type=order.sent");
     await page.getByRole("link", { name: "order.sent" }).first().click();
     await page.getByRole("button", { name: "Publish a copy…" }).click();
@@ -268,7 +268,7 @@ suite("lists", () => {
     await page.close();
   });
 
-  test("a rule of one's own is previewed and kept, fires, is muted with an end and a reason, and deleted", async () => {
+  test("a custom rule is previewed and saved, fires, is muted with an end and a reason, and deleted", async () => {
     const looks = await world.logIn(forAxe);
     const page = await visit("alerts", looks);
     await page.getByLabel("Name (a-z, 0-9, -)").fill("calm");
@@ -299,7 +299,7 @@ suite("lists", () => {
     await looks.close();
   });
 
-  test("an event type and a tenant are edited; what is refused says why at its field", async () => {
+  test("an event type and a tenant are edited; errors are shown at their field", async () => {
     const path = "/v1/event-types/order.sent";
     const sample = { id: "a" };
     await server.call("PUT", path, { description: "Sent.", schema: { type: "object" }, examples: [sample] });
@@ -392,7 +392,7 @@ suite("lists", () => {
     await looks.close();
   });
 
-  test("dead letters are discarded after typing how many; the operation can be slowed, paused and cancelled", async () => {
+  test("dead letters are discarded after typing their number; the operation can be slowed, paused and cancelled", async () => {
     isRepaired = false;
     for (let index = 0; index < 3; index += 1)
       await server.call("POST", "/v1/events", { event_type: "order.paid", data: { bad: index } });

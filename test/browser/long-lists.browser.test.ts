@@ -133,7 +133,7 @@ suite("long lists", () => {
   };
 
   for (const [name, list] of Object.entries(dashboardLists)) {
-    test(`${name}: another filter replaces all rows, also by none`, async () => {
+    test(`${name}: another filter replaces all rows, even by none`, async () => {
       const { path, filtered, empty, texts, none } = list();
       const page = await world.visit(path);
       await allHave(page, texts[0]);
@@ -149,7 +149,7 @@ suite("long lists", () => {
     });
   }
 
-  test("selection takes no row while the answer to a new filter is awaited", async () => {
+  test("no row can be selected while the response to a new filter is awaited", async () => {
     const page = await world.visit("deliveries");
     await allHave(page, "order.paid");
     let answer = () => {};
@@ -171,7 +171,7 @@ suite("long lists", () => {
     await page.close();
   });
 
-  test("new rows of the same question wait for their button, and older rows follow without a gap", async () => {
+  test("new rows of the same query wait for their button, and older rows follow without a gap", async () => {
     const page = await world.visit("deliveries");
     await allHave(page, "order.paid");
     await publish("order.sent", 3);
@@ -210,7 +210,7 @@ suite("long lists", () => {
     await page.close();
   });
 
-  test("portal messages: another filter replaces all rows, also by none", async () => {
+  test("portal messages: another filter replaces all rows, even by none", async () => {
     const page = await (await world.browser.newContext({ locale: "en" })).newPage();
     const url = new URL(portalUrl);
     url.pathname += "activity";

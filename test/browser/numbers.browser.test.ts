@@ -54,7 +54,7 @@ suite("numbers", () => {
   });
   after(() => world?.close());
 
-  test("the overview says how many webhooks fail, and each of its numbers is that of the ledger", async () => {
+  test("the overview says how many webhooks fail, and each of its numbers matches the ledger", async () => {
     const page = await world.visit("");
     const health = page.locator("p.health");
     await health.getByText("2 webhooks failing").waitFor();
@@ -83,7 +83,7 @@ suite("numbers", () => {
     await page.close();
   });
 
-  test("the list, the page and the deliveries of a webhook count the same", async () => {
+  test("the list, the page and the deliveries of a webhook show the same counts", async () => {
     const page = await world.visit("webhooks?sort=backlog");
     const rows = page.locator("tbody tr");
     await rows.nth(4).waitFor();
@@ -111,7 +111,7 @@ suite("numbers", () => {
     ["en", "Failing", `${ledger.retrying} messages`],
     ["de", "Fehlerhaft", `${ledger.retrying} Nachrichten`],
   ] as const) {
-    test(`the portal says so in the words of customers (${locale})`, async () => {
+    test(`the portal shows the same numbers in customers' language (${locale})`, async () => {
       const session = await create("/v1/portal-sessions", { tenant_id: "default" });
       const page = await (await world.browser.newContext({ locale })).newPage();
       await page.goto(session["url"] ?? "");

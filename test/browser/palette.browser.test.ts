@@ -38,7 +38,7 @@ suite("palette and keys", () => {
     return String(await page.evaluate(`document.getElementById(${JSON.stringify(id)})?.textContent ?? ""`));
   };
 
-  test("leads to pages, commands, ids, keys and URLs by keyboard, and gives the focus back", async () => {
+  test("opens pages, commands, ids, keys and URLs by keyboard, and returns the focus", async () => {
     const page = await visit("");
     const seen = watch(page, { origin: server.url });
     const opener = page.getByRole("button", { name: "Search or go to…" });
@@ -72,7 +72,7 @@ suite("palette and keys", () => {
     await page.close();
   });
 
-  test("has the focus before its key returns, also when it was closed a moment ago", async () => {
+  test("has the focus before its key event returns, even if it was closed a moment ago", async () => {
     const page = await visit("");
     const script = `(async () => {
       const press = () => document.body.dispatchEvent(
@@ -93,7 +93,7 @@ suite("palette and keys", () => {
     await page.close();
   });
 
-  test("holds the focus while the page behind it is out of reach, and a click beside it closes it", async () => {
+  test("keeps the focus while the page behind it is inert, and a click outside closes it", async () => {
     const page = await visit("");
     const link = page.getByRole("link", { name: "Deliveries", exact: true });
     await link.focus();
@@ -115,7 +115,7 @@ suite("palette and keys", () => {
     await page.close();
   });
 
-  test("offers what the page can do, goes around its ends, and says when nothing is found", async () => {
+  test("offers the commands of the page, wraps around, and says when nothing is found", async () => {
     const page = await visit(`webhooks/${webhookId}`);
     await page.getByRole("button", { name: "Enable" }).waitFor();
     await page.keyboard.press("Control+k");
@@ -134,7 +134,7 @@ suite("palette and keys", () => {
     await page.close();
   });
 
-  test("single keys can be switched off; the palette's key stays", async () => {
+  test("single-key shortcuts can be disabled; the palette's key stays", async () => {
     const page = await visit("");
     await page.keyboard.press("g");
     await page.keyboard.press("s");
@@ -155,7 +155,7 @@ suite("palette and keys", () => {
     await page.close();
   });
 
-  test("a dialog announces what happens in it, because all outside of it is out of reach", async () => {
+  test("a dialog announces its changes, because everything outside is inert", async () => {
     const page = await visit("system");
     await page
       .getByRole("button", { name: / as API$/ })
@@ -172,7 +172,7 @@ suite("palette and keys", () => {
     await page.close();
   });
 
-  test("the system shows roles, workers, store and settings with their source, and no secret", async () => {
+  test("the system page shows roles, workers, store and settings with their source, and no secret", async () => {
     const page = await visit("system");
     await page.getByRole("row", { name: /default serving 1/ }).waitFor();
     await page.getByText("SQLite", { exact: true }).waitFor();
@@ -202,7 +202,7 @@ suite("palette and keys", () => {
     await page.close();
   });
 
-  test("axe finds nothing in the palette, the key sheet and the system", async () => {
+  test("axe finds nothing in the palette, the shortcut list and the system page", async () => {
     const looks = await world.logIn(forAxe);
     const page = await visit("system", looks);
     await page.getByRole("row", { name: /serving/ }).waitFor();

@@ -21,7 +21,7 @@ suite("pages of the portal", () => {
   const channels = async () =>
     (await world.call("GET", "/v1/tenants/acme/notifications"))["data"] as readonly Json[];
 
-  test("somebody says where they are told, when, and in which language, and tests it", async () => {
+  test("a user sets where notifications are sent, when, and in which language, and tests it", async () => {
     const page = await world.visit(everything, "notifications", { timezoneId: "Europe/Berlin" });
     const seen = watch(page, { origin: world.server.url });
     await page.getByText("No channels yet.").waitFor();
@@ -53,7 +53,7 @@ suite("pages of the portal", () => {
     assertClean(seen);
   });
 
-  test("a channel of an own URL shows its secret once, and a new one when it is replaced", async () => {
+  test("a channel with a custom URL shows its secret once, and a new one when it is replaced", async () => {
     const page = await world.visit(everything, "notifications");
     await page.getByRole("button", { name: "Add channel" }).click();
     await page.getByLabel("Type").selectOption("webhook");
@@ -79,7 +79,7 @@ suite("pages of the portal", () => {
     );
   });
 
-  test("an endpoint's page says who is told about it, and has channels for it alone", async () => {
+  test("an endpoint's page lists who is notified about it, and its own channels", async () => {
     const webhook = { tenant_id: "acme", events: ["order.*"], url: world.receiver.url("/other") };
     const other = await world.call("POST", "/v1/webhooks", webhook);
     const all = { kind: "email", address: "all@example.com" };
@@ -109,7 +109,7 @@ suite("pages of the portal", () => {
     await world.call("DELETE", `/v1/webhooks/${String(other["id"])}`);
   });
 
-  test("a session without the capability, and one of some endpoints, has no such page", async () => {
+  test("a session without the capability, or limited to some endpoints, has no such page", async () => {
     for (const more of [{}, { ...everything, webhook_ids: [world.webhookId] }]) {
       const page = await world.visit(more);
       await page.getByRole("link", { name: "Help" }).waitFor();
@@ -117,7 +117,7 @@ suite("pages of the portal", () => {
     }
   });
 
-  test("a pasted request is checked in the browser alone, which says what is wrong", async () => {
+  test("a pasted request is checked in the browser only, and problems are shown", async () => {
     const page = await world.visit(everything, "help");
     const key = Buffer.alloc(32, 7);
     const secret = `whsec_${key.toString("base64")}`;
@@ -150,7 +150,7 @@ suite("pages of the portal", () => {
       assert.ok(!sent.some((one) => one.includes(held)), `${held} left the page`);
   });
 
-  test("programs for eight languages are those that the tests run, or say that they are not", async () => {
+  test("programs in eight languages are those that the tests run, or are marked as not run", async () => {
     const page = await world.visit({}, "help");
     const said = { Python: 1, Java: 1, Node: 2, Go: 0, Ruby: 0, PHP: 0, "C#": 0, Rust: 0 };
     for (const [language, executed] of Object.entries(said)) {
@@ -164,7 +164,7 @@ suite("pages of the portal", () => {
     }
   });
 
-  test("a whole message of the endpoint's profile stands there, signed with the secret that it tells", async () => {
+  test("a complete message of the endpoint's profile is shown, signed with the secret on the page", async () => {
     const page = await world.visit({}, "help");
     const shown = page.getByRole("region", { name: "Example message" });
     await shown.waitFor();
@@ -180,7 +180,7 @@ suite("pages of the portal", () => {
     await page.getByText('"data":{"order_id":"4711"}').waitFor();
   });
 
-  test("news come by a stream with the token of the session, and by polling where none opens", async () => {
+  test("updates arrive by a stream with the token of the session, and by polling if none opens", async () => {
     const context = await world.browser.newContext({ locale: "en" });
     const live = await context.newPage();
     const opening = live.waitForRequest((request) => request.url().includes("/v1/stream"));
@@ -211,7 +211,7 @@ suite("pages of the portal", () => {
     });
   };
 
-  test("a test carries data of one's own, once it is a JSON object", async () => {
+  test("a test carries custom data, once it is a JSON object", async () => {
     const page = await world.visit(everything, `endpoints/${world.webhookId}`);
     await page.getByRole("button", { name: "Send test" }).click();
     await page.getByText("Send custom data").click();
@@ -225,7 +225,7 @@ suite("pages of the portal", () => {
     assert.ok(bodies.some((body) => body.includes('"order_id":12')));
   });
 
-  test("what was read stays while the server cannot be reached, and so does what was typed", async () => {
+  test("data stays while the server is unreachable, and so does typed input", async () => {
     const page = await world.visit(everything);
     await page.getByRole("link", { name: world.receiver.url("/first") }).waitFor();
     for (const fault of ["offline", 500, 503] as const) {
@@ -252,7 +252,7 @@ suite("pages of the portal", () => {
     assert.equal(await page.getByLabel("Address").inputValue(), "https://example.com/kept");
   });
 
-  test("an operator chooses how it looks, reads the contrast before, and ends a session", async () => {
+  test("an operator chooses the appearance, sees the contrast first, and ends a session", async () => {
     const { url, adminKey: key } = world.server;
     const context = await loggedIn(world.browser, { url, key });
     const page = await context.newPage();
@@ -295,7 +295,7 @@ suite("pages of the portal", () => {
       holds: (now) => Object.entries(theme).every(([name, value]) => now?.[name] === value),
     });
 
-  test("light or dark can be chosen, and is not remembered; a fixed scheme has no choice", async () => {
+  test("light or dark can be chosen, and is not stored; a fixed scheme offers no choice", async () => {
     const page = await world.visit({}, "", { colorScheme: "light" });
     await page.getByLabel("Theme").selectOption("dark");
     assert.equal(await page.locator("html").getAttribute("data-theme"), "dark");
@@ -340,7 +340,7 @@ suite("pages of the portal", () => {
     }
   });
 
-  test("axe finds nothing on the forms of a channel and in what a check found", async () => {
+  test("axe finds nothing in the channel forms and the results of a check", async () => {
     for (const locale of ["en", "de"] as const) {
       const words = wordsOf(locale);
       const told = await world.visit({ ...everything, locale }, "notifications", forAxe);

@@ -36,7 +36,7 @@ suite("the portal", () => {
   const visit = (more: object = {}, path = "", options: object = {}): Promise<Page> =>
     world.visit(more, path, options);
 
-  test("a link opens once; its code leaves the address, and its token is stored nowhere", async () => {
+  test("a link opens once; its code is removed from the address, and its token is not stored", async () => {
     const { url, id } = await session();
     const page = await (await browser.newContext()).newPage();
     const seen = watch(page, { origin: server.url });
@@ -64,7 +64,7 @@ suite("the portal", () => {
     await page.getByRole("heading", { name: "No session" }).waitFor();
   });
 
-  test("a session that is revoked says so, and what was typed stays", async () => {
+  test("a revoked session is reported, and typed input stays", async () => {
     const page = await visit({ reference: "ada" }, "add");
     await page.getByLabel("Description").fill("half a sentence");
     await call("POST", "/v1/portal-sessions/revoke", { tenant_id: "acme", reference: "ada" });
@@ -73,7 +73,7 @@ suite("the portal", () => {
     assert.equal(await page.getByLabel("Description").inputValue(), "half a sentence");
   });
 
-  test("the end is announced two minutes ahead, and a session that ends says so", async () => {
+  test("the end is announced two minutes ahead, and an ended session is reported", async () => {
     const page = await visit({ expires_in_seconds: 60, theme: { return_url: "https://app.example.com/" } });
     await page.getByText("The session ends in less than two minutes.").first().waitFor();
     assert.equal(
@@ -82,7 +82,7 @@ suite("the portal", () => {
     );
   });
 
-  test("what a session may not do has no button", async () => {
+  test("actions beyond the session's rights have no button", async () => {
     const reading = { capabilities: ["endpoints:read", "deliveries:read"] };
     const page = await visit(reading);
     assert.equal(await page.getByRole("link", { name: "Add endpoint" }).count(), 0);
@@ -98,7 +98,7 @@ suite("the portal", () => {
       await all.getByRole("button", { name }).waitFor();
   });
 
-  test("an operator opens the portal of a tenant, to look and no more", async () => {
+  test("an operator opens the portal of a tenant read-only", async () => {
     const context = await loggedIn(browser, { url: server.url, key: server.adminKey });
     const page = await context.newPage();
     await page.goto(`${server.url}/ui/tenants`);
@@ -113,7 +113,7 @@ suite("the portal", () => {
     assert.equal(entry?.actor["kind"], "dashboard_session");
   });
 
-  test("a secret is shown after a click alone, and hidden again", async () => {
+  test("a secret is shown only after a click, and hidden again", async () => {
     const page = await visit(everything, `endpoints/${webhookId}`);
     await page.clock.install();
     await page.getByRole("link", { name: "Security" }).click();
@@ -128,7 +128,7 @@ suite("the portal", () => {
   });
 
   for (const locale of ["en", "de"] as const)
-    test(`a page of another site shows it in a frame, without any storage, on 360 px, with the keyboard alone: ${locale}`, async () => {
+    test(`another site embeds the page in a frame, without any storage, at 360 px, with the keyboard only: ${locale}`, async () => {
       await framed(locale);
     });
 
@@ -151,7 +151,7 @@ suite("the portal", () => {
     }
   };
 
-  test("a page that the session does not name gets no frame", async () => {
+  test("a site that the session does not name cannot embed the frame", async () => {
     const makeSession = () => session({ origin: "https://app.example.com" });
     const host = await startHost({ portalUrl: server.url, makeSession });
     try {
@@ -170,7 +170,7 @@ suite("the portal", () => {
     }
   });
 
-  test("the host leads to a page, chooses the language and the scheme, and renews the session", async () => {
+  test("the host opens a page, chooses language and scheme, and renews the session", async () => {
     const makeSession = (origin: string) =>
       session({ origin, expires_in_seconds: 60, theme: { scheme: "host" } });
     const host = await startHost({ portalUrl: server.url, makeSession });
@@ -209,7 +209,7 @@ suite("the portal", () => {
     }
   });
 
-  test("a host that cannot make a session is asked less and less often, and its page is not loaded again", async () => {
+  test("a host that cannot create a session is asked less and less often, and its page is not reloaded", async () => {
     let isLoggedIn = false;
     const host = await startHost({
       portalUrl: server.url,
@@ -235,7 +235,7 @@ suite("the portal", () => {
     }
   });
 
-  test("a page that reloads when its session has ended does so once a minute, however often sessions end", async () => {
+  test("a page that reloads when its session ends does so once a minute, however often sessions end", async () => {
     const makeSession = (origin: string) => session({ ...everything, origin });
     const host = await startHost({ portalUrl: server.url, makeSession });
     try {
@@ -265,7 +265,7 @@ suite("the portal", () => {
     }
   });
 
-  test("a frame heeds its host alone, and copies where the browser lets it and where it does not", async () => {
+  test("a frame accepts messages only from its host, and copies whether or not the browser permits it", async () => {
     const makeSession = (origin: string) => session({ ...everything, origin });
     const host = await startHost({ portalUrl: server.url, makeSession });
     try {
@@ -290,7 +290,7 @@ suite("the portal", () => {
     }
   });
 
-  test("any of twelve accents can be read, on the ground and on a button, in both schemes", async () => {
+  test("any of twelve accents is readable, on the background and on a button, in both schemes", async () => {
     for (const accent of [
       "#ffdd00",
       "#ff0066",
@@ -370,7 +370,7 @@ suite("the portal", () => {
     await judge(page, "dialog");
   });
 
-  test("a receiver that checks no signature is told so", async () => {
+  test("a warning is shown for a receiver that checks no signature", async () => {
     receiver.script(() => ({}));
     const page = await visit(everything, "help");
     await page.getByRole("button", { name: "Check", exact: true }).click();
@@ -380,7 +380,7 @@ suite("the portal", () => {
     await page.getByText(/from standardwebhooks\.webhooks import Webhook/).waitFor();
   });
 
-  test("what strangers wrote is text", async () => {
+  test("foreign content is shown as text", async () => {
     const hostile = `</script><script>document.title="owned"</script><img src=x onerror="document.title='owned'">\u202e`;
     receiver.script(() => ({ status: 500, body: hostile }));
     const event = { tenant_id: "acme", event_type: "order.paid", data: { hostile } };

@@ -33,7 +33,7 @@ suite("webhooks in the dashboard", () => {
     return body as { readonly description: string; readonly rate_limit: unknown; readonly headers: object };
   };
 
-  test("problems are told at their fields; a new secret is shown once, and for 30 seconds", async () => {
+  test("problems are shown at their fields; a new secret is shown once, and for 30 seconds", async () => {
     const page = await context.newPage();
     await page.clock.install();
     await page.goto(`${server.url}/ui/webhooks`);
@@ -63,7 +63,7 @@ suite("webhooks in the dashboard", () => {
     await page.close();
   });
 
-  test("a tenant's page shows where its people are told; a channel is tried, switched off, and removed", async () => {
+  test("a tenant's page lists its notification channels; a channel is tested, disabled and removed", async () => {
     const path = "/v1/tenants/acme/notifications";
     const channels = async () => {
       const { body } = await server.call("GET", path);
@@ -128,7 +128,7 @@ suite("webhooks in the dashboard", () => {
     await looks.close();
   });
 
-  test("a change sends what changed; what is folded away opens for its problem", async () => {
+  test("a change sends only changed fields; a collapsed section opens for its problem", async () => {
     const page = await visit(`webhooks/${webhookId}/edit`);
     await page.getByLabel("Description").fill("Shop backend");
     await page.getByText("Limits, order, retries").click();
@@ -147,7 +147,7 @@ suite("webhooks in the dashboard", () => {
     await page.close();
   });
 
-  test("a secret is rotated with an overlap that is chosen", async () => {
+  test("a secret is rotated with a chosen overlap", async () => {
     const page = await visit(`webhooks/${webhookId}`);
     await page.getByRole("button", { name: "Rotate secret…" }).click();
     await page.getByLabel("Keep signing with the old secret for").selectOption("3600");
@@ -165,7 +165,7 @@ suite("webhooks in the dashboard", () => {
     await page.close();
   });
 
-  test("by keyboard alone: a problem is found, understood, mended, recovered, and resolves", async () => {
+  test("by keyboard only: a problem is found, understood, fixed, recovered, and resolves", async () => {
     await server.call("POST", "/v1/events", { event_type: "order.paid", data: { order: 1 } });
     await eventually("a dead letter", {
       ask: () => server.call("GET", "/v1/dlq"),
@@ -231,7 +231,7 @@ suite("webhooks in the dashboard", () => {
     isBroken = false;
   });
 
-  test("a chart has a table, tells its values by keys, and narrows the range of the page", async () => {
+  test("a chart has a table, shows its values by keys, and narrows the range of the page", async () => {
     const page = await visit(`webhooks/${webhookId}`);
     const seen = watch(page, { origin: server.url });
     const answer = chartedHour();
@@ -291,7 +291,7 @@ suite("webhooks in the dashboard", () => {
     await page.close();
   });
 
-  test("a pause has an end and a reason, both are shown, and it is ended", async () => {
+  test("a pause has an end and a reason, both are shown, and it can be ended", async () => {
     const page = await visit(`webhooks/${webhookId}`);
     await page.getByText("No deliveries waiting.").waitFor();
     await page.getByRole("button", { name: "Pause…" }).click();
@@ -309,7 +309,7 @@ suite("webhooks in the dashboard", () => {
     await page.close();
   });
 
-  test("the end of a session is announced, and a form keeps what was typed over a new login", async () => {
+  test("the end of a session is announced, and a form keeps its input across a new login", async () => {
     const page = await context.newPage();
     const soon = () => new Date(Date.now() + 90_000).toISOString();
     let isNear = true;

@@ -12,7 +12,7 @@ import { eventually } from "../scenarios/eventually.ts";
 const now = 1_800_000_000_000;
 const claimAs = (token: string) => ({ token, now, leaseUntil: now + 60_000, limit: 100 });
 
-test("a claim that began before another one was committed gets nothing that is newer than what the other has", async (t) => {
+test("a claim that began before another one was committed gets nothing newer than the other", async (t) => {
   const { pool, drop, url } = await openOwnSchema();
   t.after(drop);
   await createPostgresOutboxTable(pool);
@@ -47,7 +47,7 @@ test("a claim that began before another one was committed gets nothing that is n
   assert.deepEqual([entry?.id, entry?.attempts, more.length], ["3", 1, 0]);
 });
 
-test("what is newer waits while something older waits for its time", async (t) => {
+test("newer events wait while an older one waits for its time", async (t) => {
   const { pool, drop } = await openOwnSchema();
   t.after(drop);
   await createPostgresOutboxTable(pool);

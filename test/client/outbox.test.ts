@@ -68,7 +68,7 @@ function refusal(code: string, status: number, retryAfterMs: number | null = nul
   return new ApiError(problem, call, { retryAfterMs });
 }
 
-test("events are published in their order, with a key and the time at which they were put", async (t) => {
+test("events are published in order, with a key and the time at which they were added", async (t) => {
   const { outbox, seen, add, order } = opened(t);
   const ids = [add(1), add(2), add(3)];
   seen.now += 60_000;
@@ -84,7 +84,7 @@ test("events are published in their order, with a key and the time at which they
   assert.deepEqual(await outbox.counts(), { waiting: 0, parked: 0 });
 });
 
-test("while the server is away events wait, and go out with the same keys in the same order", async (t) => {
+test("while the server is unavailable events wait, and are sent with the same keys in the same order", async (t) => {
   const { outbox, seen, add, order } = opened(t, [unreachable, unreachable, published]);
   add(1);
   add(2);
@@ -105,7 +105,7 @@ test("while the server is away events wait, and go out with the same keys in the
   );
 });
 
-test("Retry-After of the server is waited for", async (t) => {
+test("Retry-After of the server is respected", async (t) => {
   const limited: Answer = () => {
     throw refusal("rate_limited", 429, 20_000);
   };
@@ -118,7 +118,7 @@ test("Retry-After of the server is waited for", async (t) => {
   assert.equal(await outbox.flush(), 1);
 });
 
-test("an event that the server refuses for good is parked, told, and comes back corrected", async (t) => {
+test("an event that the server rejects permanently is parked, reported, and returns corrected", async (t) => {
   const picky: Answer = (events) =>
     events.map(({ data, idempotency_key: id }) =>
       data.n === 2 ? { error: refusal("schema_violation", 400).problem } : { id },
@@ -142,7 +142,7 @@ for (const [code, status] of [
   ["unsupported_media_type", 415],
   ["schema_violation", 422],
 ] as const) {
-  test(`a batch that is refused whole with ${status} ${code} parks the event that is to blame, and publishes the others in order`, async (t) => {
+  test(`a batch rejected with ${status} ${code} parks the faulty event, and publishes the others in order`, async (t) => {
     const strict: Answer = (events) => {
       if (events.some(({ data }) => data.n === 3)) throw refusal(code, status);
       return published(events);
@@ -172,7 +172,7 @@ for (const [code, status] of [
   ["not_found", 404],
   ["conflict", 409],
 ] as const) {
-  test(`a refusal with ${status} ${code} says nothing about events: they wait`, async (t) => {
+  test(`a rejection with ${status} ${code} does not concern the events: they wait`, async (t) => {
     const { outbox, seen, add } = opened(t, [
       () => {
         throw refusal(code, status);
@@ -198,7 +198,7 @@ test("an event that is in progress elsewhere is tried again", async (t) => {
   assert.deepEqual(seen.parked, []);
 });
 
-test("a batch that is too large goes in parts, and a single event that is too large is parked", async (t) => {
+test("a batch that is too large is sent in parts, and a single event that is too large is parked", async (t) => {
   const small: Answer = (events) => {
     if (events.length > 1 || events.some(({ data }) => data.n === 3)) throw refusal("payload_too_large", 413);
     return published(events);
@@ -212,7 +212,7 @@ test("a batch that is too large goes in parts, and a single event that is too la
   );
 });
 
-test("one call never holds more than the server takes", async (t) => {
+test("one call never contains more than the server accepts", async (t) => {
   const { outbox, seen, add } = opened(t);
   const text = "x".repeat(250_000);
   for (let n = 0; n < 40; n += 1) add(n, { text });
@@ -221,7 +221,7 @@ test("one call never holds more than the server takes", async (t) => {
   for (const batch of seen.batches) assert.ok(JSON.stringify(batch).length < 4.1 * 1_024 * 1_024);
 });
 
-test("what was tried a day ago is looked for first: the server may have forgotten its key", async (t) => {
+test("an event tried a day ago is looked up first, because the server may have forgotten its key", async (t) => {
   const kept = ["key-1"];
   const { outbox, seen } = opened(t, [unreachable, published], kept);
   for (const id of ["key-1", "key-2"]) outbox.add({ event_type: "a.b", data: { n: 1 }, idempotency_key: id });
@@ -232,7 +232,7 @@ test("what was tried a day ago is looked for first: the server may have forgotte
   assert.deepEqual([sent, seen.lookUps], [["key-2"], 2]);
 });
 
-test("a key that may not look publishes again: twice is better than never", async (t) => {
+test("a key without read access publishes again: twice is better than never", async (t) => {
   const { outbox, seen, add } = opened(t, [unreachable, published], "forbidden");
   add(1);
   await assert.rejects(outbox.flush());
@@ -240,7 +240,7 @@ test("a key that may not look publishes again: twice is better than never", asyn
   assert.equal(await outbox.flush(), 1);
 });
 
-test("started, it publishes what is put, and stop waits for what is on its way", async (t) => {
+test("once started, it publishes new events, and stop waits for those in flight", async (t) => {
   const { promise: arrived, resolve: arrive } = Promise.withResolvers<unknown>();
   const database = new DatabaseSync(":memory:");
   t.after(() => database.close());

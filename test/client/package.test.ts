@@ -50,7 +50,7 @@ suite("the package @posthorn/client", () => {
     await server.close();
   });
 
-  test("has no dependencies, the version of posthorn, a licence and a page", () => {
+  test("has no dependencies, the version of posthorn, a licence and a README", () => {
     assertStandsAlone(installed);
   });
 
@@ -63,11 +63,11 @@ suite("the package @posthorn/client", () => {
     for (const path of stores) assert.ok(targets.includes(`./${path}`), `${path} has no entry`);
   });
 
-  test("holds no tests, and nothing of Posthorn but what it imports", () => {
+  test("contains no tests, and of Posthorn only what it imports", () => {
     assertHoldsNothingElse(installed);
   });
 
-  test("no module imports anything but its neighbours, so that it runs where Node's modules are not", () => {
+  test("modules import only each other, so the package runs without Node's modules", () => {
     assertImportsNeighboursOnly(installed);
   });
 
@@ -89,7 +89,7 @@ suite("the package @posthorn/client", () => {
     if (node !== null) await consumes(node);
   });
 
-  test("its types are complete: in a strict project with Node's types, and in one with the browser's alone", () => {
+  test("its types are complete: in a strict project with Node's types, and in one with only the browser's types", () => {
     assertTypesAreComplete(installed, programs("ts").get("typed.ts") ?? "");
   });
 

@@ -34,7 +34,7 @@ suite("the client and a server", () => {
     return { answers, client: open({ fetch: lossy, retry: { delayMsMin: 1 } }) };
   };
 
-  test("IDK-12 a publish whose answers were lost takes effect once", async () => {
+  test("IDK-12 a publish whose responses were lost takes effect once", async () => {
     const { client, answers } = losing(2);
     const receipt = await client.publish(paid("lost.answer"));
     assert.deepEqual(answers, ["first", "true", "true"]);
@@ -47,7 +47,7 @@ suite("the client and a server", () => {
     );
   });
 
-  test("making a webhook is as safe: one webhook, and the secret that belongs to it", async () => {
+  test("creating a webhook is safe too: one webhook, and its matching secret", async () => {
     const { client } = losing(1);
     const owner = randomUUID();
     const made = await client.webhooks.create({
@@ -64,14 +64,14 @@ suite("the client and a server", () => {
     assert.equal(made.secret, secret);
   });
 
-  test("IDK-4 a key of the application's own is one call for all its runs", async () => {
+  test("IDK-4 with a key from the application, all runs are one call", async () => {
     const idempotencyKey = `order "4711" ${randomUUID()}`;
     const first = await open().publish(paid("own.key"), { idempotencyKey });
     const second = await open().publish(paid("own.key"), { idempotencyKey });
     assert.equal(second.id, first.id);
   });
 
-  test("IDK-3 IDK-25 with that key another call is refused, and not repeated before it is corrected", async () => {
+  test("IDK-3 IDK-25 a different call with that key is rejected, and not repeated before it is corrected", async () => {
     const idempotencyKey = randomUUID();
     await open().publish(paid("reused.key"), { idempotencyKey });
     let requests = 0;
@@ -88,7 +88,7 @@ suite("the client and a server", () => {
     await open().publish(other);
   });
 
-  test("IDK-25 IDK-26 calls with one key at the same time all get the answer of the one that ran", async () => {
+  test("IDK-25 IDK-26 concurrent calls with one key all get the response of the one that ran", async () => {
     const idempotencyKey = randomUUID();
     const client = open({ retry: { delayMsMin: 5, attemptsMax: 10 } });
     const receipts = await Promise.all(
@@ -97,14 +97,14 @@ suite("the client and a server", () => {
     assert.equal(new Set(receipts.map(({ id }) => id)).size, 1);
   });
 
-  test("a batch answers for each event, in order", async () => {
+  test("a batch has a result for each event, in order", async () => {
     const results = await open().publishBatch([paid("batch.one"), { event_type: "no spaces", data: {} }]);
     assert.ok(results[0] !== undefined && "id" in results[0]);
     assert.ok(results[1] !== undefined && "error" in results[1]);
     assert.equal(results[1].error.code, "invalid_request");
   });
 
-  test("bytes of any media type are published as they are", async () => {
+  test("bytes of any media type are published unchanged", async () => {
     const body = new Uint8Array([0, 255, 10]);
     const { id } = await open().publishRaw({
       event_type: "raw.bytes",
@@ -118,7 +118,7 @@ suite("the client and a server", () => {
     );
   });
 
-  test("a refusal names the code and each field", async () => {
+  test("an error names the code and each field", async () => {
     const client = open();
     const schema = { type: "object", properties: { cents: { type: "integer" } }, required: ["cents"] };
     await client.eventTypes.put("typed.event", { description: "Has a schema", schema });
@@ -131,7 +131,7 @@ suite("the client and a server", () => {
     await assert.rejects(client.eventTypes.get("typed.event"), { code: "not_found" });
   });
 
-  test("IDK-26 a wrong key is told at once; a server that is not there after all requests", async () => {
+  test("IDK-26 a wrong key is reported at once; an unreachable server after all retries", async () => {
     await assert.rejects(open({ key: "phk_wrong" }).me(), { code: "unauthenticated", status: 401 });
     const client = createClient({
       url: "http://127.0.0.1:1",
@@ -143,7 +143,7 @@ suite("the client and a server", () => {
     assert.equal(error.call.attempts, 2);
   });
 
-  test("webhooks, deliveries, dead letters, operations, tenants and who the key is", async () => {
+  test("webhooks, deliveries, dead letters, operations, tenants and the identity of the key", async () => {
     const client = open();
     assert.equal((await client.me()).role, "admin");
     await client.tenants.put("acme", { name: "Acme" });
@@ -186,7 +186,7 @@ suite("the client and a server", () => {
     assert.equal(ids.size, 5);
   });
 
-  test("a stream tells of a delivery while it happens, and ends when it is told to", async () => {
+  test("a stream reports a delivery while it happens, and ends on request", async () => {
     const client = open();
     const { id } = await client.webhooks.create({ url: "https://example.com/live", events: ["live.*"] });
     const stop = new AbortController();
@@ -208,7 +208,7 @@ suite("the client and a server", () => {
     await client.webhooks.delete(id);
   });
 
-  test("an outbox publishes once what was put once, also when the answer of the server is lost", async (t) => {
+  test("an outbox publishes each event once, even if the response of the server is lost", async (t) => {
     const database = new DatabaseSync(":memory:");
     t.after(() => database.close());
     const { client } = losing(6);

@@ -16,7 +16,7 @@ import { Transcript } from "./transcript.ts";
 
 const begin = Date.UTC(2026, 0, 1);
 
-suite("the HTTP API is as frozen", () => {
+suite("the HTTP API matches the golden files", () => {
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-frozen-"));
   let running: RunningPosthorn;
   let client: Client;

@@ -13,6 +13,6 @@ function helpTexts(command: Command, path: string): readonly string[] {
   return [`$ ${path} --help\n${text.trimEnd()}\n`, ...inner];
 }
 
-test("the help of every command is as frozen", () => {
+test("the help of every command matches the golden files", () => {
   assertFrozen("help.txt", helpTexts(createProgram(processInvocation()), "posthorn").join("\n"));
 });

@@ -7,7 +7,7 @@ import { createTestDatabase } from "../conformance/store/postgres-database.fixtu
 import { assertFrozen } from "./golden.ts";
 import { postgresSchema } from "./schema.ts";
 
-test("the schema of PostgreSQL is as frozen", async (t) => {
+test("the schema of PostgreSQL matches the golden file", async (t) => {
   const database = await createTestDatabase();
   t.after(() => database.drop());
   const opened = new Database(await loadDriver(), {

@@ -4,7 +4,7 @@ import { migrate } from "../../src/store/sqlite/migrations.ts";
 import { assertFrozen } from "./golden.ts";
 import { sqliteSchema } from "./schema.ts";
 
-test("the schema of SQLite is as frozen", (t) => {
+test("the schema of SQLite matches the golden file", (t) => {
   const db = new DatabaseSync(":memory:");
   t.after(() => db.close());
   migrate(db, 0);

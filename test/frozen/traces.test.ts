@@ -7,7 +7,7 @@ const folder = join(import.meta.dirname, "golden", "traces");
 const seeds = 7;
 
 /** In a process of its own: node:test follows each of the promises of a world, which costs more than the world. */
-test(`the first ${seeds} simulated worlds have the frozen traces`, async () => {
+test(`the first ${seeds} simulated worlds have the golden traces`, async () => {
   const mode = process.env["POSTHORN_UPDATE_FROZEN"] === "1" ? "--traces" : "--compare";
   const script = join(import.meta.dirname, "..", "simulation", "run.ts");
   const args = ["--conditions=posthorn-source", script, "--seeds", String(seeds), mode, folder];

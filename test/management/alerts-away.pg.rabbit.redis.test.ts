@@ -22,7 +22,7 @@ after(() => virtualHost.drop());
 
 const isTrue = (found: boolean): boolean => found;
 
-test("WDS-205 a database that fails five times in a row is logged at once, and told when it is back", async (t) => {
+test("WDS-205 a database that fails five times in a row is logged at once, and announced when it is back", async (t) => {
   const network = await CuttingProxy.to(Number(new URL(database.url).port || "5432"));
   t.after(() => network.close());
   const scene = await openScene(t, network.addressOf(database.url));
@@ -65,7 +65,7 @@ test("WDS-205 a database that fails five times in a row is logged at once, and t
   );
 });
 
-test("WDS-209 Redis that is gone is critical until it is back", async (t) => {
+test("WDS-209 unavailable Redis is critical until it is back", async (t) => {
   const server = await RedisServer.start([]);
   t.after(() => server.remove());
   const network = await CuttingProxy.to(server.port);

@@ -15,7 +15,7 @@ async function publishMany(world: World, count: number): Promise<void> {
 }
 
 suite("alerts", () => {
-  test("WDS-236 an opened circuit fires a warning and is over when it closes", async (t) => {
+  test("WDS-236 an opened circuit fires a warning, which ends when it closes", async (t) => {
     const world = await openWorld(t);
     await channelFor(world, null);
     const { webhook } = await world.createWebhook();
@@ -76,7 +76,7 @@ suite("alerts", () => {
     assert.equal(await stateOf(world, "dead-letters"), "resolved");
   });
 
-  test("WDS-33 WDS-239 a webhook of which fewer than nine in ten attempts succeed fires a warning", async (t) => {
+  test("WDS-33 WDS-239 a webhook with fewer than nine in ten successful attempts fires a warning", async (t) => {
     const world = await openWorld(t);
     world.statuses.set("/hook", 503);
     const { webhook } = await world.createWebhook({ circuitBreaker: { enabled: false } });
@@ -121,7 +121,7 @@ suite("alerts", () => {
     );
   });
 
-  test("WDS-240 WDS-241 requests that take all places for ten minutes fire, and so does what waits for one", async (t) => {
+  test("WDS-240 WDS-241 requests that use all slots for ten minutes fire, and so do deliveries that wait for one", async (t) => {
     const world = await openWorld(t, {
       limits: { concurrency: 4, waitingRequests: 0, webhookConcurrency: 4 },
     });
@@ -167,7 +167,7 @@ suite("alerts", () => {
     assert.equal(await stateOf(world, "deliveries-late"), "resolved");
   });
 
-  test("WDS-241 more than 10,000 deliveries that wait are critical", async (t) => {
+  test("WDS-241 more than 10,000 waiting deliveries are critical", async (t) => {
     const world = await openWorld(t);
     const { webhook } = await world.createWebhook();
     await world.services.webhooks.pause(admin, { id: webhook.id });
@@ -187,7 +187,7 @@ suite("alerts", () => {
     assert.equal(await stateOf(world, "queue-deep"), "resolved");
   });
 
-  test("WDS-215 a name that cannot be resolved is told to the owner of the webhook", async (t) => {
+  test("WDS-215 a name that cannot be resolved is reported to the owner of the webhook", async (t) => {
     const world = await openWorld(t);
     await channelFor(world, "default");
     await channelFor(world, null);
@@ -218,7 +218,7 @@ suite("alerts", () => {
     ]);
   });
 
-  test("a restart repeats nothing, and goes on where it stopped", async (t) => {
+  test("a restart repeats nothing, and continues where it stopped", async (t) => {
     const { world } = await firingWorld(t);
     await world.restart();
     world.skipTime(10 * minute);
@@ -229,7 +229,7 @@ suite("alerts", () => {
     assert.ok(alert?.state === "firing" && alert.lastHeldAt - alert.since >= 10 * minute);
   });
 
-  test("what is muted is not told until the mute is over, and is told then", async (t) => {
+  test("a muted alert is not announced until the mute is over, and is announced then", async (t) => {
     const world = await openWorld(t);
     await channelFor(world, null);
     const { alerts } = world.services;
@@ -249,7 +249,7 @@ suite("alerts", () => {
     assert.deepEqual(await subjectsTold(world), ["Alert: Circuit opened"]);
   });
 
-  test("a rule of a person's fires by its metric, its preview says how often, and ends with the rule", async (t) => {
+  test("a custom rule fires by its metric, its preview says how often, and its alerts end with the rule", async (t) => {
     const world = await openWorld(t);
     const { alerts } = world.services;
     assert.ok(alerts !== null);
@@ -273,7 +273,7 @@ suite("alerts", () => {
     assert.equal(await stateOf(world, "busy-hook"), "resolved");
   });
 
-  test("a tenant sees and changes its own, and nothing of another one", async (t) => {
+  test("a tenant sees and changes only its own rules and alerts", async (t) => {
     const { world, alertId } = await firingWorld(t);
     const { alerts } = world.services;
     assert.ok(alerts !== null);

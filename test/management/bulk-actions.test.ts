@@ -51,7 +51,7 @@ async function ended(world: World, operation: BatchOperation | null): Promise<Ba
 }
 
 suite("bulk actions", () => {
-  test("WDS-23 a batch retry that is scheduled waits for its time, over a restart, and keeps its rate", async (t) => {
+  test("WDS-23 a scheduled batch retry waits for its time, even across a restart, and keeps its rate", async (t) => {
     const world = await openWorld(t);
     const dead = await standing(world, { status: 400, count: 4 });
     world.statuses.clear();
@@ -112,7 +112,7 @@ suite("bulk actions", () => {
     assert.deepEqual([again.count, again.excluded], [0, {}]);
   });
 
-  test("behind an open circuit the preview warns, the operation reports what waits, and may close it", async (t) => {
+  test("behind an open circuit the preview warns, the operation reports waiting deliveries, and may close the circuit", async (t) => {
     const world = await openWorld(t);
     const { deliveries, deadLetters, webhooks } = world.services;
     const dead = await standing(world, { status: 400, count: 6 });
@@ -165,7 +165,7 @@ suite("bulk actions", () => {
     assert.deepEqual(stored?.outcome, { delivered: 2, failed: 1, waiting: 0 }, "kept when nothing waits");
   });
 
-  test("an operation that goes on after a restart retries nothing twice, though it failed again", async (t) => {
+  test("an operation that continues after a restart retries nothing twice, although it failed again", async (t) => {
     const world = await openWorld(t);
     const { webhook } = await standing(world, { status: 400, count: 8 });
     const sentBefore = world.requests.length;
@@ -184,7 +184,7 @@ suite("bulk actions", () => {
     assert.deepEqual(shown.outcome, { delivered: 0, failed: 8, waiting: 0 });
   });
 
-  test("what is left out is named: accepted, in flight, in order, without payload, unknown", async (t) => {
+  test("skipped deliveries are listed by reason: accepted, in flight, in order, without payload, unknown", async (t) => {
     const world = await openWorld(t);
     const { deliveries } = world.services;
     const accepted = await standing(world, { status: 200, count: 2 });
@@ -231,7 +231,7 @@ suite("bulk actions", () => {
     assert.deepEqual([gone.count, gone.excluded], [0, { payload_gone: 2 }]);
   });
 
-  test("a cancellation ends what waits, and only that; discarding empties the dead letters", async (t) => {
+  test("a cancellation ends only waiting deliveries; discarding empties the dead letters", async (t) => {
     const world = await openWorld(t);
     const { deliveries, deadLetters } = world.services;
     const waiting = await standing(world, { status: 500, count: 5 });
@@ -265,7 +265,7 @@ suite("bulk actions", () => {
     await withStatus(world, { webhookId: dead.webhook.id, status: "success", count: 1 });
   });
 
-  test("an operation is slowed, paused, resumed over a restart, and counts what it did once", async (t) => {
+  test("an operation is slowed, paused, resumed across a restart, and counts its work once", async (t) => {
     const world = await openWorld(t);
     const { webhook } = await standing(world, { status: 400, count: 12 });
     world.statuses.clear();
@@ -307,7 +307,7 @@ suite("bulk actions", () => {
     );
   });
 
-  test("what a killed process had sent and not counted is counted in the end", async (t) => {
+  test("sent but uncounted work of a killed process is counted in the end", async (t) => {
     const world = await openWorld(t);
     const { webhook } = await standing(world, { status: 400, count: 12 });
     world.statuses.clear();
@@ -334,7 +334,7 @@ suite("bulk actions", () => {
     assert.equal(world.requests.length - sentBefore, 12);
   });
 
-  test("a selection or a change that is none is refused, and nothing begins", async (t) => {
+  test("an invalid selection or change is rejected, and nothing starts", async (t) => {
     const world = await openWorld(t);
     const { deliveries, deadLetters } = world.services;
     const refused = code("invalid_request");

@@ -112,7 +112,7 @@ test("a retry behind an open circuit says what it waits for, and is not repeated
   assert.equal(world.requests.length, sentBefore + 1);
 });
 
-test("a retry names a delivery of this webhook and tenant, or nothing happens", async (t) => {
+test("a retry requires a delivery of this webhook and tenant, otherwise nothing happens", async (t) => {
   const world = await openWorld(t);
   const webhook = await deadLetters(world, 1);
   const other = await world.createWebhook({ events: ["nothing"] });
@@ -140,7 +140,7 @@ test("a retry names a delivery of this webhook and tenant, or nothing happens", 
   assert.equal(world.requests.length, 1);
 });
 
-test("TS16-120 listings by status page without gaps, also where the status is derived", async (t) => {
+test("TS16-120 listings by status page without gaps, even if the status is derived", async (t) => {
   const world = await openWorld(t);
   const { webhook } = await world.createWebhook();
   const webhookId = webhook.id;
@@ -166,7 +166,7 @@ test("TS16-120 listings by status page without gaps, also where the status is de
   assert.equal((await world.services.deliveries.listOfWebhook(admin, offset)).rows.length, 2);
 });
 
-test("over all webhooks, what is stored and what only the engine knows are asked for together", async (t) => {
+test("across all webhooks, stored states and those that only the engine knows are listed together", async (t) => {
   const world = await openWorld(t);
   world.statuses.set("/dead", 422);
   const dead = (await world.createWebhook({ url: "https://example.com/dead" })).webhook.id;
@@ -202,7 +202,7 @@ test("over all webhooks, what is stored and what only the engine knows are asked
   assert.deepEqual([skipped.rows.length, skipped.next], [2, null]);
 });
 
-test("an event tells of each webhook of its tenant whether it was sent, or the first reason why not", async (t) => {
+test("an event shows for each webhook of its tenant whether it was sent, or the first reason why not", async (t) => {
   const world = await openWorld(t);
   const { webhooks, events, tenants } = world.services;
   const made = async (input: WebhookInput) => (await world.createWebhook(input)).webhook.id;
@@ -274,7 +274,7 @@ test("WDS-226 WDS-112 a batch retry delivers what it selects, at its rate, and n
   assert.equal((await letters.retryBatch(admin, { ...batch, dryRun: true })).count, 0);
 });
 
-test("a publish counts the delivery that it makes for a webhook that is not active", async (t) => {
+test("a publish counts the delivery that it creates for a webhook that is not active", async (t) => {
   const world = await openWorld(t);
   const { webhook } = await world.createWebhook({ active: false });
   const { deliveries } = await world.engine.publisher.publish(admin, {
@@ -285,7 +285,7 @@ test("a publish counts the delivery that it makes for a webhook that is not acti
   await withStatus(world, { webhookId: webhook.id, status: "skipped", count: 1 });
 });
 
-test("a batch retry names webhooks that are not active, and what was skipped there has its reason", async (t) => {
+test("a batch retry names webhooks that are not active, and the reason of each skipped delivery", async (t) => {
   const world = await openWorld(t);
   const webhook = await deadLetters(world, 2);
   const { webhooks, deadLetters: letters } = world.services;
@@ -299,7 +299,7 @@ test("a batch retry names webhooks that are not active, and what was skipped the
   assert.deepEqual([elsewhere.count, elsewhere.inactive], [0, []]);
 });
 
-test("a batch retry never chases its own work: what fails again waits for the next one", async (t) => {
+test("a batch retry does not retry its own failures: they wait for the next one", async (t) => {
   const world = await openWorld(t);
   const webhook = await deadLetters(world, 3);
   const sentBefore = world.requests.length;
@@ -319,7 +319,7 @@ test("a batch retry never chases its own work: what fails again waits for the ne
   );
 });
 
-test("a restart goes on with an unfinished operation and repeats nothing", async (t) => {
+test("a restart continues an unfinished operation and repeats nothing", async (t) => {
   const world = await openWorld(t);
   const webhook = await deadLetters(world, 10);
   world.statuses.clear();
@@ -342,7 +342,7 @@ test("a restart goes on with an unfinished operation and repeats nothing", async
   assert.equal(world.requests.length - sentBefore, 10);
 });
 
-test("a cancelled operation stops, stays cancelled, and cannot be cancelled by others", async (t) => {
+test("a cancelled operation stops, stays cancelled, and cannot be cancelled by other tenants", async (t) => {
   const world = await openWorld(t);
   const webhook = await deadLetters(world, 10);
   world.statuses.clear();
@@ -363,7 +363,7 @@ test("a cancelled operation stops, stays cancelled, and cannot be cancelled by o
   await assert.rejects(world.services.deadLetters.operation({ tenantId: "acme" }, id), code("not_found"));
 });
 
-test("WDS-112 a batch retry is checked as a whole", async (t) => {
+test("WDS-112 a batch retry is validated as a whole", async (t) => {
   const world = await openWorld(t);
   const bad = {
     webhookIds: [],
@@ -392,7 +392,7 @@ test("WDS-112 a batch retry is checked as a whole", async (t) => {
   );
 });
 
-test("TS16-118 a replay goes to those who subscribe now, or to those named", async (t) => {
+test("TS16-118 a replay goes to current subscribers, or to named webhooks", async (t) => {
   const world = await openWorld(t);
   const first = await world.createWebhook({ url: "https://example.com/first" });
   const eventId = await world.publish();

@@ -87,7 +87,7 @@ async function failing(world: World): Promise<{ readonly id: string; readonly si
 }
 
 suite("owners of failing webhooks", () => {
-  test("TS16-112 WDS-22 hear it by mail, step by step with the day of the end, and that it works again", async (t) => {
+  test("TS16-112 WDS-22 are notified by mail, step by step with the date of the end, and when it works again", async (t) => {
     const scene = await openScene(t);
     const { world, server } = scene;
     const { id, since } = await failing(world);
@@ -144,7 +144,7 @@ suite("owners of failing webhooks", () => {
     assert.deepEqual(await world.store.notifications?.episodes(), []);
   });
 
-  test("hear that it works again only after something was accepted", async (t) => {
+  test("are notified of a recovery only after an accepted delivery", async (t) => {
     const scene = await openScene(t);
     const { world } = scene;
     const { id, since } = await failing(world);
@@ -180,7 +180,7 @@ suite("owners of failing webhooks", () => {
     assert.deepEqual(await notifications?.episodes(), []);
   });
 
-  test("read what was answered, as text and as HTML that it cannot change, with a way to stop it", async (t) => {
+  test("read the response, as text and as HTML that it cannot alter, with a link to unsubscribe", async (t) => {
     const scene = await openScene(t, [{ ...owner, language: "de" }]);
     const { id } = await failing(scene.world);
     scene.world.skipTime(16 * minuteMs);
@@ -217,7 +217,7 @@ suite("owners of failing webhooks", () => {
 });
 
 suite("mail", () => {
-  test("waits while the server cannot be reached, and goes out once, whoever sends", async (t) => {
+  test("waits while the server is unreachable, and is sent once, whichever process sends", async (t) => {
     const scene = await openScene(t);
     const { world } = scene;
     await failing(world);
@@ -239,7 +239,7 @@ suite("mail", () => {
     assert.deepEqual([(await waiting())?.state, (await waiting())?.attempts], ["sent", 2]);
   });
 
-  test("that a server takes and never answers holds up no delivery and no other channel, and is tried again", async (t) => {
+  test("to a server that never answers delays no delivery and no other channel, and is retried", async (t) => {
     const scene = await openScene(t, [
       owner,
       { kind: "slack", url: "https://hooks.slack.example.com/slack", topics: ["first_problem"] },
@@ -278,7 +278,7 @@ suite("mail", () => {
     assert.deepEqual(scene.subjects(), ["Deliveries to https://example.com/hook are failing"]);
   });
 
-  test("names whom to tell of what comes back, and which channel it was for", async (t) => {
+  test("says whom to notify of bounces, and which channel it was for", async (t) => {
     const scene = await openScene(t);
     const [channel] = await scene.told.notifications.list(admin, "default");
     const id = channel?.channel.id ?? "";
@@ -299,7 +299,7 @@ suite("mail", () => {
     );
   });
 
-  test("to an address that the server refuses ends, is shown, and begins again with a test", async (t) => {
+  test("to a rejected address ends, is shown, and starts again with a test", async (t) => {
     const scene = await openScene(t);
     const { server, told } = scene;
     server.refused.add("ada@example.com");
@@ -318,7 +318,7 @@ suite("mail", () => {
     assert.equal(again?.status.refusedAt, null);
   });
 
-  test("that is gathered comes as one, and none in quiet hours", async (t) => {
+  test("that is collected is sent as one, and not in quiet hours", async (t) => {
     const scene = await openScene(t, [{ ...owner, topics: ["paused"], frequency: "hourly" }]);
     const { world, told } = scene;
     const { webhook } = await world.createWebhook();
@@ -336,7 +336,7 @@ suite("mail", () => {
   });
 });
 
-suite("strangers", () => {
+suite("recipients without consent", () => {
   const addresses = (count: number, host = "example.com"): readonly ChannelInput[] =>
     Array.from({ length: count }, (_, index) => ({
       kind: "email" as const,
@@ -345,7 +345,7 @@ suite("strangers", () => {
     }));
   const confirmSubject = "Confirm that you want messages about webhooks";
 
-  test("get one mail that asks them to confirm and no other, and the operator's alert is not behind them", async (t) => {
+  test("get one mail that asks them to confirm and no other, and it does not delay the operator's alert", async (t) => {
     const scene = await openScene(t, []);
     const { world, told, server } = scene;
     const alertTo: ChannelInput = { kind: "email", address: "ops@example.org", topics: ["alert", "paused"] };
@@ -408,7 +408,7 @@ suite("strangers", () => {
     );
   });
 
-  test("who stopped messages get none until they start them again with their own link", async (t) => {
+  test("who unsubscribed get nothing until they subscribe again with their own link", async (t) => {
     const scene = await openScene(t, [{ ...owner, topics: ["paused"] }]);
     const { world, told, server } = scene;
     const put = (channels: readonly ChannelInput[]) =>
@@ -437,7 +437,7 @@ suite("strangers", () => {
     assert.deepEqual(scene.subjects(), ["A test of this channel"]);
   });
 
-  test("with a channel that gets too much read the rest as one mail, at the next full hour", async (t) => {
+  test("with too many messages in a channel get the rest as one mail, at the next full hour", async (t) => {
     const scene = await openScene(t, [{ ...owner, topics: ["paused"] }]);
     const { world, told } = scene;
     const { webhook } = await world.createWebhook();
@@ -497,7 +497,7 @@ suite("chat", () => {
     topics: ["circuit"],
   };
 
-  test("WDS-146 WDS-148 owner and operator hear of a circuit, along the path of every delivery", async (t) => {
+  test("WDS-146 WDS-148 owner and operator are notified of a circuit, along the path of every delivery", async (t) => {
     const scene = await openScene(t, [slack]);
     const { world, told } = scene;
     await told.notifications.put(admin, { owner: null, channels: [pager] });
@@ -533,7 +533,7 @@ suite("chat", () => {
     ]);
   });
 
-  test("a channel of some webhooks hears of these alone, and of none of another tenant", async (t) => {
+  test("a channel of some webhooks gets only notifications about these, and none of another tenant", async (t) => {
     const scene = await openScene(t, []);
     const { world, told } = scene;
     const [one, other] = [await world.createWebhook(), await world.createWebhook()];
@@ -565,7 +565,7 @@ suite("chat", () => {
     await told.notifications.put(admin, { owner: "default", channels: [kept] });
   });
 
-  test("the key of a pager stands in no stored message, and what it refuses for good is not tried again", async (t) => {
+  test("the key of a pager is in no stored message, and a permanently rejected message is not retried", async (t) => {
     const scene = await openScene(t, []);
     const { world, told } = scene;
     const [channel] = await told.notifications.put(admin, { owner: null, channels: [pager] });
@@ -589,7 +589,7 @@ suite("chat", () => {
     assert.equal(world.log.join().includes("R0UT1NGK3Y"), false);
   });
 
-  test("a message that cannot be composed holds up no other one and is tried again", async (t) => {
+  test("a message that cannot be composed delays no other one and is retried", async (t) => {
     const world = await openWorld(t, { schedules: false });
     const server = await startMailServer(t);
     const mailer = createSmtpMailer({ url: server.url, from: "a@example.org", requiresTls: false });
@@ -628,7 +628,7 @@ suite("chat", () => {
     assert.deepEqual(addressees(), ["bob@example.com", "ada@example.com"]);
   });
 
-  test("a channel of an own URL tells its secret once, and has it replaced", async (t) => {
+  test("a channel with a custom URL shows its secret once, and the secret can be replaced", async (t) => {
     const scene = await openScene(t, []);
     const { told, world } = scene;
     const url = "https://hooks.example.com/told";
@@ -662,7 +662,7 @@ suite("chat", () => {
     await assert.rejects(rotate({ tenantId: "other" }, id), { code: "not_found" });
   });
 
-  test("a failing channel says nothing through itself, and is gone with its webhook", async (t) => {
+  test("a failing channel is not reported through itself, and is deleted with its webhook", async (t) => {
     const scene = await openScene(t, []);
     const { world, told } = scene;
     const [first, second] = await told.notifications.put(admin, {
@@ -681,7 +681,7 @@ suite("chat", () => {
     assert.equal(world.engine.webhook(carrier), undefined);
   });
 
-  test("what is not valid is refused as a whole, and secrets are never shown", async (t) => {
+  test("invalid settings are rejected as a whole, and secrets are never shown", async (t) => {
     const scene = await openScene(t, []);
     const { told, world } = scene;
     const put = (channels: readonly ChannelInput[]) =>

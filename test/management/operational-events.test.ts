@@ -38,7 +38,7 @@ async function openListeningWorld(t: TestContext): Promise<World> {
   return world;
 }
 
-test("every change of a webhook is told to the others of its tenant and to the operator, once", async (t) => {
+test("every change of a webhook is reported to the others of its tenant and to the operator, once", async (t) => {
   const world = await openListeningWorld(t);
   const { webhooks } = world.services;
   const { webhook } = await world.createWebhook({ events: ["order.*"] });
@@ -72,7 +72,7 @@ test("every change of a webhook is told to the others of its tenant and to the o
   }
 });
 
-test("another tenant hears nothing", async (t) => {
+test("another tenant gets nothing", async (t) => {
   const world = await openListeningWorld(t);
   await world.services.tenants.put(admin, { id: "acme", input: {} });
   await world.createWebhook({
@@ -86,7 +86,7 @@ test("another tenant hears nothing", async (t) => {
   assert.deepEqual(toldTo(world, "/acme"), []);
 });
 
-test("a tenant that reaches its limit is told so once an hour", async (t) => {
+test("a tenant that reaches its limit is notified once an hour", async (t) => {
   const world = await openListeningWorld(t);
   await world.createWebhook();
   await world.createWebhook();
@@ -101,7 +101,7 @@ test("a tenant that reaches its limit is told so once an hour", async (t) => {
   assert.deepEqual([told[0]?.data["limit"], told[0]?.data["value"]], ["webhooks_max", 3]);
 });
 
-test("WDS-146 WDS-148 a circuit that opens and closes is told, also by hand, and a dead letter of each hour", async (t) => {
+test("WDS-146 WDS-148 an opening and closing circuit is reported, also when changed manually, and one dead letter of each hour", async (t) => {
   const world = await openListeningWorld(t);
   const { webhook } = await world.createWebhook({ profile: "standard", events: ["order.*"] });
   const { id } = webhook;
@@ -118,7 +118,7 @@ test("WDS-146 WDS-148 a circuit that opens and closes is told, also by hand, and
     assert.deepEqual(Object.keys(data), Object.keys(membersOf(type)), `${type} is what its description says`);
 });
 
-test("what becomes too old while its webhook is closed is told once in an hour", async (t) => {
+test("deliveries that become too old while their webhook is closed are reported once an hour", async (t) => {
   const world = await openListeningWorld(t);
   const { webhook } = await world.createWebhook({ profile: "standard", events: ["order.*"] });
   await world.services.webhooks.pause(admin, { id: webhook.id });
@@ -136,7 +136,7 @@ test("what becomes too old while its webhook is closed is told once in an hour",
   assert.equal(exhausted().length, 1);
 });
 
-test("what was published right before a crash is not published again", async (t) => {
+test("an event published right before a crash is not published again", async (t) => {
   const world = await openListeningWorld(t);
   const queue = world.store.notifications;
   assert.ok(queue);
@@ -169,7 +169,7 @@ async function told(world: World): Promise<readonly OperationalEvent[]> {
   }));
 }
 
-test("no webhook hears of itself, and two that hear of each other do not feed each other", async (t) => {
+test("no webhook is notified about itself, and two that are notified about each other cause no loop", async (t) => {
   const world = await openListeningWorld(t);
   const { webhooks } = world.services;
   const second = await world.createWebhook({

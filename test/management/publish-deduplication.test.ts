@@ -8,7 +8,7 @@ import { admin, openWorld } from "./world.ts";
 const hourMs = 3_600_000;
 const minuteMs = 60_000;
 
-test("WDS-174 EDS-7.2-7 WDS-8 WDS-115 a publisher's key names one event for 24 hours, over a restart too", async (t) => {
+test("WDS-174 EDS-7.2-7 WDS-8 WDS-115 a publisher's key identifies one event for 24 hours, even across a restart", async (t) => {
   const world = await openWorld(t);
   await world.createWebhook();
   const event = { eventType: "order.created", data: { id: 1 }, idempotencyKey: "order 1" };
@@ -24,7 +24,7 @@ test("WDS-174 EDS-7.2-7 WDS-8 WDS-115 a publisher's key names one event for 24 h
   await world.until(() => world.requests.length === 2);
 });
 
-test("EDS-7.2-6 EDS-7.2-8 IDK-3 IDK-12 every event has a key of its own on the wire, whatever the publisher calls it", async (t) => {
+test("EDS-7.2-6 EDS-7.2-8 IDK-3 IDK-12 every event has its own key on the wire, whatever the publisher's key", async (t) => {
   const world = await openWorld(t);
   await world.createWebhook();
   // The publisher's key may come back after a day; the one that receivers see may not.
@@ -39,7 +39,7 @@ test("EDS-7.2-6 EDS-7.2-8 IDK-3 IDK-12 every event has a key of its own on the w
   assert.ok(keys.every((key) => /^"[0-9a-f-]{36}"$/.test(key ?? "")));
 });
 
-test("when the store does not say whether it wrote, a publish is no success and no failure, and its repeat is the same event", async (t) => {
+test("if the store does not say whether it wrote, a publish neither succeeds nor fails, and its repeat is the same event", async (t) => {
   const world = await openWorld(t);
   const { deliveries } = world.store;
   const commit = deliveries.commit.bind(deliveries);

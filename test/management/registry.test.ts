@@ -17,7 +17,7 @@ const fieldsOf = (expected: readonly string[]) => (error: unknown) => {
   return true;
 };
 
-test("TS16-46 WDS-7 a registered schema holds events to it, from the moment it is put until it is deleted", async (t) => {
+test("TS16-46 WDS-7 a registered schema validates events, from when it is stored until it is deleted", async (t) => {
   const world = await openWorld(t);
   const { eventTypes } = world.services;
   await world.publish({ data: { id: "text" } });
@@ -84,7 +84,7 @@ test("TS16-103 event types are checked: names, schemas, and examples against the
   assert.deepEqual(await eventTypes.list(admin, { tenantId: null }), { rows: [], next: null });
 });
 
-test("a catalogue is bounded in bytes, may always shrink, and is listed about a megabyte at a time", async (t) => {
+test("a catalogue is limited in bytes, may always shrink, and is listed about a megabyte at a time", async (t) => {
   const world = await openWorld(t);
   const { eventTypes } = world.services;
   const examples = [{ text: "x".repeat(250_000) }];
@@ -117,7 +117,7 @@ test("a catalogue is bounded in bytes, may always shrink, and is listed about a 
   assert.equal(names.length, registered + 1);
 });
 
-test("all events of one request share one budget for checking schemas, and the next request has its own", async (t) => {
+test("all events of one request share one budget for schema validation, and the next request has its own", async (t) => {
   const world = await openWorld(t);
   const { eventTypes } = world.services;
   const costly = { items: { allOf: Array.from({ length: 10 }, () => ({ items: { type: "integer" } })) } };
@@ -164,7 +164,7 @@ test("event types and their schemas belong to one tenant", async (t) => {
   assert.equal((await eventTypes.list(admin, { tenantId: null })).rows.length, 1);
 });
 
-test("`default` exists from the start; ids and limits of tenants are checked; tenants cannot lift their limits", async (t) => {
+test("`default` exists from the start; ids and limits of tenants are validated; tenants cannot raise their limits", async (t) => {
   const world = await openWorld(t);
   const { tenants } = world.services;
   assert.deepEqual(
@@ -259,7 +259,7 @@ test("a key authenticates its holder until it is revoked or expires, and survive
   assert.equal(again.authenticate(expiring.key), null);
 });
 
-test("a tenant has a bounded number of API keys, also when they are made at once; expired ones make room", async (t) => {
+test("a tenant has a limited number of API keys, even if they are created concurrently; expired ones make room", async (t) => {
   const world = await openWorld(t);
   await world.services.tenants.put(admin, { id: "acme", input: {} });
   const { apiKeys } = world.services;
@@ -284,7 +284,7 @@ test("a tenant has a bounded number of API keys, also when they are made at once
   await apiKeys.create(acme, key);
 });
 
-test("API keys are listed newest first, over a restart too", async (t) => {
+test("API keys are listed newest first, even after a restart", async (t) => {
   const world = await openWorld(t);
   const key = { role: "read" as ApiKeyRole, tenantId: null, expiresAt: null };
   const names = ["first", "second", "third"];
@@ -298,7 +298,7 @@ test("API keys are listed newest first, over a restart too", async (t) => {
   assert.deepEqual(await listed(), names.toReversed());
 });
 
-test("a tenant makes, sees and revokes keys of its own only, and never an administrator's", async (t) => {
+test("a tenant creates, sees and revokes only its own keys, and never an administrator's", async (t) => {
   const world = await openWorld(t);
   await world.services.tenants.put(admin, { id: "acme", input: {} });
   const { apiKeys } = world.services;

@@ -34,7 +34,7 @@ async function openServer(t: TestContext, mailUrl: string): Promise<Server> {
   return { world, told: world.notifications({ mailer, publicUrl: "https://hooks.example.org" }) };
 }
 
-test("alerts and messages to owners go out once, also when one server takes over from the other", async (t) => {
+test("alerts and messages to owners are sent once, even when one server takes over from the other", async (t) => {
   const mails = await startMailServer(t);
   const servers = [await openServer(t, mails.url), await openServer(t, mails.url)] as const;
   const [{ world, told }, second] = servers;

@@ -27,7 +27,7 @@ async function fieldsOf(work: Promise<unknown>): Promise<readonly string[]> {
 const refusedOnCreate = (world: World, input: object) =>
   fieldsOf(world.services.webhooks.create(admin, { ...hook, ...(input as WebhookInput) }));
 
-test("every new field has a default, is merged, and goes back to the default with null", async (t) => {
+test("every new field has a default, is merged, and is reset to the default with null", async (t) => {
   const world = await openWorld(t);
   const { webhooks } = world.services;
   const { webhook } = await world.createWebhook();
@@ -91,7 +91,7 @@ test("every new field has a default, is merged, and goes back to the default wit
   );
 });
 
-test("an OAuth 2.0 client is merged, and its secret does not follow to another token URL", async (t) => {
+test("an OAuth 2.0 client is merged, and its secret is not sent to another token URL", async (t) => {
   const world = await openWorld(t);
   const { webhooks } = world.services;
   const { webhook } = await world.createWebhook({ oauth2: client });
@@ -116,7 +116,7 @@ test("an OAuth 2.0 client is merged, and its secret does not follow to another t
   assert.equal(secretOf(), undefined);
 });
 
-test("C-28 bad credentials are refused under their own names, and nothing is done", async (t) => {
+test("invalid credentials are rejected by name, and nothing changes", async (t) => {
   const world = await openWorld(t);
   const cases: readonly (readonly [object, readonly string[]])[] = [
     [{ payloadFormat: "xml" }, ["payload_format"]],
@@ -146,7 +146,7 @@ test("C-28 bad credentials are refused under their own names, and nothing is don
   await world.createWebhook({ credentialHeaders: { Authorization: "ApiKey 1" } });
 });
 
-test("a client certificate is readable, in force, and with its own key", async (t) => {
+test("a client certificate is readable, valid, and matches its key", async (t) => {
   const world = await openWorld(t);
   const refused = (clientCertificate: unknown) => refusedOnCreate(world, { clientCertificate });
   const cert = "client_certificate.certificate_pem";
@@ -174,7 +174,7 @@ test("a client certificate is readable, in force, and with its own key", async (
   assert.equal(late.clientCertificate?.warning, "the certificate has expired");
 });
 
-test("contradictions name both fields, whichever of them came first", async (t) => {
+test("contradictions name both fields, whichever was set first", async (t) => {
   const world = await openWorld(t);
   const { webhooks } = world.services;
   const cases: readonly (readonly [WebhookInput, readonly string[]])[] = [
@@ -254,7 +254,7 @@ test("canary: credentials appear in no view, error, log line, and not on the dis
   }
 });
 
-test("credentials stay at the origin they were given for: for another one they are given again, or removed", async (t) => {
+test("credentials are bound to their origin: for another one they must be given again, or removed", async (t) => {
   const world = await openWorld(t);
   const { webhooks } = world.services;
   const held: readonly (readonly [field: string, given: WebhookInput, removed: WebhookInput])[] = [

@@ -85,7 +85,7 @@ test("TS16-75 WDS-44 user-supplied secrets: 24 to 64 bytes, whsec_ or whsk_, can
   assert.deepEqual(verifiedBy(await nextRequest(only), [own, secretOf(32, 10)]), [true, false]);
 });
 
-test("TS16-74 a secret in use anywhere is refused, whoever has it and however it is spelled", async (t) => {
+test("TS16-74 a secret in use anywhere is rejected, regardless of its owner and notation", async (t) => {
   const world = await openWorld(t);
   const { webhooks, tenants } = world.services;
   await tenants.put(admin, { id: "acme", input: {} });
@@ -114,7 +114,7 @@ test("TS16-74 a secret in use anywhere is refused, whoever has it and however it
   await assert.rejects(webhooks.rotateSecret(admin, rotation(webhook.id, { secret })), code("secret_in_use"));
 });
 
-test("webhooks have secrets of their own, tenants have key pairs of their own (TS16-73)", async (t) => {
+test("each webhook has its own secrets, each tenant its own key pairs (TS16-73)", async (t) => {
   const world = await openWorld(t);
   const { webhooks, tenants } = world.services;
   await tenants.put(admin, { id: "acme", input: {} });
@@ -134,7 +134,7 @@ test("webhooks have secrets of their own, tenants have key pairs of their own (T
   assert.deepEqual(await world.services.webhooks.publicKey(admin, ids[0] ?? ""), keys[0]);
 });
 
-test("TS16-79 the public key verifies what is sent", async (t) => {
+test("TS16-79 the public key verifies sent messages", async (t) => {
   const world = await openWorld(t);
   const { webhook } = await world.createWebhook({ schemes: ["v1a"] });
   const check = async () => {
@@ -163,7 +163,7 @@ test("TS16-79 the public key verifies what is sent", async (t) => {
   assert.deepEqual((await check()).valid, [true]);
 });
 
-test("TS16-68 TS16-76 a graceful rotation signs with both keys until the overlap ends by itself", async (t) => {
+test("TS16-68 TS16-76 a graceful rotation signs with both keys until the overlap ends automatically", async (t) => {
   const world = await openWorld(t);
   const { webhooks } = world.services;
   const { view, secret } = await webhooks.create(admin, { ...hook, schemes: ["v1"] });
@@ -188,7 +188,7 @@ test("TS16-68 TS16-76 a graceful rotation signs with both keys until the overlap
   await world.services.webhooks.rotateSecret(admin, rotation(id));
 });
 
-test("a revoked key signs nothing more, retries of old events included (TS16-69)", async (t) => {
+test("a revoked key signs nothing more, including retries of old events (TS16-69)", async (t) => {
   const world = await openWorld(t);
   const { webhooks } = world.services;
   world.statuses.set("/", 503);
@@ -211,7 +211,7 @@ test("a revoked key signs nothing more, retries of old events included (TS16-69)
   assert.deepEqual(verifiedBy(retried, [fresh ?? "", secret ?? ""]), [true, false]);
 });
 
-test("a rotation is checked before anything changes", async (t) => {
+test("a rotation is validated before anything changes", async (t) => {
   const world = await openWorld(t);
   const { webhooks } = world.services;
   const { webhook } = await world.createWebhook({ schemes: ["v1"] });

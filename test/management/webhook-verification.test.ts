@@ -41,7 +41,7 @@ function keyOf(world: World): string {
 const code = (expected: string) => (error: unknown) =>
   error instanceof PosthornError && error.code === expected;
 
-test("CEW-4.1-1 CEW-4.1-2 CEW-4.1.2-1 CEW-4.1.4-1 permission is asked of the exact URL, by name, with a rate", async (t) => {
+test("CEW-4.1-1 CEW-4.1-2 CEW-4.1.2-1 CEW-4.1.4-1 permission is requested from the exact URL, with an origin and a rate", async (t) => {
   const world = await openWorld(t);
   world.answers.set(
     "/in?a=1&b",
@@ -75,7 +75,7 @@ test("CEW-4.1-1 CEW-4.1-2 CEW-4.1.2-1 CEW-4.1.4-1 permission is asked of the exa
   );
 });
 
-test("CEW-4.2.2-4 C-34 the granted rate is in force, unless a lower one is set", async (t) => {
+test("CEW-4.2.2-4 the granted rate applies, unless a lower one is set", async (t) => {
   const world = await openWorld(t);
   world.answers.set("/hook", permits({ "webhook-allowed-origin": "*", "webhook-allowed-rate": "30" }));
   const granted = await world.createWebhook(cloudevents);
@@ -89,7 +89,7 @@ test("CEW-4.2.2-4 C-34 the granted rate is in force, unless a lower one is set",
   assert.deepEqual(higher.policy.rateLimit, { requestsPerMinute: 30, burst: 1 });
 });
 
-test("CEW-4-4 nothing is sent before permission; what was skipped can be recovered after it", async (t) => {
+test("CEW-4-4 nothing is sent before permission; skipped events can be recovered after it", async (t) => {
   const world = await openWorld(t);
   const { webhooks } = world.services;
   const { webhook } = await world.createWebhook(cloudevents);
@@ -118,7 +118,7 @@ test("CEW-4-4 nothing is sent before permission; what was skipped can be recover
   await world.until(() => world.requests.some(({ method }) => method === "POST"));
 });
 
-test("CEW-4-4 a receiver without support gets one request a minute where its owner wants it so", async (t) => {
+test("CEW-4-4 a receiver without support gets one request a minute if its owner chooses that", async (t) => {
   const world = await openWorld(t);
   const slow = { verification: { method: "cloudevents", whenUnsupported: "slow" } } as const;
   const { webhook, policy } = await world.createWebhook(slow);
@@ -178,7 +178,7 @@ test("CEW-4.1.3-3 CEW-4.1.3-5 the callback permits once, with the right key, in 
   await assert.rejects(again.confirmVerification(late), code("not_found"));
 });
 
-test("CEW-4.2.2-2 a callback without a rate permits the one that was asked for", async (t) => {
+test("CEW-4.2.2-2 a callback without a rate permits the requested one", async (t) => {
   const world = await openWorld(t);
   const { webhook } = await world.createWebhook({
     verification: { method: "cloudevents", requestedRatePerMinute: 60 },
@@ -192,7 +192,7 @@ test("CEW-4.2.2-2 a callback without a rate permits the one that was asked for",
   assert.deepEqual(granted, { webhookId: webhook.id, allowedRatePerMinute: 60 });
 });
 
-test("a callback while the answer to OPTIONS is still under way counts, and is not undone by it", async (t) => {
+test("a callback while the response to OPTIONS is in flight counts, and is not undone by it", async (t) => {
   const world = await openWorld(t);
   world.answers.set("/hook", async (request) => {
     if (request.method !== "OPTIONS") return {};
@@ -219,7 +219,7 @@ test("without a public URL no callback is offered", async (t) => {
   await assert.rejects(confirmed, code("not_found"));
 });
 
-test("a new URL begins anew, the same one does not; a PUT can be repeated", async (t) => {
+test("a new URL restarts verification, the same one does not; a PUT can be repeated", async (t) => {
   const world = await openWorld(t);
   const { webhooks } = world.services;
   world.answers.set("/hook", everybody);
@@ -247,7 +247,7 @@ test("a new URL begins anew, the same one does not; a PUT can be repeated", asyn
   await assert.rejects(webhooks.verify(admin, id), code("conflict"));
 });
 
-test("a receiver that cannot be asked keeps its permission, one that refuses loses it", async (t) => {
+test("an unreachable receiver keeps its permission, one that refuses loses it", async (t) => {
   const world = await openWorld(t);
   const { webhooks } = world.services;
   world.answers.set("/hook", everybody);
@@ -261,7 +261,7 @@ test("a receiver that cannot be asked keeps its permission, one that refuses los
   assert.deepEqual([lost.status, lost.verification.state], ["unverified", "refused"]);
 });
 
-test("the profile cloudevents brings its verification along", async (t) => {
+test("the profile cloudevents includes its verification", async (t) => {
   const world = await openWorld(t);
   const { webhooks } = world.services;
   const { webhook } = await world.createWebhook({ profile: "cloudevents", bearerToken: "t" });
@@ -323,7 +323,7 @@ test("WDS-102 WDS-170 a challenge is passed before the webhook exists", async (t
   assert.equal([...world.engine.webhooks()].length, 1, "nothing is left behind");
 });
 
-test("a change to a URL that does not echo is refused as a whole", async (t) => {
+test("a change to a URL that does not echo is rejected as a whole", async (t) => {
   const world = await openWorld(t);
   const { webhooks } = world.services;
   world.answers.set("/hook", echo);
@@ -339,7 +339,7 @@ test("a change to a URL that does not echo is refused as a whole", async (t) => 
   assert.equal((await webhooks.verify(admin, id)).webhook.status, "unverified");
 });
 
-test("TS16-125 a domain is proved by a TXT record", async (t) => {
+test("TS16-125 a domain is verified by a TXT record", async (t) => {
   const world = await openWorld(t);
   const { webhooks } = world.services;
   const { webhook, dnsRecord } = await world.createWebhook({ verification: "dns" });
@@ -370,7 +370,7 @@ test("TS16-125 a domain is proved by a TXT record", async (t) => {
   );
 });
 
-test("bad verifications are refused by name", async (t) => {
+test("invalid verifications are rejected by name", async (t) => {
   const world = await openWorld(t);
   for (const [input, fields] of [
     [{ verification: "email" }, ["verification"]],
@@ -400,7 +400,7 @@ test("bad verifications are refused by name", async (t) => {
   assert.equal(world.requests.length, 0, "nobody was asked");
 });
 
-test("a receiver that wants a certificate is asked with it", async (t) => {
+test("a receiver that requires a client certificate is asked with it", async (t) => {
   const world = await openWorld(t);
   const clientCertificate = { certificatePem: validPair.cert, privateKeyPem: validPair.key };
   await world.createWebhook({ ...cloudevents, clientCertificate, http2: true });
@@ -409,7 +409,7 @@ test("a receiver that wants a certificate is asked with it", async (t) => {
   assert.equal(request?.http2, true);
 });
 
-test("TS16-81 an incident is logged, announced to who asked for it, and bounded", async (t) => {
+test("TS16-81 an incident is logged, announced to its subscribers, and limited", async (t) => {
   const world = await openWorld(t);
   const { webhooks } = world.services;
   const { webhook } = await world.createWebhook({ url: "https://example.com/receiver", events: ["order.*"] });
@@ -460,7 +460,7 @@ test("TS16-81 an incident is logged, announced to who asked for it, and bounded"
   });
 });
 
-test("receivers that never answer cannot be asked without end", async (t) => {
+test("receivers that never respond cannot be contacted without limit", async (t) => {
   const world = await openWorld(t);
   const release: (() => void)[] = [];
   world.answers.set("/hang", () => new Promise((resolve) => release.push(() => resolve({}))));

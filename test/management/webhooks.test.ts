@@ -27,7 +27,7 @@ async function attempted(world: World, webhookId: string, count = 1) {
   });
 }
 
-test("TS16-115 a webhook has the defaults of its profile, a secret that is shown once, and receives what it asked for", async (t) => {
+test("TS16-115 a webhook has the defaults of its profile, a secret that is shown once, and receives its subscribed types", async (t) => {
   const world = await openWorld(t);
   const { view, secret } = await world.services.webhooks.create(admin, {
     url: "https://example.com/a?b=c",
@@ -50,7 +50,7 @@ test("TS16-115 a webhook has the defaults of its profile, a secret that is shown
   });
 });
 
-test("TS16-37 TS16-116 WDS-1 WDS-2 every bad field is reported at once, under its path, and nothing is done", async (t) => {
+test("TS16-37 TS16-116 WDS-1 WDS-2 all invalid fields are reported together, by path, and nothing changes", async (t) => {
   const world = await openWorld(t);
   const bad = {
     url: "http://169.254.169.254/latest/meta-data/",
@@ -128,7 +128,7 @@ test("TS16-37 TS16-116 WDS-1 WDS-2 every bad field is reported at once, under it
   );
 });
 
-test("an update merges: what is absent stays, null goes back to the profile", async (t) => {
+test("an update merges: absent fields stay, null resets to the profile", async (t) => {
   const world = await openWorld(t);
   const { webhook } = await world.createWebhook({
     retry: { maxAttempts: 3, baseDelayMs: 10 },
@@ -174,7 +174,7 @@ test("an update merges: what is absent stays, null goes back to the profile", as
   assert.deepEqual(restarted.webhook, list.webhook);
 });
 
-test("a refused update changes nothing; the tenant and the secret are not changed this way", async (t) => {
+test("a rejected update changes nothing; the tenant and the secret cannot be changed this way", async (t) => {
   const world = await openWorld(t);
   const before = await world.createWebhook();
   const { id } = before.webhook;
@@ -191,7 +191,7 @@ test("a refused update changes nothing; the tenant and the secret are not change
   assert.deepEqual(await world.services.webhooks.get(admin, id), before);
 });
 
-test("updates of one webhook at the same time all count", async (t) => {
+test("concurrent updates of one webhook all take effect", async (t) => {
   const world = await openWorld(t);
   const { webhook } = await world.createWebhook();
   const { webhooks } = world.services;
@@ -342,7 +342,7 @@ test("listings find webhooks by text, circuit and whether they fail, page after 
   await webhooks.enable(admin, broken);
 });
 
-test("WDS-5 the limit of webhooks holds, also for creations at the same time", async (t) => {
+test("WDS-5 the limit of webhooks is enforced, even for concurrent creations", async (t) => {
   const world = await openWorld(t, { webhooksPerTenantMax: 3 });
   const results = await Promise.allSettled(Array.from({ length: 6 }, () => world.createWebhook()));
   assert.equal(results.filter((result) => result.status === "fulfilled").length, 3);
@@ -353,7 +353,7 @@ test("WDS-5 the limit of webhooks holds, also for creations at the same time", a
   await assert.rejects(world.createWebhook(), code("limit_reached"));
 });
 
-test("WDS-45 a disabled webhook records what it skips; enabling sends nothing of it; recover does, oldest first, once", async (t) => {
+test("WDS-45 a disabled webhook records skipped events; enabling sends none of them; recover does, oldest first, once", async (t) => {
   const world = await openWorld(t);
   const { webhook } = await world.createWebhook();
   const { webhooks } = world.services;
@@ -409,7 +409,7 @@ test("a deleted webhook is gone, receives nothing, and its secret is free again"
   await assert.rejects(webhooks.get(admin, view.webhook.id), code("not_found"));
 });
 
-test("the circuit is opened, closed and reset by hand, within bounds, and survives a restart", async (t) => {
+test("the circuit is opened, closed and reset manually, within limits, and survives a restart", async (t) => {
   const world = await openWorld(t);
   const { webhook } = await world.createWebhook();
   const { id } = webhook;
@@ -453,7 +453,7 @@ test("the circuit is opened, closed and reset by hand, within bounds, and surviv
   assert.deepEqual([health.stats.total, health.stats.accepted, health.status], [1, 1, "active"]);
 });
 
-test("a test event goes to this webhook alone, with the example of its type", async (t) => {
+test("a test event is sent only to this webhook, with the example of its type", async (t) => {
   const world = await openWorld(t);
   const { webhook } = await world.createWebhook({ url: "https://example.com/one", events: ["user.*"] });
   await world.createWebhook({ url: "https://example.com/two", events: ["*"] });
@@ -483,7 +483,7 @@ test("a test event goes to this webhook alone, with the example of its type", as
   await assert.rejects(webhooks.test(admin, { id: webhook.id, eventType: null }), code("conflict"));
 });
 
-test("a change is never dated before the last one, which a clock that is ahead may have dated", async (t) => {
+test("a change is never dated before the previous one, which a clock that is ahead may have dated", async (t) => {
   const world = await openWorld(t);
   const { webhooks, tenants } = world.services;
   const { view } = await webhooks.create(admin, { url: "https://example.com/", events: ["*"] });
@@ -504,7 +504,7 @@ test("a change is never dated before the last one, which a clock that is ahead m
   assert.equal(renamed.tenant.updatedAt, tenant.updatedAt);
 });
 
-test("TS16-49 TS16-113 a subscriber chooses how much data comes: all of it, or what names it", async (t) => {
+test("TS16-49 TS16-113 a subscriber chooses between full data and identifiers only", async (t) => {
   const world = await openWorld(t);
   for (const [path, payloadFormat] of [
     ["/full", null],

@@ -26,7 +26,7 @@ test("the files are what `npm run monitoring` writes", () => {
   assert.ok(inProject("deploy/monitoring/README.md").includes(`${alerts.length} alerts`));
 });
 
-test("WDS-33 WDS-195 WDS-205 WDS-209 WDS-212 WDS-236 WDS-237 WDS-238 WDS-239 WDS-240 WDS-241 each alert fires in its story, and not after it", () => {
+test("WDS-33 WDS-195 WDS-205 WDS-209 WDS-212 WDS-236 WDS-237 WDS-238 WDS-239 WDS-240 WDS-241 each alert fires in its scenario, and not after it", () => {
   const folder = join(projectRoot, "deploy/monitoring");
   assertTakes(["check", "rules", "rules.yaml"], folder);
   assertTakes(["test", "rules", "rules.test.yaml", "rules-of-weeks.test.yaml"], folder);
@@ -40,7 +40,7 @@ test("Prometheus understands every panel", (t) => {
   assertTakes(["check", "rules", "panels.yaml"], folder);
 });
 
-test("each alert has a page that says what to look at and what to do, and each page has an alert", () => {
+test("each alert has a page that says what to check and what to do, and each page has an alert", () => {
   const commands = new Set(inProject("docs/cli.md").match(/^## .+$/gm));
   for (const alert of alerts) {
     const page = inProject(runbookPathOf(alert));
@@ -52,7 +52,7 @@ test("each alert has a page that says what to look at and what to do, and each p
   assert.deepEqual(new Set(pages), new Set(alerts.map(runbookPathOf)));
 });
 
-test("dashboards keep their addresses, ask any Prometheus, and their panels do not overlap", () => {
+test("dashboards keep their addresses, work with any Prometheus, and their panels do not overlap", () => {
   for (const board of boards) {
     const made = JSON.parse(inProject(`deploy/monitoring/dashboards/${board.file}`)) as Dashboard;
     assert.equal(made.uid, board.uid);

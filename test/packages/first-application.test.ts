@@ -81,7 +81,7 @@ suite("the first application", () => {
     };
   }
 
-  test("Express: an order is published and comes back", async (t) => {
+  test("Express: an order is published and received", async (t) => {
     const shop = spawn(process.execPath, ["shop.js"], {
       cwd: place,
       env,
@@ -98,7 +98,7 @@ suite("the first application", () => {
     await once(shop, "exit");
   });
 
-  test("Next.js: the same in route handlers, made without secrets as a build does", async (t) => {
+  test("Next.js: the same in route handlers, built without secrets", async (t) => {
     const { orders, webhooks } = await loadRoutes();
     const { promise: received, resolve } = Promise.withResolvers<{ readonly data: unknown }>();
     t.mock.method(console, "log", (_: string, event: { readonly data: unknown }) => resolve(event));

@@ -52,7 +52,7 @@ afterEach(async () => {
   rmSync(clone, { recursive: true, force: true });
 });
 
-test("it says what comes, every few seconds how far it is, and what to do when npm fails", async () => {
+test("it says what is installed, reports progress every few seconds, and says what to do when npm fails", async () => {
   const start = startOf("scripts/test.ts");
   await says(start, /installing dependencies: about \d+ MB into node_modules, once/);
   await says(start, /^posthorn: +\d+ s, 2 packages so far\n[^]*^posthorn: +\d+ s, 2 packages so far\n/m);
@@ -63,7 +63,7 @@ test("it says what comes, every few seconds how far it is, and what to do when n
   assert.equal(npmCalls().length, 1);
 });
 
-test("a command of the program installs what running takes, and leaves nothing half done", async () => {
+test("a command of the program installs what it needs, and leaves nothing incomplete", async () => {
   const there = readdirSync(clone);
   const start = startOf("src/cli/main.ts");
   await says(start, /installing what running takes: about \d+ MB .* \(the rest comes with npm test\)/);
@@ -72,7 +72,7 @@ test("a command of the program installs what running takes, and leaves nothing h
   assert.deepEqual(readdirSync(clone).toSorted(), [...there, "npm-calls", "npm-may-end"].toSorted());
 });
 
-test("of two starts at once the second waits for the installation of the first, and says so", async () => {
+test("of two concurrent starts the second waits for the installation of the first, and says so", async () => {
   const first = startOf("scripts/test.ts");
   await eventually("npm is called", {
     ask: () => Promise.resolve(npmCalls()),

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { root } from "./built-package.ts";
 
-test("scripts use nothing that only a POSIX shell has", () => {
+test("scripts use only what every shell has, not only a POSIX shell", () => {
   const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
     readonly scripts: Readonly<Record<string, string>>;
   };

@@ -9,7 +9,7 @@ import { root } from "./built-package.ts";
 const read = (path: string) => readFileSync(join(root, path), "utf8");
 const { version } = JSON.parse(read("package.json")) as { version: string };
 
-test("a tag is released when all versions and the changelog are of it", () => {
+test("a tag is released only if all versions and the changelog match it", () => {
   const withSection = (path: string) =>
     path === "CHANGELOG.md" ? `## [${version}] - 2026-11-23\n` : read(path);
   assert.deepEqual(releaseProblems(`v${version}`, withSection), []);
@@ -42,7 +42,7 @@ const named = (wanted: string): Workflow =>
 const runsOf = (job: Job | undefined): readonly string[] =>
   job?.steps.flatMap(({ run }) => (run === undefined ? [] : [run])) ?? [];
 
-test("actions are pinned by commit, with the version in a comment, and every job has an end", () => {
+test("actions are pinned by commit, with the version in a comment, and every job has a time limit", () => {
   for (const { name, text, workflow } of workflows) {
     const used = text.split("\n").filter((line) => /\buses:/.test(line));
     assert.ok(used.length > 0, name);
@@ -53,7 +53,7 @@ test("actions are pinned by commit, with the version in a comment, and every job
   }
 });
 
-test("only the job that publishes may sign, and it runs nothing that was installed", () => {
+test("only the publishing job may sign, and it runs nothing that was installed", () => {
   const { permissions, jobs } = named("publish.yml");
   assert.deepEqual(permissions, {});
   for (const { name, workflow } of workflows)
@@ -75,7 +75,7 @@ test("only the job that publishes may sign, and it runs nothing that was install
   }
 });
 
-test("what is published was packed from every package, and everything passed before", () => {
+test("published archives were packed from every package, after all checks passed", () => {
   const { test: tests, pack, publish } = named("publish.yml").jobs;
   assert.ok(runsOf(tests).includes(".ci/run"));
   assert.ok(runsOf(tests).some((run) => run.includes("release-check")));
@@ -92,7 +92,7 @@ test("what is published was packed from every package, and everything passed bef
   }
 });
 
-test("every push and pull request runs what a developer runs", () => {
+test("every push and pull request runs the same checks as a developer", () => {
   const { jobs } = named("ci.yml");
   assert.deepEqual(
     Object.values(jobs)
@@ -102,7 +102,7 @@ test("every push and pull request runs what a developer runs", () => {
   );
 });
 
-test("a vulnerability is reported in private, and templates ask for what is needed", () => {
+test("a vulnerability is reported in private, and templates request the necessary details", () => {
   assert.match(read("SECURITY.md"), /do not open a public issue/i);
   for (const name of ["bug.yml", "feature.yml"]) {
     const { body } = parse(read(`.github/ISSUE_TEMPLATE/${name}`)) as { readonly body: readonly unknown[] };

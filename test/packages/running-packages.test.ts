@@ -34,7 +34,7 @@ function imported(folder: string): readonly string[] {
   );
 }
 
-test("it has what the server, its pages and their bundler import", () => {
+test("it has everything that the server, its pages and their bundler import", () => {
   const there = new Set([...Object.keys(manifest.dependencies), ...runningNames]);
   // Code that pages show and do not run.
   const shown = new Set(["@posthorn/receiver"]);
@@ -44,7 +44,7 @@ test("it has what the server, its pages and their bundler import", () => {
   assert.deepEqual(missing, []);
 });
 
-test("it has everything that these need, and none of the tools of development", () => {
+test("it has all dependencies of these, and no development tools", () => {
   const { packages } = runningLock(lock) as Lock;
   const paths = runningPaths(lock.packages);
   for (const [path, { dependencies }] of Object.entries(packages)) {

@@ -52,7 +52,7 @@ suite("both packages on other runtimes", () => {
       ),
     );
 
-  test("Deno publishes and receives, with no right but the network", async (t) => {
+  test("Deno publishes and receives, with only the network permission", async (t) => {
     if (deno === null) return t.skip("no deno on the PATH; npm run runtimes brings one");
     const env = { ...process.env, DENO_DIR: join(place, "deno"), DENO_NO_UPDATE_CHECK: "1" };
     const { stdout } = await run(deno, ["run", "--no-prompt", "--allow-net", await program()], { env });

@@ -89,7 +89,7 @@ test("hono: behind middleware that reads the body the error shows the remedy", a
   assert.equal((await post(server, "/before")).status, 204);
 });
 
-test("fetch: a used request is refused with the remedy, and its clone is not", async () => {
+test("fetch: a used request is rejected with the remedy, and its clone is not", async () => {
   const { receiver } = endpointWith();
   const handle = fetchHandler(receiver);
   const headers = { "content-type": "application/json", "idempotency-key": '"a"', "x-producer": "shop" };
@@ -103,7 +103,7 @@ test("fetch: a used request is refused with the remedy, and its clone is not", a
   assert.equal((await handle(clone)).status, 204);
 });
 
-test("fastify: the rest of the application keeps its parsers, and a hook that reads first is told", async (t) => {
+test("fastify: the rest of the application keeps its parsers, and a hook that reads first is reported", async (t) => {
   const { receiver } = endpointWith();
   const errors: unknown[] = [];
   const app = fastify();

@@ -25,11 +25,11 @@ test("CEW-2.2-4 processed with a body is 200 with its content type", async () =>
   assert.equal(bytes.headers["content-type"], "application/octet-stream");
 });
 
-test("a bare 200 of a handler becomes 204", async () => {
+test("a handler's bare 200 becomes 204", async () => {
   assert.equal((await endpointWith({ handler: () => ({ status: 200 }) }).send()).status, 204);
 });
 
-test("TS16-16 statuses that a producer demands replace the usual ones", async () => {
+test("TS16-16 statuses that a producer requires replace the usual ones", async () => {
   const statuses = { processed: 200, unauthenticated: 403, duplicate: 208, method_not_allowed: 404 };
   const { send } = endpointWith({ statuses });
   assert.equal((await send()).status, 200);
@@ -38,7 +38,7 @@ test("TS16-16 statuses that a producer demands replace the usual ones", async ()
   assert.equal((await send({ method: "GET" })).status, 404);
 });
 
-test("CEW-2.2-2 no option makes a redirect", () => {
+test("CEW-2.2-2 no option causes a redirect", () => {
   for (const status of [301, 308, 199, 600, 204.5]) {
     assert.throws(() => endpointWith({ statuses: { processed: status } }), { code: "misconfigured" });
   }
@@ -79,7 +79,7 @@ test("TS16-18 a body that the handler cannot read is 400", async () => {
   );
 });
 
-test("TS16-18 a handler says that a message does not match its schema", async () => {
+test("TS16-18 a handler can report that a message does not match its schema", async () => {
   const handler = (): never => {
     throw new ReceiverError("invalid_message", "order is missing");
   };
@@ -88,7 +88,7 @@ test("TS16-18 a handler says that a message does not match its schema", async ()
   assert.match(textOf(answer), /order is missing/);
 });
 
-test("TS16-19 TS16-55 TS16-80 EDS-9.4-6 EDS-11.3-1 EDS-11.3-3 what is not authentic is 401 and runs nothing", async () => {
+test("TS16-19 TS16-55 TS16-80 EDS-9.4-6 EDS-11.3-1 EDS-11.3-3 a message that is not authentic is 401 and runs nothing", async () => {
   const { send, seen } = endpointWith();
   const answer = await send({ headers: { "x-producer": undefined } });
   assert.equal(answer.status, 401);
@@ -100,7 +100,7 @@ test("TS16-19 TS16-55 TS16-80 EDS-9.4-6 EDS-11.3-1 EDS-11.3-3 what is not authen
   assert.doesNotMatch(textOf(answer), /producer/, "attackers learn nothing");
 });
 
-test("401 asks for a bearer token where one is expected", async () => {
+test("401 requests a bearer token if one is expected", async () => {
   const wrongToken = endpointWith({
     verifier: { verify: () => ({ kind: "rejected", cause: "bad_token", detail: "" }) },
   });
@@ -117,13 +117,13 @@ test("TS16-20 an authentic sender without permission is 403 and runs nothing", a
   assert.equal(seen.runs, 0);
 });
 
-test("TS16-21 an unknown path is 404, before anything else is looked at", async () => {
+test("TS16-21 an unknown path is 404, before any other check", async () => {
   const { send } = endpointWith({ isServed: (path) => path === "/hooks" });
   assert.equal((await send({ url: "https://example.com/other?x=1", method: "GET" })).status, 404);
   assert.equal((await send({ url: "https://example.com/hooks?x=1" })).status, 204);
 });
 
-test("CEW-2.2-11 formats that are not understood are 415", async () => {
+test("CEW-2.2-11 unsupported formats are 415", async () => {
   const { send } = endpointWith();
   for (const type of ["text/plain", "application/xml", "", "application//x+json", undefined]) {
     assert.equal((await send({ headers: { "content-type": type } })).status, 415, String(type));
@@ -135,14 +135,14 @@ test("CEW-2.2-11 formats that are not understood are 415", async () => {
   assert.equal((await any.send({ headers: { "content-type": undefined } })).status, 204);
 });
 
-test("more than the limit is 413", async () => {
+test("a body over the limit is 413", async () => {
   const { send, seen } = endpointWith({ bodyBytesMax: 11 });
   assert.equal((await send({ body: "{  'a':  1 }" })).status, 413);
   assert.equal(seen.runs, 0);
   assert.equal((await send()).status, 204);
 });
 
-test("TS16-22 CEW-2.2-9 above the rate it is 429 with Retry-After, for each producer apart", async () => {
+test("TS16-22 CEW-2.2-9 above the rate it is 429 with Retry-After, separately for each producer", async () => {
   const { send, seen } = endpointWith({ rateLimit: { requestsPerMinute: 60, burst: 2 } });
   const key = (text: string) => ({ "idempotency-key": `"${text}"` });
   for (const text of ["a", "b"]) assert.equal((await send({ headers: key(text) })).status, 204);
@@ -162,7 +162,7 @@ test("attackers do not use up the rate of a producer", async () => {
   assert.equal((await send()).status, 204);
 });
 
-test("EDS-6.3-2 EDS-9.5-1 TS16-109 too much to do is 503 with Retry-After", async () => {
+test("EDS-6.3-2 EDS-9.5-1 TS16-109 overload is 503 with Retry-After", async () => {
   const asked = await endpointWith({ overload: { isOverloaded: () => true, retryAfterSeconds: 7 } }).send();
   assert.deepEqual([asked.status, asked.headers["retry-after"]], [503, "7"]);
 
@@ -176,7 +176,7 @@ test("EDS-6.3-2 EDS-9.5-1 TS16-109 too much to do is 503 with Retry-After", asyn
   assert.equal((await send()).status, 204);
 });
 
-test("TS16-23 a handler that throws is 500, and the answer does not say why", async () => {
+test("TS16-23 a handler that throws is 500, and the response does not say why", async () => {
   const handler = (): never => {
     throw new Error("password in connection string");
   };
@@ -187,7 +187,7 @@ test("TS16-23 a handler that throws is 500, and the answer does not say why", as
   assert.match(String((seen.errors[0] as ReceiverError).cause), /password/);
 });
 
-test("what a handler may not answer is 500", async () => {
+test("a response that a handler must not give is 500", async () => {
   for (const returned of [
     { status: 302 },
     { status: 204, body: "x" },
@@ -200,7 +200,7 @@ test("what a handler may not answer is 500", async () => {
   }
 });
 
-test("a handler's own refusal is sent as problem details, 429 and 503 with Retry-After", async () => {
+test("a handler's own rejection is sent as problem details, 429 and 503 with Retry-After", async () => {
   for (const status of [400, 403, 404, 409, 410, 413, 415, 422, 429, 500, 503] as const) {
     const answer = await endpointWith({ handler: () => ({ status }) }).send();
     assert.equal(answer.status, status);

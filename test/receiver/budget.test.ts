@@ -7,7 +7,7 @@ import type { ReceiverAnswer } from "../../src/receiver/receiver-answer.ts";
 import { createMemoryDeduplicationStore } from "../../src/receiver/stores/memory.ts";
 import { endpointWith } from "./endpoint.ts";
 
-test("TS16-14 without a setting the answer comes after 10 s at the latest", async (t) => {
+test("TS16-14 by default the response is sent after at most 10 s", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const { promise: running, resolve: started } = Promise.withResolvers<undefined>();
   const { send } = endpointWith({
@@ -31,7 +31,7 @@ test("TS16-14 without a setting the answer comes after 10 s at the latest", asyn
   assert.equal(await answered, 503);
 });
 
-test("a slow handler is answered in time, goes on, and its answer waits for the repetition", async (t) => {
+test("a slow handler is answered in time, continues, and its response is kept for the repeat", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const running = Promise.withResolvers<AbortSignal>();
   const { promise, resolve } = Promise.withResolvers<{ body: string }>();
@@ -57,7 +57,7 @@ test("a slow handler is answered in time, goes on, and its answer waits for the 
   assert.deepEqual([repeated.status, repeated.body, seen.runs], [200, "done", 1]);
 });
 
-test("a slow handler that fails in the end lets the repetition run", async (t) => {
+test("a slow handler that finally fails lets the repeat run", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const running = Promise.withResolvers<null>();
   const { promise, reject } = Promise.withResolvers<undefined>();
@@ -86,12 +86,12 @@ async function nextAfterRun(send: () => Promise<ReceiverAnswer>): Promise<Receiv
   }
 }
 
-test("a verifier that hangs is answered in time", async () => {
+test("a hanging verifier is answered in time", async () => {
   const { send } = endpointWith({ budgetMs: 20, verifier: { verify: () => new Promise(() => undefined) } });
   assert.equal((await send()).status, 503);
 });
 
-test("what is safe in the inbox is 202, also when the rest takes too long", async (t) => {
+test("a message stored in the inbox is 202, even if the rest takes too long", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const afterBudget = async (send: () => Promise<ReceiverAnswer>, isStuck: Promise<unknown>) => {
     const answered = send();

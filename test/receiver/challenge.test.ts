@@ -6,7 +6,7 @@ import { endpointWith } from "./endpoint.ts";
 const ask = (options: { readonly echoesChallenges?: boolean }, body: string) =>
   endpointWith(options).send({ method: "POST", headers: { "content-type": "application/json" }, body });
 
-test("WDS-170 a receiver that was told to echoes the challenge of a registration, though nobody signed it", async () => {
+test("WDS-170 a receiver that is configured to echoes the unsigned challenge of a registration", async () => {
   const challenge = "aZ09_-~.+/=";
   const answer = await ask({ echoesChallenges: true }, challengeBody(challenge));
   assert.equal(answer.status, 200);
@@ -14,7 +14,7 @@ test("WDS-170 a receiver that was told to echoes the challenge of a registration
   assert.equal(answer.headers["content-type"], "text/plain; charset=utf-8");
 });
 
-test("anything else is verified and handled like any message, and so is a challenge unless it was told to", async () => {
+test("anything else is verified and handled like any message, and so is a challenge unless configured", async () => {
   const others = [
     challengeBody("<script>"),
     challengeBody("x".repeat(513)),

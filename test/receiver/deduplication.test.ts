@@ -6,7 +6,7 @@ import { textOf } from "./messages.ts";
 
 const withKey = (value: string | undefined) => ({ headers: { "idempotency-key": value } });
 
-test("EDS-7.2-1 EDS-11.5-1 TS16-84 TS16-86 IDK-17 IDK-18 IDK-19 a repetition gets the stored answer and runs nothing", async () => {
+test("EDS-7.2-1 EDS-11.5-1 TS16-84 TS16-86 IDK-17 IDK-18 IDK-19 a repeat gets the stored response and runs nothing", async () => {
   const { send, seen } = endpointWith({ handler: () => ({ status: 201, body: { run: seen.runs } }) });
   const first = await send();
   assert.deepEqual(await send(), first);
@@ -14,7 +14,7 @@ test("EDS-7.2-1 EDS-11.5-1 TS16-84 TS16-86 IDK-17 IDK-18 IDK-19 a repetition get
   assert.deepEqual([seen.runs, seen.incidents], [1, []]);
 });
 
-test("IDK-19 an error that a handler answered is repeated as well", async () => {
+test("IDK-19 an error response of a handler is repeated as well", async () => {
   const { send, seen } = endpointWith({ handler: () => ({ status: 422, body: "no" }) });
   assert.deepEqual(await send(), await send());
   assert.equal(seen.runs, 1);
@@ -25,7 +25,7 @@ test("a status for duplicates does not turn an error into success", async () => 
   assert.deepEqual([(await send()).status, (await send()).status], [400, 400]);
 });
 
-test("IDK-20 IDK-23 IDK-25 while the first is running it is 409 with Retry-After, and later its answer", async () => {
+test("IDK-20 IDK-23 IDK-25 while the first is running it is 409 with Retry-After, and later its response", async () => {
   const { promise, resolve } = Promise.withResolvers<{ body: string }>();
   const running = Promise.withResolvers<null>();
   const { send, seen } = endpointWith({
@@ -47,7 +47,7 @@ test("IDK-20 IDK-23 IDK-25 while the first is running it is 409 with Retry-After
   assert.equal(seen.runs, 1);
 });
 
-test("IDK-8 IDK-16 IDK-22 IDK-24 IDK-25 a known key with another body is 422, again and again, and an incident", async () => {
+test("IDK-8 IDK-16 IDK-22 IDK-24 IDK-25 a known key with another body is 422 every time, and an incident", async () => {
   const { send, seen } = endpointWith({ documentationUrl: "https://docs.example/keys" });
   await send();
   for (let count = 0; count < 2; count += 1) {
@@ -66,7 +66,7 @@ test("IDK-8 IDK-16 IDK-22 IDK-24 IDK-25 a known key with another body is 422, ag
   assert.equal(seen.runs, 1);
 });
 
-test("IDK-9 the fingerprint is the body: a fresh timestamp does not make another message", async () => {
+test("IDK-9 the fingerprint is the body: a new timestamp does not create another message", async () => {
   const { send, seen } = endpointWith();
   await send();
   seen.now += 100_000;
@@ -84,7 +84,7 @@ test("EDS-7.1-2 EDS-9.4-5 EDS-9.4-8 IDK-30 the same key of another producer or a
   assert.equal(seen.runs, 3, "neither host nor query make another endpoint");
 });
 
-test("IDK-15 IDK-21 a missing key is 400 with a link to documentation, where one is required", async () => {
+test("IDK-15 IDK-21 a missing key is 400 with a link to documentation, if one is required", async () => {
   const { send, seen } = endpointWith();
   const answer = await send(withKey(undefined));
   assert.equal(answer.status, 400);
@@ -95,7 +95,7 @@ test("IDK-15 IDK-21 a missing key is 400 with a link to documentation, where one
   assert.equal(seen.runs, 0);
 });
 
-test("without a key a message with a signed time runs, where none is required", async () => {
+test("a message with a signed time runs without a key, if none is required", async () => {
   const { send, seen } = endpointWith({ deduplication: { isKeyRequired: false } });
   assert.equal((await send(withKey(undefined))).status, 204);
   const unprotected = { headers: { "idempotency-key": undefined, "x-time": undefined } };
@@ -103,7 +103,7 @@ test("without a key a message with a signed time runs, where none is required", 
   assert.equal(seen.runs, 1);
 });
 
-test("IDK-2 IDK-29 keys that are none are 400 before anything is looked up", async () => {
+test("IDK-2 IDK-29 invalid keys are 400 before any lookup", async () => {
   const store = createMemoryDeduplicationStore();
   const untouched = { ...store, claim: () => assert.fail("looked up") };
   const { send, seen } = endpointWith({ deduplication: { store: untouched, keySyntax: "strict" } });
@@ -123,7 +123,7 @@ test("IDK-2 IDK-29 keys that are none are 400 before anything is looked up", asy
   assert.deepEqual([seen.runs, seen.errors], [0, []]);
 });
 
-test("IDK-2 quoted and bare forms are one key when reading is lenient", async () => {
+test("IDK-2 quoted and bare forms are one key in lenient mode", async () => {
   const lenient = endpointWith();
   await lenient.send(withKey('"0190a4d5-1c9e"'));
   await lenient.send(withKey("0190a4d5-1c9e"));
@@ -137,7 +137,7 @@ test("IDK-28 keys outside the published format are 400", async () => {
   assert.equal((await send(withKey('"other"'))).status, 400);
 });
 
-test("IDK-32 the key may come under another name, from the signed id or from the body", async () => {
+test("IDK-32 the key may come from another header, from the signed id or from the body", async () => {
   const keys: (string | null)[] = [];
   const { send } = endpointWith({
     handler: ({ key }) => void keys.push(key),
@@ -158,7 +158,7 @@ test("IDK-32 the key may come under another name, from the signed id or from the
   assert.deepEqual(keys, ["alias", "id-2", "in-body", "key-1"]);
 });
 
-test("TS16-86 a captured message does not run again under a new Idempotency-Key, which nobody has signed", async () => {
+test("TS16-86 a captured message does not run again under a new, unsigned Idempotency-Key", async () => {
   const { send, seen } = endpointWith();
   const signed = { "x-id": "message-1" };
   await send({ headers: signed });
@@ -169,7 +169,7 @@ test("TS16-86 a captured message does not run again under a new Idempotency-Key,
   assert.equal(seen.runs, 2);
 });
 
-test("what did not end well may run again", async () => {
+test("a message that failed may run again", async () => {
   const outcomes = [
     () => {
       throw new Error("down");
@@ -187,7 +187,7 @@ test("what did not end well may run again", async () => {
   assert.equal(seen.runs, 4);
 });
 
-test("EDS-7.2-4 EDS-7.2-5 keys are remembered for their time, by default for days, and no longer", async () => {
+test("EDS-7.2-4 EDS-7.2-5 keys are stored for their time, by default for days, and no longer", async () => {
   const { send, seen } = endpointWith({ toleranceSeconds: null });
   await send();
   seen.now += 86_400_000 - 60_000;
@@ -200,7 +200,7 @@ test("EDS-7.2-4 EDS-7.2-5 keys are remembered for their time, by default for day
   assert.equal(seen.runs, 2);
 });
 
-test("EDS-7-1 TS16-82 TS16-83 EDS-11.5-2 outside the tolerance a message is rejected, and that is an incident", async () => {
+test("EDS-7-1 TS16-82 TS16-83 EDS-11.5-2 a message outside the tolerance is rejected, and counts as an incident", async () => {
   const { send, seen } = endpointWith({ deduplication: false });
   const dated = async (seconds: number) =>
     (await send({ headers: { "x-time": String(seen.now / 1_000 + seconds) } })).status;
@@ -222,7 +222,7 @@ test("EDS-11.5-4 without deduplication a message must have a signed time", async
   assert.equal(seen.runs, 0);
 });
 
-test("TS16-85 EDS-11.5-2 EDS-11.5-4 settings that let replays through are refused at the start", () => {
+test("TS16-85 EDS-11.5-2 EDS-11.5-4 settings that allow replays are rejected at startup", () => {
   const refused = { code: "misconfigured" };
   assert.throws(() => endpointWith({ deduplication: false, toleranceSeconds: null }), refused);
   assert.throws(() => endpointWith({ deduplication: { retentionMs: 300_000 } }), refused);
@@ -246,14 +246,14 @@ test("a store that cannot claim is 503 with Retry-After, and nothing runs", asyn
   assert.equal(seen.errors.length, 1);
 });
 
-test("a store that cannot record what is done does not undo it", async () => {
+test("a store that cannot record a result does not undo the work", async () => {
   const store = { ...createMemoryDeduplicationStore(), finish: () => Promise.reject(new Error("down")) };
   const { send, seen } = endpointWith({ deduplication: { store } });
   assert.equal((await send()).status, 204);
   assert.equal(seen.errors.length, 1);
 });
 
-test("an answer that is too large to keep is repeated as its status", async () => {
+test("a response that is too large to store is repeated as its status", async () => {
   const { send, seen } = endpointWith({ handler: () => ({ body: "x".repeat(70_000) }) });
   assert.equal((await send()).status, 200);
   assert.deepEqual(await send(), { status: 204, headers: {}, body: null });

@@ -33,7 +33,7 @@ async function start(
 
 for (const framework of frameworks) {
   suite(`receiver in ${framework.name}`, () => {
-    test("the handler gets the bytes that were sent, and its answer arrives", async (t) => {
+    test("the handler gets the sent bytes, and its response arrives", async (t) => {
       let seen: VerifiedMessage | undefined;
       const { send } = await start(t, framework, (received) => {
         seen = received;
@@ -58,7 +58,7 @@ for (const framework of frameworks) {
       assert.equal(response.headers.get("content-type"), null);
     });
 
-    test("every other answer arrives as well", async (t) => {
+    test("every other response arrives as well", async (t) => {
       const { send, url } = await start(t, framework);
       const problem = await send({ headers: { ...headers, "content-type": "text/plain" } });
       assert.equal(problem.status, 415);
@@ -72,7 +72,7 @@ for (const framework of frameworks) {
       assert.equal((await fetch(url, { method: "HEAD" })).status, 405);
     });
 
-    test("whether a Content-Type will do is for the receiver to judge, also where it is no media type", async (t) => {
+    test("the receiver decides about every Content-Type, even one that is not a media type", async (t) => {
       const seen: (string | null)[] = [];
       const endpoint = endpointWith({
         contentTypes: "any",
@@ -107,7 +107,7 @@ for (const framework of frameworks) {
       assert.equal(seen.runs, 1);
     });
 
-    test("the receiver's limit counts, and not the one that a framework has for itself", async (t) => {
+    test("the receiver's limit applies, not the framework's own", async (t) => {
       const { receiver } = endpointWith({ bodyBytesMax: 8_000_000 });
       const server = await framework.start(receiver);
       t.after(() => server.close());
@@ -116,13 +116,13 @@ for (const framework of frameworks) {
       assert.equal(response.status, 204);
     });
 
-    test("a body that never ends is cut off", async (t) => {
+    test("an endless body is cut off", async (t) => {
       const { server } = await start(t, framework);
       const sent = await sendWithoutEnd(server.url);
       assert.ok(sent < 100 * bodyBytesMax, `${sent} bytes`);
     });
 
-    test("repeated header fields are one list", async (t) => {
+    test("repeated header fields are combined into one list", async (t) => {
       let seen: string | null = null;
       const { send } = await start(t, framework, ({ message }) => {
         seen = message.headers.get("x-list");

@@ -13,7 +13,7 @@ import { standardWebhooks } from "../../src/receiver/verifiers.ts";
 import { eventually } from "../scenarios/eventually.ts";
 import { listen } from "./frameworks.ts";
 
-test("what Posthorn sends the kit takes: verified, with its key, once, and again after a 503", async (t) => {
+test("the kit accepts what Posthorn sends: verified, with its key, once, and again after a 503", async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), "posthorn-to-kit-"));
   const posthorn = await openPosthorn({ dataDir, dev: true });
   // The secret is known only after the webhook is made, and the webhook needs the address.

@@ -91,7 +91,7 @@ function assertSound({ status, headers, body }: ReceiverAnswer): void {
 
 const inbox = () => createInbox({ store: createMemoryInboxStore(), handler: () => undefined });
 
-test(`CEW-2.2-2 CEW-2.2-9 nothing that an attacker sends throws, redirects or leaves out Retry-After (seed ${seed})`, async () => {
+test(`CEW-2.2-2 CEW-2.2-9 no hostile input causes an exception, a redirect or a missing Retry-After (seed ${seed})`, async () => {
   const handshake = { allow: "*" as const, ratePerMinuteMax: 10 };
   const rateLimit = { requestsPerMinute: 1, burst: 1 };
   const key = { keys: `whsec_${Buffer.alloc(32, 7).toString("base64")}` };
@@ -114,7 +114,7 @@ test(`CEW-2.2-2 CEW-2.2-9 nothing that an attacker sends throws, redirects or le
   for (const status of [202, 204, 401, 405, 415, 429]) assert.ok(statuses.has(status), `never ${status}`);
 });
 
-test(`nothing that a handler returns or throws makes an answer that cannot be sent (seed ${seed})`, async () => {
+test(`no result or exception of a handler gives a response that cannot be sent (seed ${seed})`, async () => {
   await fc.assert(
     fc.asyncProperty(returned, fc.boolean(), async (value, isThrown) => {
       const { send } = endpointWith({

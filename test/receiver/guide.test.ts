@@ -73,13 +73,13 @@ suite("the guide to the receiver kit", () => {
   });
   after(() => installed[Symbol.dispose]());
 
-  test("names every program that it shows in this test", () => {
+  test("every program that it shows is named in this test", () => {
     assert.deepEqual([...programs(1).keys()].toSorted(), ["receiver.js", ...servers, ...modules].toSorted());
     assert.equal(codeBlocks("packages/receiver/README.md", "js").length, 1);
   });
 
   for (const name of [...servers, "page.js"]) {
-    test(`${name} takes what is signed and nothing else`, async () => {
+    test(`${name} accepts only signed messages`, async () => {
       await using program = new Program(installed, name);
       const url = `http://127.0.0.1:${port}/webhooks`;
       await program.untilListening(url);
@@ -151,7 +151,7 @@ suite("the guide to the receiver kit", () => {
     assert.equal(status, 0, stdout);
   });
 
-  test("its quick start says why a message was refused, and which form a secret has", async () => {
+  test("its quick start says why a message was rejected, and which form a secret has", async () => {
     await using program = new Program(installed, "node-http.js");
     await program.untilListening(`http://127.0.0.1:${port}/`);
     const wrong = signed("wrong-secret");

@@ -33,7 +33,7 @@ test("CEW-4.2-1 CEW-4.2-5 CEW-4.2.1-1 CEW-4.2.2-1 an allowed origin is echoed wi
   for (const rate of ["0", "-1", "abc", "1.5"]) assert.equal(await rateOf(100, rate), "100", rate);
 });
 
-test("CEW-4.2.1-1 who allows everybody answers with an asterisk, which agrees with nobody in particular", async () => {
+test("CEW-4.2.1-1 a receiver that allows every origin responds with an asterisk, which permits no particular origin", async () => {
   assert.equal((await ask({ allow: "*" })).headers["webhook-allowed-origin"], "*");
 });
 
@@ -45,7 +45,7 @@ test("CEW-4.2-1 other origins get no consent, whatever the status", async () => 
   assert.equal((await ask({ allow: [origin.toUpperCase()] })).headers["webhook-allowed-origin"], origin);
 });
 
-test("an origin that is no DNS name is 400 and is not echoed", async () => {
+test("an origin that is not a DNS name is 400 and is not echoed", async () => {
   for (const text of [undefined, "", "a b", "evil\r\nx: y", "*", "-a.example", "x".repeat(300)]) {
     const answer = await ask({ allow: "*" }, { "webhook-request-origin": text });
     assert.equal(answer.status, 400, String(text));
@@ -58,7 +58,7 @@ test("CEW-4.2-4 without the handshake OPTIONS is 405, and Allow still names POST
   assert.deepEqual([answer.status, answer.headers["allow"]], [405, "POST"]);
 });
 
-test("CEW-4.2-2 consent that comes later withholds the headers and hands over the callback", async () => {
+test("CEW-4.2-2 deferred consent omits the headers and hands over the callback", async () => {
   const requests: HandshakeRequest[] = [];
   const allow = (request: HandshakeRequest) => {
     requests.push(request);

@@ -27,7 +27,7 @@ function inboxWith(options: Partial<InboxOptions>) {
   return { clock, inbox, ...endpointWith({ inbox }) };
 }
 
-test("TS16-15 TS16-17 CEW-2.2-6 WDS-218 the sender has its 202 before a handler has run", async () => {
+test("TS16-15 TS16-17 CEW-2.2-6 WDS-218 the sender gets its 202 before a handler runs", async () => {
   const handled: string[] = [];
   const { send, inbox } = inboxWith({ handler: ({ text }) => void handled.push(text()) });
   assert.deepEqual(await send(), { status: 202, headers: {}, body: null });
@@ -36,7 +36,7 @@ test("TS16-15 TS16-17 CEW-2.2-6 WDS-218 the sender has its 202 before a handler 
   assert.deepEqual(handled, ['{"order":1}']);
 });
 
-test("the message is what was received, without the proofs of its sender", async () => {
+test("the message is stored as received, without the sender's credentials", async () => {
   const handled: VerifiedMessage[] = [];
   const { inbox, receiver } = inboxWith({ handler: (received) => void handled.push(received) });
   const headers = { "ce-type": "order.created", authorization: "Bearer secret" };
@@ -50,13 +50,13 @@ test("the message is what was received, without the proofs of its sender", async
   assert.deepEqual(message.body, messageWith().body);
 });
 
-test("a repetition is answered 202 and not kept twice", async () => {
+test("a repeat is answered 202 and not stored twice", async () => {
   const { send, inbox } = inboxWith({});
   assert.deepEqual([(await send()).status, (await send()).status], [202, 202]);
   assert.equal(await inbox.runDue(), 1);
 });
 
-test("a failed message comes back, later each time, and is parked in the end", async () => {
+test("a failed message returns, later each time, and is finally parked", async () => {
   const parked: string[] = [];
   const { send, inbox, clock } = inboxWith({
     handler: () => Promise.reject(new Error("down")),
@@ -80,7 +80,7 @@ test("a failed message comes back, later each time, and is parked in the end", a
   assert.equal(await inbox.runDue(), 0);
 });
 
-test("an error that no database would take is kept without what it would not take", async () => {
+test("an error text is stored without characters that a database rejects", async () => {
   const { send, inbox } = inboxWith({
     handler: () => Promise.reject(new Error('Unexpected token "\0"')),
     attemptsMax: 1,
@@ -114,7 +114,7 @@ test("a message that can never be processed is parked at once, and can be proces
   assert.deepEqual(attempts, [1, 1]);
 });
 
-test("a message that takes the process down again and again is parked without another run", async () => {
+test("a message that repeatedly crashes the process is parked without another run", async () => {
   const store = createMemoryInboxStore();
   const { send, inbox, clock } = inboxWith({ store, attemptsMax: 2, handler: () => assert.fail("ran") });
   await send();
@@ -126,7 +126,7 @@ test("a message that takes the process down again and again is parked without an
   assert.equal((await inbox.parked())[0]?.error, "no attempt finished");
 });
 
-test("the loop processes what comes in, and stops when its handlers are done", async () => {
+test("the loop processes incoming messages, and stops when its handlers are done", async () => {
   const { promise, resolve } = Promise.withResolvers<undefined>();
   const started: string[] = [];
   const ended: string[] = [];
@@ -173,7 +173,7 @@ test("a store that fails for a while does not end the loop", async () => {
   await inbox.stop();
 });
 
-test("a restart loses nothing and processes what the last run left", async (t) => {
+test("a restart loses nothing and processes the messages of the last run", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "posthorn-inbox-"));
   t.after(() => rm(directory, { recursive: true }));
   const file = join(directory, "application.db");
@@ -206,7 +206,7 @@ test("a restart loses nothing and processes what the last run left", async (t) =
   assert.deepEqual(handled.sort(), ["a", "b", "c"]);
 });
 
-test("an inbox that cannot keep a message is 503 with Retry-After, and the repetition is kept", async () => {
+test("an inbox that cannot store a message is 503 with Retry-After, and the repeat is stored", async () => {
   const store = createMemoryInboxStore();
   let isDown = true;
   const put: typeof store.put = (entry) => (isDown ? Promise.reject(new Error("full")) : store.put(entry));

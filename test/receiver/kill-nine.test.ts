@@ -34,7 +34,7 @@ async function killInHandler(t: TestContext, mode: "handler" | "inbox"): Promise
   return database;
 }
 
-test("the claim of a killed process holds until it expires, and then the repetition runs", async (t) => {
+test("the claim of a killed process is valid until it expires, and then the repeat runs", async (t) => {
   const database = await killInHandler(t, "handler");
   const store = createSqliteDeduplicationStore(database);
   const { send, seen } = endpointWith({ deduplication: { store, claimMs: 300_000 } });
@@ -45,7 +45,7 @@ test("the claim of a killed process holds until it expires, and then the repetit
   assert.deepEqual([(await send()).status, seen.runs], [204, 1]);
 });
 
-test("what was answered 202 survives a kill in the middle of its processing", async (t) => {
+test("a message answered with 202 survives a kill in the middle of its processing", async (t) => {
   const database = await killInHandler(t, "inbox");
   const handled: [string | null, number][] = [];
   let now = nowMs + 299_999;

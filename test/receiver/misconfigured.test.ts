@@ -26,7 +26,7 @@ const handler = (): void => undefined;
 const mistakes: readonly (readonly [string, () => unknown, RegExp])[] = [
   ["no options", () => createReceiver(undefined as never), /^verifier is missing/],
   [
-    "a verifier that was not made",
+    "a verifier that was not created",
     () => receiver({ verifier: standardWebhooks }),
     /^verifier is missing or not a verifier/,
   ],
@@ -36,7 +36,7 @@ const mistakes: readonly (readonly [string, () => unknown, RegExp])[] = [
     /^deduplication is missing; .*Memory/,
   ],
   [
-    "a store that was not made",
+    "a store that was not created",
     () => deduplicated(createMemoryDeduplicationStore),
     /^deduplication\.store is not a store/,
   ],
@@ -49,7 +49,11 @@ const mistakes: readonly (readonly [string, () => unknown, RegExp])[] = [
   ["the option of another scheme", () => xWebhook({ keys: key } as never), /^secrets is not set/],
   ["no tokens", () => bearer({} as never), /^tokens is not set/],
   ["secret for secrets", () => providers.stripe({ secret: key } as never), /^secrets is not set/],
-  ["a key that is no list", () => httpSignatures({ keys: key as never }), /^keys must be a list.*\[\{ key: /],
+  [
+    "a key that is not a list",
+    () => httpSignatures({ keys: key as never }),
+    /^keys must be a list.*\[\{ key: /,
+  ],
   ["a list of texts", () => httpSignatures({ keys: [key as never] }), /^key of an entry of keys is not set/],
   ["anyOf of one verifier", () => anyOf(verifier as never), /^anyOf needs a list/],
   ["allOf of one verifier", () => allOf(verifier as never), /^allOf needs a list/],
@@ -63,9 +67,9 @@ function deduplicated(store: unknown): unknown {
   return receiver({ deduplication: { store } });
 }
 
-suite("mistakes of a first attempt", () => {
+suite("typical first mistakes", () => {
   for (const [name, make, message] of mistakes) {
-    test(`${name}: refused at the start, and the option is named`, () => {
+    test(`${name}: rejected at startup, naming the option`, () => {
       assert.throws(make, { code: "misconfigured", message });
     });
   }
@@ -112,7 +116,7 @@ suite("mistakes of a first attempt", () => {
     assert.match(message, /not called with a request of node:http.*fastifyReceiver/);
   });
 
-  test("nodeHttpListener behind express.json() is 500, and not a signature that does not fit", async (t) => {
+  test("nodeHttpListener behind express.json() is 500, and not an invalid signature", async (t) => {
     const express = await importExpress("express");
     const { receiver: endpoint, seen } = endpointWith();
     const app = express();

@@ -21,7 +21,7 @@ suite("the package @posthorn/receiver", () => {
   });
   after(() => installed[Symbol.dispose]());
 
-  test("has no dependencies, the version of posthorn, a licence and a page", () => {
+  test("has no dependencies, the version of posthorn, a licence and a README", () => {
     assertStandsAlone(installed);
   });
 
@@ -34,15 +34,15 @@ suite("the package @posthorn/receiver", () => {
     for (const path of parts) assert.ok(targets.includes(`./${path}`), `${path} has no entry`);
   });
 
-  test("holds no tests, and nothing of Posthorn but what it imports", () => {
+  test("contains no tests, and of Posthorn only what it imports", () => {
     assertHoldsNothingElse(installed);
   });
 
-  test("no module imports anything but its neighbours", () => {
+  test("modules import only each other", () => {
     assertImportsNeighboursOnly(installed);
   });
 
-  test("every code of an error has the section of the page to which its problem details link", () => {
+  test("every error code has a section on the page to which its problem details link", () => {
     const page = readFileSync(join(root, "packages/receiver/README.md"), "utf8");
     const headings = [...page.matchAll(/^### (.+)$/gm)].map(([, heading]) => heading);
     assert.deepEqual(
@@ -55,7 +55,7 @@ suite("the package @posthorn/receiver", () => {
     assert.deepEqual(run(installed, { node: process.execPath }), expected({ isSynchronous: true }));
   });
 
-  test("does the same on WebCrypto alone", () => {
+  test("does the same with WebCrypto only", () => {
     assert.deepEqual(
       run(installed, { node: process.execPath, argument: "web" }),
       expected({ isSynchronous: false }),
@@ -69,7 +69,7 @@ suite("the package @posthorn/receiver", () => {
     assert.deepEqual(run(installed, { node, argument: "web" }), expected({ isSynchronous: false }));
   });
 
-  test("its types are complete: in a strict project with Node's types, and in one with the browser's alone", () => {
+  test("its types are complete: in a strict project with Node's types, and in one with only the browser's types", () => {
     assertTypesAreComplete(installed, typedUse);
   });
 });

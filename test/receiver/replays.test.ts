@@ -33,7 +33,7 @@ function standardHeaders(
   };
 }
 
-test("EDS-11.5-1 other spellings of a path that routers take for the same are the same endpoint", async () => {
+test("EDS-11.5-1 notations of a path that routers treat as equal are the same endpoint", async () => {
   const { seen, send } = endpointWith({ verifier: standardWebhooks({ keys: secret }) });
   const headers = { ...standardHeaders(nowSeconds), "idempotency-key": undefined };
   const urls = [
@@ -53,7 +53,7 @@ test("EDS-11.5-1 other spellings of a path that routers take for the same are th
   assert.equal(seen.runs, 1);
 });
 
-test("EDS-9.4-8 different paths stay different endpoints, with an encoded slash and broken escapes too", async () => {
+test("EDS-9.4-8 different paths stay different endpoints, even with an encoded slash and broken escapes", async () => {
   const { seen, send } = endpointWith();
   for (const url of ["/hooks/a", "/hooks/b", "/hooks", "/hooks/a%2Fb", "/hooks/a/b", "/hooks/%zz", "/"]) {
     await send({ url });
@@ -61,13 +61,13 @@ test("EDS-9.4-8 different paths stay different endpoints, with an encoded slash 
   assert.equal(seen.runs, 7);
 });
 
-test("EDS-11.5-1 with a name of its own an endpoint is the same whatever the path", async () => {
+test("EDS-11.5-1 an endpoint with its own name is the same whatever the path", async () => {
   const { seen, send } = endpointWith({ endpoint: "orders" });
   for (const url of ["/hooks", "/anything", "/hooks/x"]) await send({ url });
   assert.equal(seen.runs, 1);
 });
 
-test("EDS-11.5-1 x-webhook: a new Idempotency-Key beside the same signature runs nothing again", async () => {
+test("EDS-11.5-1 x-webhook: a new Idempotency-Key with the same signature runs nothing again", async () => {
   const { seen, send } = endpointWith({ verifier: xWebhook({ secrets: secret }) });
   const signature = prepareXWebhookSigner([secret])({
     timestampSeconds: nowSeconds,
@@ -108,7 +108,7 @@ for (const [name, body] of Object.entries(idless)) {
   });
 }
 
-test("EDS-11.5-1 github: a key that nobody signed is not believed, and without an id nothing runs", async () => {
+test("EDS-11.5-1 github: an unsigned key is ignored, and without an id nothing runs", async () => {
   const sender = senders.find(({ name }) => name === "github") ?? assert.fail();
   const { seen, send } = endpointWith({ verifier: sender.verifier(providers, [0]) });
   const { headers } = sender.message({ body: sender.body, timestampSeconds: nowSeconds, key: 0 });
@@ -120,7 +120,7 @@ test("EDS-11.5-1 github: a key that nobody signed is not believed, and without a
   assert.equal(seen.runs, 0);
 });
 
-test("EDS-11.5-1 a captured message cannot be remembered under the key of one that is still to come", async () => {
+test("EDS-11.5-1 a captured message cannot be stored under the key of a future one", async () => {
   const { seen, send } = endpointWith({ verifier: standardWebhooks({ keys: secret }) });
   const first = { ...standardHeaders(nowSeconds), "idempotency-key": '"msg-2"' };
   assert.equal((await send({ body, headers: first })).status, 204);
@@ -133,7 +133,7 @@ test("EDS-11.5-1 a captured message cannot be remembered under the key of one th
   assert.equal(seen.runs, 2);
 });
 
-test("EDS-11.5-1 behind Express a captured message runs once, however its path is written", async (t) => {
+test("EDS-11.5-1 behind Express a captured message runs once, in any notation of its path", async (t) => {
   let runs = 0;
   const receiver = createReceiver({
     verifier: standardWebhooks({ keys: secret }),
@@ -159,7 +159,7 @@ test("EDS-11.5-1 behind Express a captured message runs once, however its path i
   assert.equal(runs, 1);
 });
 
-test("an answer that comes after somebody else's is dropped and takes nobody down", async (t) => {
+test("a response after another one was sent is dropped and crashes nothing", async (t) => {
   const receiver = createReceiver({
     verifier: standardWebhooks({ keys: secret }),
     deduplication: { store: createMemoryDeduplicationStore() },

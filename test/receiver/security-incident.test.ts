@@ -10,7 +10,7 @@ const incident = {
   occurredAt: new Date(0),
 };
 
-test("an incident is reported to the sender as JSON, under an API key", async (t) => {
+test("an incident is reported to the sender as JSON, with an API key", async (t) => {
   const reports: ReceivedDelivery[] = [];
   const sender = await startLocalReceiver({
     port: 0,
@@ -37,7 +37,7 @@ test("an incident is reported to the sender as JSON, under an API key", async (t
   assert.deepEqual(refused, { kind: "failed", detail: "the sender responded with 404" });
 });
 
-test("a report that cannot be made is told and not thrown", async () => {
+test("a report that cannot be sent is returned as a result, not thrown", async () => {
   const result = await reportIncident({ url: "http://127.0.0.1:1/", incident, timeoutMs: 2_000 });
   assert.equal(result.kind, "failed");
   assert.equal((await reportIncident({ url: "no url", incident })).kind, "failed");

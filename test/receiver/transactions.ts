@@ -43,13 +43,13 @@ export function transactionTests<Transaction>(
     return { subject, send, runs: () => runs };
   };
 
-  test(`EDS-11.5-1 ${name}: what the handler wrote and that it ran are committed together`, async (t) => {
+  test(`EDS-11.5-1 ${name}: the handler's writes and the record that it ran are committed together`, async (t) => {
     const { subject, send } = await endpoint(t, async () => undefined);
     assert.deepEqual([await send(), await send()], [204, 204]);
     assert.deepEqual([await subject.countOrders(), await subject.countKeys()], [1, 1]);
   });
 
-  test(`${name}: a rollback forgets the claim together with the work`, async (t) => {
+  test(`${name}: a rollback removes the claim together with the work`, async (t) => {
     const { subject, send } = await endpoint(t, async (run) => {
       if (run === 1) throw new Error("after the insert");
       return run === 2 ? 503 : undefined;
@@ -62,7 +62,7 @@ export function transactionTests<Transaction>(
     assert.deepEqual([await subject.countOrders(), await subject.countKeys()], [1, 1]);
   });
 
-  test(`${name}: of repetitions at the same time one runs`, async (t) => {
+  test(`${name}: of concurrent repeats exactly one runs`, async (t) => {
     const { promise, resolve } = Promise.withResolvers<undefined>();
     const { subject, send, runs } = await endpoint(t, () => promise);
     const first = send();

@@ -34,7 +34,7 @@ CEW-3.2-3 | P | SHOULD | Query method also sends Cache-Control: no-store
 CEW-3.2-4 | C | SHOULD | 2xx answers to such requests carry Cache-Control: private
 CEW-3.2-5 | P | SHOULD NOT | Use the query method unless header or body transport is impossible
 CEW-4-1 | P,C | design | Consent handshake at registration time, or as pre-flight immediately before a delivery
-CEW-4-2 | P,C | design | Handshake is no authentication/authorisation context
+CEW-4-2 | P,C | design | The handshake is not an authentication or authorisation context
 CEW-4-3 | C | SHOULD | Target supports abuse protection
 CEW-4-4 | P | MAY | If unsupported: not send at all, or only at a very low rate
 CEW-4.1-1 | P | design | Validation request: OPTIONS to the exact target URI being registered
@@ -49,7 +49,7 @@ CEW-4.1.3-5 | P | SHOULD | URL contains an identifier of the target and a hard-t
 CEW-4.1.4-1 | P | MAY | WebHook-Request-Rate: string of a positive integer, requests per minute (example 120)
 CEW-4.2-1 | C | MUST | Iff delivery is allowed: reply with WebHook-Allowed-Origin and WebHook-Allowed-Rate
 CEW-4.2-2 | C | design | Granting by callback: withhold these response headers
-CEW-4.2-3 | P | design | Status code is no consent; only the headers count
+CEW-4.2-3 | P | design | The status code is not consent; only the headers count
 CEW-4.2-4 | C | SHOULD | Target that does not otherwise handle OPTIONS: 405
 CEW-4.2-5 | C | SHOULD | OPTIONS response has Allow naming POST; others MAY be permitted
 CEW-4.2.1-1 | C | MUST | WebHook-Allowed-Origin = the requested origin, or *

@@ -14,7 +14,7 @@ export const partly: readonly PartOfRow[] = [
   {
     ids: ["WDS-224"],
     missing:
-      "history is deleted from the database after 90 days and is not archived first (C-44). To keep it longer, export it or raise `POSTHORN_RETENTION_HISTORY_DAYS`.",
+      "history is deleted from the database after 90 days and is not archived first. To keep it longer, export it or raise `POSTHORN_RETENTION_HISTORY_DAYS`.",
   },
   {
     ids: ["WDS-166"],

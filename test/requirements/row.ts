@@ -2,7 +2,7 @@
 export interface RequirementRow {
   /** Document, then the row: `EDS-9.4-1`. */
   readonly id: string;
-  /** P producer, C consumer, I intermediary, API, Ops; `all`, or `-` when nobody is meant. */
+  /** P producer, C consumer, I intermediary, API, Ops; `all`, or `-` for none. */
   readonly role: string;
   /** The key word of RFC 2119, `design` for a concrete design without one, `info` for what is not normative. */
   readonly level: string;

@@ -60,9 +60,9 @@ WDS-142 | P | design | Forced open: requests are refused until then
 WDS-143 | P | design | Closed: requests are allowed
 WDS-144 | P | design | Open: requests are refused
 WDS-145 | P | design | Half-open: half_open_max_calls probes are allowed, more are refused
-WDS-146 | P,Ops | design | On opening: time, counts of probes at 0, metric, and the owner is told
+WDS-146 | P,Ops | design | On opening: time, counts of probes at 0, metric, and the owner is notified
 WDS-147 | P,Ops | design | On half-opening: time, counts of probes at 0, metric
-WDS-148 | P,Ops | design | On closing: time, empty window, metric, and the owner is told
+WDS-148 | P,Ops | design | On closing: time, empty window, metric, and the owner is notified
 WDS-149 | P | design | Closed: a failure is counted and its retry scheduled; retries go their own way
 WDS-150 | P | design | Open: no request, an entry circuit_blocked in the history, no attempt used up; tried again when it half-opens
 WDS-151 | P | design | Half-open: as many probes as configured, everything else waits as if it were open

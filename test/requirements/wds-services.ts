@@ -23,9 +23,9 @@ WDS-18 | P,Ops | design | An event that used up its attempts becomes a dead lett
 WDS-19 | P,Ops | design | A dead letter says whether its failure is permanent or could be recovered from
 WDS-20 | Ops | design | Each dead letter is logged for inspection
 WDS-21 | API | design | Failed deliveries are retried by call, one or many
-WDS-22 | Ops | design | Owners are told of permanent failures by mail or notification
+WDS-22 | Ops | design | Owners are notified of permanent failures by mail or notification
 WDS-23 | Ops,API | design | Scheduled batch retries of dead letters, limited in rate
-WDS-24 | P | design | Each webhook has a circuit of its own
+WDS-24 | P | design | Each webhook has its own circuit
 WDS-25 | P | design | Thresholds count over a window of time
 WDS-26 | P | design | Recovery is gradual, with probes
 WDS-27 | P | design | Failures do not cascade from one tenant to another

@@ -50,7 +50,7 @@ WDS-130 | P | design | status ≥ 500 → retry, server_error_{status}
 WDS-131 | P | design | 200-299 → no retry, success
 WDS-132 | P | design | read_timeout, request_timeout → retry, timeout
 WDS-133 | P | design | Everything else (incl. 1xx/3xx and the 4xx not listed, e.g. 402, 405, 406, 408, 409, 421, 422, 425) → retry cautiously, unknown_error
-WDS-153 | P | design | Sign the payload with the webhook secret, HMAC-SHA256 (string-to-sign and encoding not defined: C-18)
+WDS-153 | P | design | Sign the payload with the webhook secret, HMAC-SHA256 (string-to-sign and encoding are not defined)
 WDS-154 | P,C | design | Timestamp is part of the signature; signature valid 5 minutes
 WDS-155 | P | design | Format t={timestamp},v1={signature}; header X-Webhook-Signature: t=1234567890,v1={hmac_sha256}
 WDS-156 | P | design | Content-Type: application/json

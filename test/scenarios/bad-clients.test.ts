@@ -22,7 +22,7 @@ after(async () => {
 
 const body = '{"event_type":"order.paid","data":{"n":1}}';
 
-test("two lengths, or a length and chunks, are refused and the connection ends", async () => {
+test("two lengths, or a length and chunks, are rejected and the connection is closed", async () => {
   const length = `Content-Length: ${body.length}\r\n`;
   for (const [name, head, sent] of [
     ["the same length twice", length + length, body],
@@ -43,7 +43,7 @@ test("two lengths, or a length and chunks, are refused and the connection ends",
   await assertNothingStored();
 });
 
-test("a caller who hangs up in the middle of a body is no error of the server", async () => {
+test("a caller that disconnects in the middle of a body is not an error of the server", async () => {
   for (const cut of [0, 1, body.length - 1]) {
     const socket = await open();
     socket.write(`${requestHead()}Content-Length: ${body.length}\r\n\r\n${body.slice(0, cut)}`);
@@ -55,7 +55,7 @@ test("a caller who hangs up in the middle of a body is no error of the server", 
   assert.doesNotMatch(posthorn.output, /failed unexpectedly/);
 });
 
-test("two hundred callers who never finish their headers do not slow down the others", async () => {
+test("two hundred callers that never finish their headers do not slow down the others", async () => {
   const sockets = await Promise.all(Array.from({ length: 200 }, open));
   for (const socket of sockets) socket.write("GET /livez HTTP/1.1\r\nHost: a\r\nX-Slow:");
   const startedAt = performance.now();
@@ -65,7 +65,7 @@ test("two hundred callers who never finish their headers do not slow down the ot
   for (const socket of sockets) socket.destroy();
 });
 
-test("unfinished heads on all connections keep no publisher out, and no probe", async () => {
+test("unfinished heads on all connections block no publisher, and no probe", async () => {
   const own = await PosthornProcess.start({ env: { POSTHORN_MAX_CONNECTIONS: "20" } });
   const client = createClient({ baseUrl: own.url, key: own.adminKey });
   const { hostname, port } = new URL(own.url);
@@ -97,7 +97,7 @@ test("a server on :: answers over IPv4 and IPv6, and the audit log has plain IPv
   assert.doesNotMatch(audited.text, /::ffff:/);
 });
 
-test("a number beyond a double is refused where it stands, not stored as null", async () => {
+test("a number beyond a double is rejected with its position, not stored as null", async () => {
   for (const [path, raw, field] of [
     ["/v1/event-types/a.b", '{"examples":[{"sum":[1,1e999]}]}', "examples[0].sum[1]"],
     ["/v1/webhooks", '{"url":"https://example.com/","events":["a"],"metadata":{"x":1E+400}}', "metadata.x"],
@@ -109,7 +109,7 @@ test("a number beyond a double is refused where it stands, not stored as null", 
   await assertNothingStored();
 });
 
-test("ids, names and rates that are wrong are told by their own rule", async () => {
+test("invalid ids, names and rates are reported by their own rule", async () => {
   const batch = (filter: object): Promise<Awaited<ReturnType<Client["post"]>>> =>
     api.post("/v1/dlq/retry-batch", { filter });
   assert.match(
@@ -128,7 +128,7 @@ test("ids, names and rates that are wrong are told by their own rule", async () 
   assertProblem(await api.get("/v1/tenants/acme%20corp"), { status: 404, code: "not_found" });
 });
 
-test("a stop does not wait for connections that only stay open", async () => {
+test("a stop does not wait for connections that are only kept open", async () => {
   const own = await PosthornProcess.start();
   const client = createClient({ baseUrl: own.url, key: own.adminKey });
   let stopping = false;
@@ -175,7 +175,7 @@ async function assertNothingStored(): Promise<void> {
     assert.deepEqual(itemsOf((await api.get(path)).body["data"]), [], path);
 }
 
-test("what is refused by its head alone is answered with a problem that says why", async () => {
+test("a request rejected by its head gets a problem that says why", async () => {
   const heads: Readonly<Record<string, readonly [head: string, status: number]>> = {
     "no Host": ["GET /livez HTTP/1.1\r\nConnection: close\r\n\r\n", 400],
     "two Hosts": ["GET /livez HTTP/1.1\r\nHost: a\r\nhost: a\r\nConnection: close\r\n\r\n", 400],

@@ -14,10 +14,10 @@ import { authentication, otherSchemes } from "./check/planted-faults.ts";
 import { manners } from "./check/planted-manners.ts";
 import { answerWith, startSloppyReceiver } from "./check/sloppy-receiver.ts";
 
-suite("posthorn check: a receiver made with the kit is correct", { concurrency: 2 }, () => {
+suite("posthorn check: a receiver built with the kit is correct", { concurrency: 2 }, () => {
   for (const framework of frameworks) {
     for (const { name: profile } of profiles) {
-      test(`${framework.name} under ${profile}: no rule fails, and none is left out`, async () => {
+      test(`${framework.name} under ${profile}: no rule fails, and none is skipped`, async () => {
         const server = await framework.start(kitReceiver(profile));
         try {
           const findings = await examine({ url: `${server.url}/app/hooks`, profile });
@@ -32,7 +32,7 @@ suite("posthorn check: a receiver made with the kit is correct", { concurrency: 
   }
 });
 
-suite("posthorn check: a planted fault fails its own rule and no other", { concurrency: 4 }, () => {
+suite("posthorn check: a planted fault fails only its own rule", { concurrency: 4 }, () => {
   for (const planted of [...authentication, ...otherSchemes, ...manners]) {
     const { name, profile = "standard", fails, skips = [], receiver = {} } = planted;
     test(name, async () => {
@@ -50,7 +50,7 @@ suite("posthorn check: a planted fault fails its own rule and no other", { concu
   }
 });
 
-test("a receiver that hangs again and again is not waited for that long each time", async () => {
+test("a receiver that hangs repeatedly is not waited for that long each time", async () => {
   let requests = 0;
   const server = await listen((request, response) => {
     requests += 1;
@@ -79,7 +79,7 @@ test("a receiver that hangs again and again is not waited for that long each tim
   }
 });
 
-test("a path where nothing is, is not explained as a wrong secret", async () => {
+test("a missing path is not reported as a wrong secret", async () => {
   const server = await listen((request, response) => {
     request.resume();
     response.writeHead(404).end();
@@ -92,7 +92,7 @@ test("a path where nothing is, is not explained as a wrong secret", async () => 
   }
 });
 
-test("every rule that can fail has a fault planted for it", () => {
+test("every rule that can fail has a planted fault", () => {
   const found = new Set([...authentication, ...otherSchemes, ...manners].flatMap(({ fails }) => fails));
   const withoutFault = receiverChecks.map(({ id }) => id).filter((id) => !found.has(id));
   // http to another machine and a wrong secret are tried below and beside the sources; problem details are optional.
@@ -117,9 +117,9 @@ async function examineKit(
 
 const pair = generateEd25519Key((count) => new Uint8Array(count).fill(5)).secret;
 
-suite("posthorn check: how it was called", { concurrency: 2 }, () => {
+suite("posthorn check: options", { concurrency: 2 }, () => {
   for (const { name: profile } of profiles) {
-    test(`${profile}: nothing that a correct receiver accepts is sent without --allow-valid`, async () => {
+    test(`${profile}: without --allow-valid nothing is sent that a correct receiver accepts`, async () => {
       let handled = 0;
       const count = (): void => void (handled += 1);
       const careful = kitReceiver(profile, { handled: count });
@@ -134,7 +134,7 @@ suite("posthorn check: how it was called", { concurrency: 2 }, () => {
     });
   }
 
-  test("without a secret only what needs none is tried", async () => {
+  test("without a secret only rules that need none are tried", async () => {
     let handled = 0;
     const receiver = kitReceiver("standard", { handled: () => void (handled += 1) });
     const findings = await examineKit(receiver, { profile: "standard", receiver: { secret: null } });
@@ -188,7 +188,7 @@ suite("posthorn check: how it was called", { concurrency: 2 }, () => {
     assert.ok(idsOf(findings, "not_applicable").includes("altered-body"));
   });
 
-  test("a profile with a token asks for it", async () => {
+  test("a profile with a token requires it", async () => {
     const findings = await examineKit(kitReceiver("cloudevents"), {
       profile: "cloudevents",
       receiver: { bearerToken: null },
@@ -198,7 +198,7 @@ suite("posthorn check: how it was called", { concurrency: 2 }, () => {
     assert.ok(skipped.every(({ hint }) => hint === "Give --token, or POSTHORN_CHECK_TOKEN."));
   });
 
-  test("with a secret that the receiver does not know, refusals prove nothing", async () => {
+  test("with a secret that the receiver does not know, rejections prove nothing", async () => {
     const findings = await examineKit(kitReceiver("standard"), {
       profile: "standard",
       receiver: { secret: `whsec_${Buffer.alloc(32, 9).toString("base64")}` },
@@ -209,7 +209,7 @@ suite("posthorn check: how it was called", { concurrency: 2 }, () => {
     assert.ok(idsOf(findings, "passed").includes("unsigned"));
   });
 
-  test("a receiver that is too busy for the check is not called wrong", async () => {
+  test("a receiver that is too busy for the check is not reported as wrong", async () => {
     const busy = await startSloppyReceiver({
       profile: "standard",
       fault: () => answerWith(429, { "retry-after": "7" }),

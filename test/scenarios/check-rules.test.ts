@@ -18,7 +18,7 @@ const lists: Readonly<Record<string, readonly Rule[]>> = { receivers: receiverCh
 
 suite("the rules of posthorn check", () => {
   for (const [name, rules] of Object.entries(lists)) {
-    test(`for ${name}: names of their own, requirements that exist, a way to mend`, () => {
+    test(`for ${name}: unique names, existing requirements, and a way to fix`, () => {
       assert.equal(new Set(rules.map(({ id }) => id)).size, rules.length);
       for (const { id, title, requirements, fix } of rules) {
         assert.match(id, /^[a-z][a-z-]+$/);
@@ -32,7 +32,7 @@ suite("the rules of posthorn check", () => {
     });
   }
 
-  test("https: plain http is right on this machine alone", async () => {
+  test("https: plain http is accepted only on this machine", async () => {
     const stateAt = async (href: string): Promise<string | undefined> => {
       const url = new URL(href);
       const receiver = {

@@ -163,7 +163,7 @@ const faults: readonly PlantedFault[] = [
   { name: "a body that is not JSON as it says", change: always({ body: "<x/>" }), fails: ["content-type"] },
 ];
 
-suite("posthorn check --sender: a fault fails its own rule and no other", { concurrency: 20 }, () => {
+suite("posthorn check --sender: a fault fails only its own rule", { concurrency: 20 }, () => {
   for (const { name, fails, skips = [], ...fault } of faults) {
     test(name, async () => {
       const { findings, sent } = await watch(profileNamed("standard"), {
@@ -177,10 +177,10 @@ suite("posthorn check --sender: a fault fails its own rule and no other", { conc
   }
 });
 
-suite("posthorn check --sender: how it was called", { concurrency: 5 }, () => {
+suite("posthorn check --sender: options", { concurrency: 5 }, () => {
   const standard = profileNamed("standard");
 
-  test("without a secret signatures are left out, unless there are none", async () => {
+  test("without a secret signatures are skipped, unless there are none", async () => {
     const unsigned = await watch(standard, {
       verifier: null,
       send: (url) => fetch(url, { method: "POST" }),
@@ -192,7 +192,7 @@ suite("posthorn check --sender: how it was called", { concurrency: 5 }, () => {
     assert.equal(failuresOf(signed.findings), "");
   });
 
-  test("one event leaves the rules about two open", async () => {
+  test("with one event the rules about two stay undecided", async () => {
     const { findings } = await watch(standard, {
       send: (url) => fetch(url, { method: "POST", body: "{}" }),
       endsWithSending: true,
@@ -200,20 +200,20 @@ suite("posthorn check --sender: how it was called", { concurrency: 5 }, () => {
     assert.deepEqual(idsOf(findings, "skipped"), [...afterRetries, "distinct-keys", "redirect"].toSorted());
   });
 
-  test("nothing that came is one failure, not one for each rule", async () => {
+  test("no request at all is one failure, not one for each rule", async () => {
     await assert.rejects(
       watch(standard, { send: async () => undefined, endsWithSending: true }),
       NothingToExamine,
     );
   });
 
-  test("a token that is missing or wrong", async () => {
+  test("a missing or wrong token", async () => {
     const { findings } = await watch(standard, { bearerToken, send: (url) => sendTwoEvents(url, {}) });
     assert.deepEqual(idsOf(findings, "failed"), ["bearer-token"]);
     assert.ok(!JSON.stringify(findings).includes(bearerToken));
   });
 
-  test("every rule that can fail has a fault planted for it", () => {
+  test("every rule that can fail has a planted fault", () => {
     const found = new Set(faults.flatMap(({ fails }) => fails));
     const withoutFault = senderRules.map(({ id }) => id).filter((id) => !found.has(id));
     assert.deepEqual(withoutFault, ["headers", "bearer-token"]);

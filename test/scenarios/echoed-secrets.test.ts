@@ -80,7 +80,7 @@ test("EDS-9.2.4-3 a 308 that repeats the access token leaves it out of the store
   assertHidden(toldText());
 });
 
-test("an answer that repeats credential headers shows them to nobody", async () => {
+test("a response that repeats credential headers reveals them to nobody", async () => {
   scene.receiver.script(({ path, headers }) =>
     path === "/told"
       ? {}
@@ -97,7 +97,7 @@ test("an answer that repeats credential headers shows them to nobody", async () 
   assert.match(history, /you sent \*\*\* and Bearer \*\*\*/);
 });
 
-test("where an answer or a field of it was cut, the beginning of a secret is hidden too", async () => {
+test("if a response or one of its fields was cut, the start of a secret is hidden too", async () => {
   const long = "a-token-of-this-test-that-is-as-long-as-many-access-tokens-are==";
   // Shorter once the whole ones are hidden, so that what was cut is within what is shown.
   const echoed = `/?${long.repeat(50)}`;
@@ -114,7 +114,7 @@ test("where an answer or a field of it was cut, the beginning of a secret is hid
     assert.doesNotMatch(field ?? "missing", /missing|a-token.{5}/);
 });
 
-test("a receiver that moves back and forth is followed once, and cannot multiply the news about it", async () => {
+test("a receiver that moves back and forth is followed once, and cannot multiply the notifications about it", async () => {
   let moves = 0;
   scene.receiver.script(({ path }) => {
     moves += 1;

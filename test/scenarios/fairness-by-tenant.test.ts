@@ -52,7 +52,7 @@ describe("fairness by tenant", () => {
     assert.ok(hanging > 0, "the crowd still hangs");
   }
 
-  test("WDS-27 a tenant whose endpoints answered and then all hang at once leaves places to others", async () => {
+  test("WDS-27 a tenant whose responding endpoints all start to hang leaves slots to others", async () => {
     for (const path of ["quick", "slow"]) await publish("small", path);
     await publish("crowd", "c.a");
     await crowd.waitForRequests(crowdSize);
@@ -63,7 +63,7 @@ describe("fairness by tenant", () => {
     await assertServed();
   });
 
-  test("WDS-27 endpoints of a tenant that never answered leave places to those of others, also after a restart", async () => {
+  test("WDS-27 endpoints of a tenant that never responded leave slots to others, even after a restart", async () => {
     for (const path of ["quick", "slow"]) await publish("small", path);
     await small.waitForRequests(2);
     await world.reopen({ delivers: false });

@@ -9,7 +9,7 @@ import { assertProblem, textOf } from "./api/client.ts";
 import { GatewayScene } from "./gateway/gateway-scene.ts";
 import { post } from "./gateway/scene.ts";
 
-suite("bounds of the gateway", () => {
+suite("limits of the gateway", () => {
   const scene = new GatewayScene({
     gatewayInFlight: 2,
     gatewaySourceInFlight: 1,
@@ -19,7 +19,7 @@ suite("bounds of the gateway", () => {
   before(() => scene.start());
   after(() => scene.stop());
 
-  test("G18 a webhook that hangs holds up its own source alone, and no more than all places", async () => {
+  test("a hanging webhook blocks only its own source, and no more than all slots", async () => {
     const [first, second, third] = [await scene.source(), await scene.source(), await scene.source()];
     const gate = Promise.withResolvers<object>();
     scene.receiver.script(() => gate.promise);
@@ -39,7 +39,7 @@ suite("bounds of the gateway", () => {
     assert.equal((await third.send('{"a":4}')).status, 200, "places are free again");
   });
 
-  test("G16 CEW-2.2-9 a source over its rate is 429 with Retry-After, over its size 413", async () => {
+  test("CEW-2.2-9 a source over its rate is 429 with Retry-After, over its size 413", async () => {
     const rate = { requests_per_minute: 1, burst: 1 };
     const { send, requests } = await scene.source({ source: { rate_limit: rate, body_bytes_max: 10 } });
     assert.equal((await send('{"a":1}')).status, 200);
@@ -51,7 +51,7 @@ suite("bounds of the gateway", () => {
     assert.deepEqual(causes, ["payload_too_large", "rate_limited", null]);
   });
 
-  test("G1 the old address works for its overlap and not after it, and addresses are in no listing", async () => {
+  test("an old address works during its overlap and not after, and listings contain no addresses", async () => {
     const { id, url, requests } = await scene.source({ source: { verification: { type: "none" } } });
     const rotate = async (overlap: number) => {
       const body = { overlap_seconds: overlap };
@@ -69,7 +69,7 @@ suite("bounds of the gateway", () => {
       assert.ok(!listed.includes(address.split("/").at(-1) ?? ""), "a token was listed");
   });
 
-  test("TS16-4 G1 an address by party takes a namespace, a version and an event type", async () => {
+  test("TS16-4 an address by party accepts a namespace, a version and an event type", async () => {
     const source = { party: "acme", verification: { type: "none" }, event_type: { path: true } };
     const { requests } = await scene.source({ source });
     const address = `${scene.running.inboundUrl}/_webhooks/acme/billing/v2/invoice.paid`;
@@ -77,7 +77,7 @@ suite("bounds of the gateway", () => {
     assert.equal((await requests())[0]?.["event_type"], "invoice.paid");
   });
 
-  test("G1 on a port of its own the gateway has nothing of the API, and the API nothing of it", async () => {
+  test("on a separate port the gateway serves nothing of the API, and the API nothing of it", async () => {
     const { inboundUrl, url } = scene.running;
     assert.notEqual(inboundUrl, null);
     const source = await scene.source({ to: [] });
@@ -90,7 +90,7 @@ suite("bounds of the gateway", () => {
     assert.ok(Object.keys(body["paths"] as object).every((path) => !/^\/(in|_webhooks)\b/.test(path)));
   });
 
-  test("G16 a tenant has as many sources as it may", async () => {
+  test("a tenant has a limited number of sources", async () => {
     const make = () => scene.admin.post("/v1/sources", { name: "one more", verification: { type: "none" } });
     let made = await make();
     for (let count = 0; made.status === 201 && count < 10; count += 1) made = await make();
@@ -104,7 +104,7 @@ suite("slots of tenants", () => {
   before(() => scene.start());
   after(() => scene.stop());
 
-  test("G18 sources of one tenant whose webhooks hang leave slots to every message of another tenant", async (t) => {
+  test("sources of one tenant with hanging webhooks leave slots to every message of another tenant", async (t) => {
     await scene.admin.call("PUT", "/v1/tenants/other", { body: {} });
     const hanging = await startReceiver();
     t.after(() => hanging.close());
@@ -135,12 +135,12 @@ suite("slots of tenants", () => {
   });
 });
 
-suite("places of a webhook", () => {
+suite("slots of a webhook", () => {
   const scene = new GatewayScene({ webhookConcurrency: 2 });
   before(() => scene.start());
   after(() => scene.stop());
 
-  test("G7 G18 a retry within the budget of its sender does not come back behind others", async () => {
+  test("a retry within the budget of its sender is not queued behind others", async () => {
     const { send } = await scene.source({ source: { retries_within_budget: true, budget_ms: 20_000 } });
     const [first, other] = [Promise.withResolvers<object>(), Promise.withResolvers<object>()];
     let isRetry = false;
@@ -170,7 +170,7 @@ suite("places of a webhook", () => {
   });
 });
 
-test("G13 bodies of a source are kept up to a number in a day, of each source for itself", () => {
+test("a limited number of bodies of each source is stored per day", () => {
   let now = 0;
   const clock = {
     now: () => now,

@@ -69,7 +69,7 @@ suite("client certificates of senders", () => {
   after(() => Promise.all([scene.stop(), untrusting.stop()]));
   const verification = (...fingerprints: string[]) => ({ type: "client_certificate", fingerprints });
 
-  test("TS16-80 a sender that proved its key to the proxy is let in, and nobody else", async (t) => {
+  test("TS16-80 a sender that proved its key to the proxy is accepted, and no other", async (t) => {
     const { url, requests } = await scene.source({ source: { verification: verification(ofCertificate) } });
     const proxy = await startProxy(t, scene.running.url ?? "");
     const address = `${proxy}${new URL(url).pathname}`;
@@ -85,14 +85,14 @@ suite("client certificates of senders", () => {
     assert.deepEqual(causes, ["missing_header", "missing_header", "bad_token", null]);
   });
 
-  test("the fingerprint of the public key is as good, colons and capital letters included", async () => {
+  test("the fingerprint of the public key is accepted too, with colons and capital letters", async () => {
     const colons = ofKey.toUpperCase().match(/../g)?.join(":") ?? "";
     const { url } = await scene.source({ source: { verification: verification(colons) } });
     const headers = { "client-cert": inField(validPair) };
     assert.equal((await post(url, "{}", { headers })).status, 200);
   });
 
-  test("a certificate that has expired lets nobody in", async () => {
+  test("an expired certificate is rejected", async () => {
     const expired = sha256(new X509Certificate(expiredPair.cert).raw);
     const { url, requests } = await scene.source({ source: { verification: verification(expired) } });
     const headers = { "client-cert": inField(expiredPair) };
@@ -100,20 +100,20 @@ suite("client certificates of senders", () => {
     assert.equal((await requests())[0]?.["rejection_cause"], "too_old");
   });
 
-  test("from another address than that of a trusted proxy the field is as good as none", async () => {
+  test("the header is ignored unless it comes from a trusted proxy", async () => {
     const { url } = await untrusting.source({ source: { verification: verification(ofCertificate) } });
     const headers = { "client-cert": inField(validPair) };
     assert.equal((await post(url, "{}", { headers })).status, 401);
   });
 
-  test("the field twice is none", async () => {
+  test("a duplicate header is ignored", async () => {
     const { url } = await scene.source({ source: { verification: verification(ofCertificate) } });
     const headers = { "client-cert": [inField(validPair), inField(validPair)] };
     assert.equal((await post(url, "{}", { headers })).status, 401);
   });
 });
 
-test("without a proxy that names certificates, no source may ask for one", async (t) => {
+test("without a proxy that sends certificates, no source can require one", async (t) => {
   const scene = new GatewayScene();
   await scene.start();
   t.after(() => scene.stop());
@@ -127,13 +127,13 @@ test("without a proxy that names certificates, no source may ask for one", async
   }
 });
 
-test("the header without a named proxy is refused at the start", () => {
+test("the header without a named proxy is rejected at startup", () => {
   const resolution = resolveValues({ clientCertificateHeader: "Client-Cert" });
   assert.equal(resolution.kind, "refused");
   assert.match(JSON.stringify(resolution), /only from trusted proxies/);
 });
 
-test("every form in which proxies name a certificate, and nothing that only looks like one", () => {
+test("every format in which proxies send a certificate is accepted, and nothing similar", () => {
   const der = known.raw.toString("base64");
   const pem = encodeURIComponent(validPair.cert);
   for (const value of [
@@ -167,7 +167,7 @@ test("every form in which proxies name a certificate, and nothing that only look
     assert.equal(readCertificate(value), null, value.slice(0, 40));
 });
 
-test("trusted are the blocks that are named, in both families and for mapped addresses", () => {
+test("the named address blocks are trusted, in both families and for mapped addresses", () => {
   const read = clientCertificateReader({
     header: "Client-Cert",
     trustedProxies: ["10.0.3.0/24", "fd00::/8"],

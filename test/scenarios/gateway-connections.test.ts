@@ -18,7 +18,7 @@ suite("rules of connections", () => {
   const modes = ["pass_through", "store_and_forward"] as const;
 
   for (const mode of modes)
-    test(`G14 ${mode}: what came before is ignored, by the fields that count, with the rule`, async () => {
+    test(`${mode}: a repeat is ignored by the chosen fields, and the rule is recorded`, async () => {
       const deduplicate = { window_ms: 3_600_000, exclude_fields: ["/sent_at"] };
       const { send, requests } = await scene.source({ source: { mode }, connection: { deduplicate } });
       const answers = [];
@@ -44,7 +44,7 @@ suite("rules of connections", () => {
     });
 
   for (const mode of modes)
-    test(`G14 G9 ${mode}: the sender's own repeat stays a duplicate, and what failed may come again`, async () => {
+    test(`${mode}: the sender's own repeat stays a duplicate, and a failed message may be sent again`, async () => {
       const deduplicate = { window_ms: 3_600_000, include_fields: ["/order"] };
       const { send, requests } = await scene.source({ source: { mode }, connection: { deduplicate } });
       scene.receiver.script(() => ({ status: scene.receiver.requests.length === 1 ? 500 : 200 }));
@@ -60,7 +60,7 @@ suite("rules of connections", () => {
       assert.deepEqual(outcomes, [...repeats, "duplicate", "ignored"]);
     });
 
-  test("G14 a filter comes first: what it holds back does not count as having come", async () => {
+  test("a filter is applied first: messages that it rejects do not count as seen", async () => {
     const rules = {
       filter: { body: { paid: true } },
       deduplicate: { window_ms: 3_600_000, include_fields: ["/order"] },
@@ -82,7 +82,7 @@ suite("rules of connections", () => {
     );
   });
 
-  test("G14 a delayed message waits in its schedule, and others go ahead", async () => {
+  test("a delayed message waits for its time, and others overtake it", async () => {
     const source = { mode: "store_and_forward" };
     const { id, send, requests } = await scene.source({ source, connection: { delay_ms: 600_000 } });
     await scene.connect(id, scene.receiver);
@@ -97,7 +97,7 @@ suite("rules of connections", () => {
     assert.ok(dueIn >= 600_000, `due in ${dueIn} ms`);
   });
 
-  test("G14 a connection's own delays decide the retries, also after a restart of what knows them", async () => {
+  test("a connection's own delays set the retries, even after a restart", async () => {
     const source = { mode: "store_and_forward" };
     const slow = { retry_config: { schedule_ms: [600_000] } };
     const connection = { retry_delays_ms: [20, 20] };
@@ -123,7 +123,7 @@ suite("rules of connections", () => {
     assert.deepEqual(unpackRelayed(packRelayed(relayed)), relayed);
   });
 
-  test("G11 a webhook that leads back here is refused, unless a chain is meant", async () => {
+  test("a webhook that leads back here is rejected, unless chains are allowed", async () => {
     const { id } = await scene.source({ to: [] });
     const { port } = new URL(scene.running.url ?? "");
     const refused = [
@@ -141,7 +141,7 @@ suite("rules of connections", () => {
     }
   });
 
-  test("G12 what came from one source is found by it, dead letters included, and sent again by source and time", async () => {
+  test("messages of one source are found by it, including dead letters, and retried by source and time", async () => {
     const source = { mode: "store_and_forward" };
     const connection = { retry_delays_ms: [1] };
     const wanted = await scene.source({ source, connection });
@@ -165,7 +165,7 @@ suite("rules of connections", () => {
     assert.equal((await lost(other.id)).length, 1, "what came from elsewhere stays where it is");
   });
 
-  test("both kinds of fields cannot be had together", async () => {
+  test("the two kinds of fields exclude each other", async () => {
     const { connections } = await scene.source();
     const deduplicate = { window_ms: 1_000, include_fields: ["/a"], exclude_fields: ["/b"] };
     const path = `/v1/connections/${connections[0]}`;
@@ -174,7 +174,7 @@ suite("rules of connections", () => {
   });
 });
 
-test("what is compared of a message", () => {
+test("compared parts of a message", () => {
   const compared = (text: string, rule: object) =>
     comparedParts(new MessageReading(bytes(text)), bytes(text), {
       windowMs: 1,
@@ -201,7 +201,7 @@ test("what is compared of a message", () => {
   assert.ok((compared(deep, exclude)?.length ?? 0) > 0, "as deep as a body may be nested");
 });
 
-test("our own addresses, by name, by address behind the way in, and below a path", async () => {
+test("our own addresses, by name, by address behind the proxy, and below a path", async () => {
   const known: Record<string, string[]> = {
     "hooks.example.com": ["192.0.2.1"],
     "alias.example.com": ["192.0.2.1"],

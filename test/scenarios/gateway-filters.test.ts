@@ -13,7 +13,7 @@ interface Evaluation {
   readonly samples: Readonly<Record<"matched" | "not_matched" | "not_examined", readonly Json[]>>;
 }
 
-suite("filters that are tried", () => {
+suite("filter trials", () => {
   const scene = new GatewayScene();
   before(() => scene.start());
   after(() => scene.stop());
@@ -38,7 +38,7 @@ suite("filters that are tried", () => {
   };
 
   for (const mode of modes)
-    test(`G14 ${mode}: the last requests are told apart as the connection does it once the filter is saved`, async () => {
+    test(`${mode}: the last requests are filtered as the connection does once the filter is saved`, async () => {
       const { id, send, requests, connections } = await scene.source({ source: { mode } });
       const filter = { body: { total: { $gte: 100 } }, headers: { "x-shop": "one" } };
       const messages: readonly (readonly [total: number, shop: string])[] = [
@@ -72,7 +72,7 @@ suite("filters that are tried", () => {
       assert.deepEqual(ignored, ["filter: headers.x-shop", "filter: body.total.$gte"]);
     });
 
-  test("one request is told with every condition; what is a secret is neither shown nor found out", async () => {
+  test("one request is shown with every condition; secrets are neither shown nor guessable", async () => {
     const { id, send, requests } = await scene.source();
     const secret = "Bearer canary-of-the-sender";
     await send('{"action":"opened","n":7}', { "authorization": secret, "x-shop": "one" });
@@ -103,7 +103,7 @@ suite("filters that are tried", () => {
     assert.equal((await evaluate({ filter: there, ...target })).matches, true);
   });
 
-  test("what was rejected or came again is asked by no filter; each can be looked at alone", async () => {
+  test("rejected and repeated requests are not filtered; each can be tried singly", async () => {
     const { id, send, requests } = await scene.source();
     const key = { "idempotency-key": '"k"' };
     await send('{"n":1}', key);
@@ -116,7 +116,7 @@ suite("filters that are tried", () => {
     assert.equal(one.matches, true);
   });
 
-  test("where a body is not kept, it is said so, and a filter that needs none is answered all the same", async () => {
+  test("a missing body is reported, and a filter that needs none is still evaluated", async () => {
     const { id, send } = await scene.source({ connection: { filter: { path: "/nobody" } } });
     // Of a source a hundred bodies are kept a day of what became no event.
     for (let n = 0; n < 103; n += 1) await send(JSON.stringify({ n }), { "x-shop": n < 50 ? "one" : "two" });
@@ -138,7 +138,7 @@ suite("filters that are tried", () => {
     assert.deepEqual([last["examined"], last["complete"], last.samples.matched.length], [7, true, 5]);
   });
 
-  test("a message that is given is read like one that came", async () => {
+  test("a given message is read like a received one", async () => {
     const message = { headers: { "X-Shop": "one" }, query: { test: "1" }, path: "/orders" };
     const filter = { body: { n: 1 }, headers: { "x-shop": "one" }, query: { test: "1" }, path: "/orders" };
     for (const [body, matches] of [
@@ -157,7 +157,7 @@ suite("filters that are tried", () => {
     assert.equal((await evaluate({ filter: { body: null }, message: { body: null } })).matches, true);
   });
 
-  test("what is wrong is named at its place; exactly one thing is looked at", async () => {
+  test("errors are reported with their position; exactly one input is required", async () => {
     const { id } = await scene.source();
     assert.deepEqual(await refused({ filter: { body: { a: { $in: 3 } } }, source_id: id }), [
       "filter.body.a.$in",
@@ -176,7 +176,7 @@ suite("filters that are tried", () => {
       });
   });
 
-  test("whoever may read requests may try filters, on those of the own tenant", async () => {
+  test("callers that may read requests may try filters, on those of their own tenant", async () => {
     const { id, send, requests } = await scene.source();
     await send('{"n":1}');
     const [request] = await requests();

@@ -17,7 +17,7 @@ suite("settings of sources", () => {
   before(() => scene.start());
   after(() => scene.stop());
 
-  test("G8 a source may answer 410 for a webhook that is gone, and another status for what timed out", async () => {
+  test("a source may answer 410 for a deleted webhook, and another status for a timeout", async () => {
     const { send } = await scene.source({
       source: { status_overrides: { 410: 410, timeout: 503 } },
     });
@@ -31,7 +31,7 @@ suite("settings of sources", () => {
     assert.equal((await usual.send('{"a":3}')).status, 502);
   });
 
-  test("G8 no override turns a failure into a success or a redirect", async () => {
+  test("no override turns a failure into a success or a redirect", async () => {
     const { id } = await scene.source();
     for (const overrides of [
       { 410: 200 },
@@ -47,7 +47,7 @@ suite("settings of sources", () => {
     }
   });
 
-  test("G8 an answer longer than what is passed on is told as 502, and a repeat is sent again", async () => {
+  test("a response longer than the limit is reported as 502, and a repeat is sent again", async () => {
     const { send } = await scene.source();
     scene.receiver.script(() => ({
       body: "x".repeat(scene.receiver.requests.length === 1 ? 70_000 : 60_000),
@@ -58,7 +58,7 @@ suite("settings of sources", () => {
     assert.deepEqual([second.status, second.text.length], [200, 60_000]);
   });
 
-  test("EDS-9.2.3-3 a token that the destination refuses is replaced at once, a single time, while the sender waits", async () => {
+  test("EDS-9.2.3-3 a token that the destination rejects is replaced at once, a single time, while the sender waits", async () => {
     const good = new Set(["token-2"]);
     let issued = 0;
     const oauth2 = { token_url: scene.receiver.url("/token"), client_id: "client", client_secret: "secret" };
@@ -83,7 +83,7 @@ suite("settings of sources", () => {
     assert.deepEqual(shown(), ["Bearer token-2", '"l"', "Bearer token-3", '"l"']);
   });
 
-  test("EDS-9.7-3 what the webhook asked for stays on its hop, also while it is left alone", async () => {
+  test("EDS-9.7-3 Retry-After of the webhook stays on its hop, even while it is paused", async () => {
     const { send } = await scene.source({ webhook: { profile: "standard" } });
     scene.receiver.script(() => ({ status: 429, headers: { "retry-after": "77" } }));
     const first = await send('{"a":5}');
@@ -94,7 +94,7 @@ suite("settings of sources", () => {
     assert.equal(second.headers["retry-after"], "60");
   });
 
-  test("G7 without retries_within_budget there is one attempt, with it there are more while the sender waits", async () => {
+  test("without retries_within_budget there is one attempt, with it there are more while the sender waits", async () => {
     const single = await scene.source();
     scene.receiver.script(() => ({ status: scene.receiver.requests.length === 1 ? 500 : 200 }));
     assert.equal((await single.send('{"a":7}')).status, 503);
@@ -120,7 +120,7 @@ suite("settings of sources", () => {
     }
   });
 
-  test("G7 a webhook that asks for longer than the budget is not asked again", async () => {
+  test("a webhook that requests a longer wait than the budget is not tried again", async () => {
     const { send } = await scene.source({ source: { retries_within_budget: true, budget_ms: 5_000 } });
     scene.receiver.script(() => ({ status: 503, headers: { "retry-after": "30" } }));
     assert.equal((await send('{"a":9}')).status, 503);
@@ -149,7 +149,7 @@ suite("settings of sources", () => {
     assert.equal((await asks({ "webhook-request-origin": "a\tb" })).status, 400);
   });
 
-  test("CEW-4.2-4 a source without a handshake answers OPTIONS with 405 and the methods it takes", async () => {
+  test("CEW-4.2-4 a source without a handshake answers OPTIONS with 405 and its allowed methods", async () => {
     const { url } = await scene.source({ source: { allow_put: true } });
     const answer = await post(url, "", {
       method: "OPTIONS",
@@ -159,7 +159,7 @@ suite("settings of sources", () => {
     assert.equal(answer.headers["webhook-allowed-origin"], undefined);
   });
 
-  test("CEW-4.2-2 consent that is given later is withheld now, and told by a replay", async () => {
+  test("CEW-4.2-2 deferred consent is withheld at first, and given by a replay", async () => {
     const { id, url, requests } = await scene.source({ source: { handshake: { allowed_origins: [] } } });
     const answer = await post(url, "", {
       method: "OPTIONS",
@@ -183,7 +183,7 @@ suite("settings of sources", () => {
     assert.match(late.text, /could not be notified/);
   });
 
-  test("CEW-3-2 CEW-3.2-4 a token in the query is taken where the source says so, and neither kept, shown nor handed on", async () => {
+  test("CEW-3-2 CEW-3.2-4 a token in the query is accepted if the source allows it, and neither stored, shown nor forwarded", async () => {
     const verification = { type: "bearer", secrets: ["tok-123456"], access_token_parameter: "allowed" };
     const { url, requests } = await scene.source({ source: { verification, forward_path: true } });
     const headers = { "content-type": "application/json" };
@@ -201,7 +201,7 @@ suite("settings of sources", () => {
     assert.equal(refused.status, 401);
   });
 
-  test("a stream tells of what comes in, to those who may see it, and of nobody else's", async () => {
+  test("a stream reports incoming requests to callers that may see them, and only of their tenant", async () => {
     const own = await openStream(scene.admin, {
       key: await scene.admin.keyFor("read", "default"),
       query: "topics=requests",
@@ -230,7 +230,7 @@ suite("settings of sources", () => {
     stranger.close();
   });
 
-  test("a search finds sources and connections by their ids, and by how their names and descriptions begin", async () => {
+  test("a search finds sources and connections by id, and by the start of names and descriptions", async () => {
     const source = { name: "Tills of Ghent", description: "Every shop", party: "tills-of-ghent" };
     const { id, connections } = await scene.source({ source, connection: { name: "To the books" } });
     const [connection] = connections;
@@ -254,7 +254,7 @@ suite("settings of sources", () => {
     assert.deepEqual(await found("of Ghent"), [], "a beginning is meant");
   });
 
-  test("two keys, keys too long and control characters are 400, and nothing is looked up", async () => {
+  test("two keys, keys that are too long and control characters are 400, without any lookup", async () => {
     const { send, requests } = await scene.source();
     for (const key of [['"a"', '"b"'], "k".repeat(256), '"a', ""]) {
       const answer = await send('{"a":12}', { "idempotency-key": key });
@@ -267,7 +267,7 @@ suite("settings of sources", () => {
   });
 });
 
-test("CEW-4.2.2-2 the sender is told by POST with the rate that it gets, and only where webhooks may lead", async () => {
+test("CEW-4.2.2-2 the sender is notified by POST with its rate, and only at addresses allowed for webhooks", async () => {
   const sent: OutboundRequest[] = [];
   const transport = {
     send: async (request: OutboundRequest): Promise<TransportResult> => {
@@ -315,7 +315,7 @@ test("CEW-4.2.2-2 the sender is told by POST with the rate that it gets, and onl
   assert.equal(sent.length, 2);
 });
 
-test("what went wrong inside is told to the log of the server, not to tenants", async () => {
+test("internal errors are reported in the server log, not to tenants", async () => {
   const rows: ReceivedRequest[] = [];
   const logged: object[] = [];
   const source = { ...newSource, id: "s", tenantId: "t", tokens: [], createdAt: 0 };

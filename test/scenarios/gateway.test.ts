@@ -79,7 +79,7 @@ suite("the gateway", () => {
     return { id, path, send, requests, connections };
   }
 
-  test("listen --source hands on what a source receives, and tells what was rejected", async (t) => {
+  test("listen --source forwards what a source receives, and reports rejected requests", async (t) => {
     const { id, send, path, requests } = await sourceOf("pass_through", {}, []);
     const [, mine] = receivers as [Receiver, Receiver];
     mine.clear();
@@ -126,7 +126,7 @@ suite("the gateway", () => {
       }
     });
 
-    test(`EDS-9.7-2 ${mode}: every webhook gets the same key, also when it fails first`, async () => {
+    test(`EDS-9.7-2 ${mode}: every webhook gets the same key, even if it fails first`, async () => {
       const { send } = await sourceOf(mode, {}, receivers);
       const key = 'odd "key"';
       if (mode === "store_and_forward") receiver().script(failingFirst(503));
@@ -138,7 +138,7 @@ suite("the gateway", () => {
           assert.equal(rawHeader(got, "idempotency-key"), key);
     });
 
-    test(`EDS-9.7-3 ${mode}: the destination's Retry-After stays where it is`, async () => {
+    test(`EDS-9.7-3 ${mode}: the destination's Retry-After stays on its hop`, async () => {
       const { send } = await sourceOf(mode);
       receiver().script(() => ({ status: 503, headers: { "retry-after": "77", "set-cookie": "a=b" } }));
       const answer = await send('{"a":2}', { "idempotency-key": '"retry"' });
@@ -150,7 +150,7 @@ suite("the gateway", () => {
       receiver().script(() => ({}));
     });
 
-    test(`IDK-15 EDS-9.4-6 ${mode}: a repeat is answered as the first time, another body is refused`, async () => {
+    test(`IDK-15 EDS-9.4-6 ${mode}: a repeat gets the first response, another body is rejected`, async () => {
       const { send, requests } = await sourceOf(mode);
       const key = { "idempotency-key": '"repeat"' };
       const first = await send('{"a":3}', key);
@@ -170,7 +170,7 @@ suite("the gateway", () => {
         );
     });
 
-    test(`TS16-80 EDS-11.3-1 ${mode}: what has no valid signature is answered 401 and goes nowhere`, async () => {
+    test(`TS16-80 EDS-11.3-1 ${mode}: a message without a valid signature is answered 401 and not forwarded`, async () => {
       const { send, requests } = await sourceOf(mode);
       const forged = await send('{"a":5}', { "x-hub-signature-256": `sha256=${"0".repeat(64)}` });
       assert.equal(forged.status, 401);
@@ -188,7 +188,7 @@ suite("the gateway", () => {
     receiver().script(() => ({}));
   });
 
-  test("EDS-9.7-6 without an acknowledgement of the description nothing is stored and forwarded", async () => {
+  test("EDS-9.7-6 unless the service description is acknowledged nothing is stored and forwarded", async () => {
     const none = { type: "none" };
     const refused = await admin.post("/v1/sources", {
       name: "x",
@@ -229,7 +229,7 @@ suite("the gateway", () => {
     await start();
   });
 
-  test("EDS-9.7-5 proof is of each hop, and the sender's own signature goes on where that was agreed", async () => {
+  test("EDS-9.7-5 each hop is authenticated separately, and the sender's signature is forwarded if agreed", async () => {
     const ofSender = {
       "signature-input": 'sender=("@method" "content-digest");created=1',
       "signature": "sender=:AAAA:",
@@ -252,7 +252,7 @@ suite("the gateway", () => {
     }
   });
 
-  test("EDS-9.7-7 passed through, success is answered only after the webhook answered", async () => {
+  test("EDS-9.7-7 with pass-through, success is returned only after the webhook responded", async () => {
     const { send } = await sourceOf("pass_through");
     let answered = false;
     let release: () => void = () => undefined;
@@ -270,7 +270,7 @@ suite("the gateway", () => {
     assert.deepEqual([answer.status, answer.text], [201, "made"]);
   });
 
-  test("passed through, a failure is tried again, and only where it was not accepted", async () => {
+  test("with pass-through, a failure is retried, and only for webhooks that did not accept", async () => {
     const { send } = await sourceOf("pass_through", {}, receivers.slice(0, 2));
     (receivers[1] as Receiver).script(failingFirst(500));
     const key = { "idempotency-key": '"again"' };
@@ -279,7 +279,7 @@ suite("the gateway", () => {
     assert.deepEqual([receivers[0]?.requests.length, receivers[1]?.requests.length], [1, 2]);
   });
 
-  test("what is passed through is on record like every other delivery", async () => {
+  test("a passed-through message is recorded like every other delivery", async () => {
     const { send, requests } = await sourceOf("pass_through");
     await send('{"a":9}');
     const [request] = await requests();
@@ -299,7 +299,7 @@ suite("the gateway", () => {
     }
   });
 
-  test("a captured message cannot come under two keys, a bad key looks nothing up", async () => {
+  test("a captured message cannot be used under two keys, and an invalid key causes no lookup", async () => {
     const { send } = await sourceOf("store_and_forward");
     for (const key of ['"unterminated', `"${"k".repeat(256)}"`, "k".repeat(256)]) {
       const answer = await send('{"a":10}', { "idempotency-key": key });
@@ -310,7 +310,7 @@ suite("the gateway", () => {
     assert.equal(receiver().requests.length, 0);
   });
 
-  test("EDS-5-1 a chain of two behaves like two hops, and a circle ends", async () => {
+  test("EDS-5-1 a chain of two behaves like two hops, and a loop ends", async () => {
     const end = await sourceOf("store_and_forward");
     const front = await sourceOf("pass_through", {}, []);
     const webhook = await admin.post("/v1/webhooks", {
@@ -337,7 +337,7 @@ suite("the gateway", () => {
     assert.match(rawHeader(got as ReceivedRequest, "posthorn-hop") ?? "", /^0123456789ab;[0-9a-f]{12}$/);
   });
 
-  test("TS16-21 EDS-11.3-2 CEW-2.2-7 unknown addresses are 404, switched off ones 503 or 410, other methods 405", async () => {
+  test("TS16-21 EDS-11.3-2 CEW-2.2-7 unknown addresses are 404, disabled ones 503 or 410, other methods 405", async () => {
     const { id, path, send } = await sourceOf("store_and_forward");
     assert.equal((await post(`${running.url}/in/${"x".repeat(32)}`, "{}")).status, 404);
     assert.equal((await post(`${running.url}/_webhooks/nobody`, "{}")).status, 404);
@@ -350,7 +350,7 @@ suite("the gateway", () => {
     assert.equal((await send("{}")).status, 410);
   });
 
-  test("a rejected request goes on its way after the secret was corrected", async () => {
+  test("a rejected request is forwarded after the secret was corrected", async () => {
     const { id, send, requests } = await sourceOf("store_and_forward");
     const wrong = { ...verification, secrets: ["another secret"] };
     await admin.call("PATCH", `/v1/sources/${id}`, { body: { verification: wrong } });
@@ -393,7 +393,7 @@ suite("the gateway", () => {
     assert.deepEqual([newest?.["event_type"], newest?.["original_type"]], ["orders.create", "orders/create"]);
   });
 
-  test("the rest of path and query reach the webhook where the source says so", async () => {
+  test("the rest of path and query reach the webhook if the source allows it", async () => {
     const { path } = await sourceOf("store_and_forward", { forward_path: true });
     const body = '{"a":14}';
     await post(`${running.url}${path}/shop/42?x=y`, body, { headers: signed(body) });
@@ -426,7 +426,7 @@ function statusTold(observation: AttemptObservation, overrides: StatusOverrides 
   return upstreamStatus({ observation, isAccepted: false, isOversized: false }, overrides);
 }
 
-test("G8 every status of a destination has one answer, never a redirect, never success for a failure", () => {
+test("every status of a destination has one response, never a redirect, never success for a failure", () => {
   for (let status = 100; status < 600; status += 1) {
     for (const complete of [true, false]) {
       const upstream = statusTold({ kind: "response", status, complete });
@@ -460,7 +460,7 @@ test("G8 every status of a destination has one answer, never a redirect, never s
   assert.ok(named.length > 100);
 });
 
-test("G8 a source may tell a success otherwise as a success, and an error as an error, never as a redirect", () => {
+test("a source may replace a success by another success, and an error by another error, never by a redirect", () => {
   const gone = { kind: "response", status: 410, complete: true } as const;
   assert.equal(statusTold(gone, { 410: 410 }), 410);
   assert.equal(

@@ -43,7 +43,7 @@ const data = {
   items: [{ sku: "a", parts: [{ sku: "b" }] }],
 };
 
-suite("types for other languages, made of the OpenAPI document", () => {
+suite("types for other languages, generated from the OpenAPI document", () => {
   const place = mkdtempSync(join(tmpdir(), "posthorn-generated-types-"));
   after(() => rmSync(place, { recursive: true, force: true }));
   let document = "";
@@ -74,7 +74,7 @@ suite("types for other languages, made of the OpenAPI document", () => {
     }
   });
 
-  test("Python reads a message, and refuses what the schema refuses", async (t) => {
+  test("Python reads a message, and rejects what the schema rejects", async (t) => {
     const files = await generated(document, { lang: "python" });
     writeFileSync(join(place, "events.py"), [...files.values()].join(""));
     const block = blocksOf("docs/types.md").find(({ language }) => language === "python");
@@ -94,7 +94,7 @@ suite("types for other languages, made of the OpenAPI document", () => {
     assert.deepEqual(said.trim().split("\n"), ["4711 PAID None None b", "4711 PAID 3 SPRING b", ...refused]);
   });
 
-  test("Java compiles, and a program knows each member by its type", async (t) => {
+  test("Java compiles, and a program reads each member by its type", async (t) => {
     const files = await generated(document, {
       lang: "java",
       rendererOptions: { "just-types": true, "package": "events" },

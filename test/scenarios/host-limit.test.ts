@@ -12,7 +12,7 @@ import { eventually } from "./eventually.ts";
 
 const { concurrency, webhookConcurrency, hostConcurrency } = defaultSettings();
 
-test("WDS-225 where hosts have a limit (POSTHORN_HOST_CONCURRENCY, 3), four webhooks of one have three requests at once, in order, and another host is not held up", async (t) => {
+test("WDS-225 with a host limit (POSTHORN_HOST_CONCURRENCY, 3), four webhooks of one host have three requests at once, in order, and another host is not delayed", async (t) => {
   const { world, receiver: crowded } = await sceneOf(t, 3);
   const other = await startReceiver();
   t.after(() => other.close());
@@ -46,7 +46,7 @@ test("WDS-225 where hosts have a limit (POSTHORN_HOST_CONCURRENCY, 3), four webh
   });
 });
 
-test("a webhook that hangs leaves places of its host to one that answers", async (t) => {
+test("a hanging webhook leaves slots of its host to one that responds", async (t) => {
   const { world, receiver } = await sceneOf(t, 3);
   receiver.script(({ path }) => (path === "/hangs" ? "hang" : {}));
   await world.addWebhook({ url: receiver.url("/hangs"), events: ["h.*"] });
@@ -58,7 +58,7 @@ test("a webhook that hangs leaves places of its host to one that answers", async
   assert.ok(numbersAt(receiver, "/hangs").length <= 2);
 });
 
-test("a delivery that waits for a place at its host waits for capacity, and gets the place", async (t) => {
+test("a delivery that waits for a slot at its host shows that it waits for capacity, and gets the slot", async (t) => {
   const { world, receiver } = await sceneOf(t, 1);
   const held = Promise.withResolvers<Reaction>();
   receiver.script(({ path }) => (path === "/first" ? held.promise : {}));
@@ -83,7 +83,7 @@ test("a delivery that waits for a place at its host waits for capacity, and gets
   await receiver.waitUntil(() => numbersAt(receiver, "/second").length === 1);
 });
 
-test("the library has the limit, and a webhook that moves gives its place back where it took it", async (t) => {
+test("the library has the limit, and a webhook that moves returns its slot to the old host", async (t) => {
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-host-limit-"));
   const [old, next] = [await startReceiver(), await startReceiver()];
   const posthorn = await openPosthorn({ dataDir, dev: true, hostConcurrency: 1, shutdownGraceMs: 1_000 });
@@ -108,7 +108,7 @@ test("the library has the limit, and a webhook that moves gives its place back w
   assert.equal(old.concurrencyPeak, 1);
 });
 
-test("WDS-225 where nothing is set a worker has a hundred active requests, and hosts deviate: they have no limit, because tenants often share one", async (t) => {
+test("WDS-225 by default a worker has a hundred active requests, and hosts deviate: they have no limit, because tenants often share one", async (t) => {
   const { world, receiver } = await sceneOf(t, hostConcurrency);
   const webhooks = Array.from({ length: 110 }, (_, n) => n);
   for (const n of webhooks) await world.addWebhook({ url: receiver.url(`/${n}`), events: ["e.*"] });

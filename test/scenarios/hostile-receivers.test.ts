@@ -117,14 +117,14 @@ const hostilities: readonly Hostility[] = [
 ];
 
 test(
-  "WDS-17 WDS-27 hostile receivers cost bounded time and memory, get the right category, and touch nobody else",
+  "WDS-17 WDS-27 hostile receivers cost bounded time and memory, get the right category, and affect no other webhook",
   {
     timeout: 600_000,
   },
   () => meetHostility({}),
 );
 
-test("WDS-17 hostile receivers fare no better against sender threads", { timeout: 600_000 }, () =>
+test("WDS-17 hostile receivers get no further with sender threads", { timeout: 600_000 }, () =>
   meetHostility({ transport: () => inThreads(2) }),
 );
 
@@ -211,7 +211,7 @@ async function firstAttempt(world: EngineWorld, webhookId: string) {
   }
 }
 
-test("WDS-27 a webhook that hangs does not slow the others, even when its backlog grows", {
+test("WDS-27 a hanging webhook does not slow the others, even when its backlog grows", {
   timeout: 600_000,
 }, async () => {
   const world = await openEngineWorld({ limits: { concurrency: 20 } });

@@ -34,7 +34,7 @@ function renamed(address: string): string {
   return url.href;
 }
 
-test("PostgreSQL is found by the lookup that it is given, over every connection", async (t) => {
+test("PostgreSQL is found by the configured lookup, over every connection", async (t) => {
   const database = await createTestDatabase();
   t.after(() => database.drop());
   const { lookup, asked } = lookupHere();
@@ -45,7 +45,7 @@ test("PostgreSQL is found by the lookup that it is given, over every connection"
   assert.deepEqual([...new Set(asked)], [name]);
 });
 
-test("RabbitMQ is found by the lookup that it is given", async (t) => {
+test("RabbitMQ is found by the configured lookup", async (t) => {
   const virtualHost = await createTestVirtualHost();
   t.after(() => virtualHost.drop());
   const { lookup, asked } = lookupHere();
@@ -56,7 +56,7 @@ test("RabbitMQ is found by the lookup that it is given", async (t) => {
   assert.deepEqual(asked, [name, name]);
 });
 
-test("Redis is found by the lookup that it is given", async () => {
+test("Redis is found by the configured lookup", async () => {
   const { lookup, asked } = lookupHere();
   const state = await openRedis({ url: renamed(sharedRedisUrl), lookup });
   await state.close();
@@ -64,7 +64,7 @@ test("Redis is found by the lookup that it is given", async () => {
   assert.deepEqual([...new Set(asked)], [name]);
 });
 
-test("a mail server is found by the lookup that it is given, and says when it is not", async (t) => {
+test("a mail server is found by the configured lookup, and a failure is reported", async (t) => {
   const server = await startMailServer(t);
   const { lookup, asked } = lookupHere();
   const mail = {
@@ -108,7 +108,7 @@ test("a mail server is found by the lookup that it is given, and says when it is
   closed.close();
 });
 
-test("a collector of traces is found by the lookup that it is given", async (t) => {
+test("a collector of traces is found by the configured lookup", async (t) => {
   const arrived = Promise.withResolvers<string>();
   const collector = createServer((request, response) => {
     arrived.resolve(request.headers.host ?? "");

@@ -178,7 +178,7 @@ suite("programs of docs/languages", () => {
         if (said !== null) assert.match(said, /^published .*[0-9a-f-]{36}/);
       });
     } else {
-      test(`${name} of ${page} takes what is signed and refuses another body`, async (t) => {
+      test(`${name} of ${page} accepts signed messages and rejects another body`, async (t) => {
         const driver = drivers[name] ?? "";
         // A class ends with a brace, before which the driver belongs.
         const whole = name.endsWith(".java") ? code.trimEnd().slice(0, -1) + driver : code + driver;

@@ -22,7 +22,7 @@ const hang = `CREATE VIEW endless AS WITH RECURSIVE series (n) AS (SELECT 1 UNIO
   SELECT n FROM series;
   CREATE TRIGGER hang BEFORE DELETE ON fan_out_parts WHEN OLD.part = 1 BEGIN SELECT count(*) FROM endless; END;`;
 
-test("WDS-216 SQLite: a process that is killed between two parts of an event leaves each delivery to be written once", async (t) => {
+test("WDS-216 SQLite: if a process is killed between two parts of an event, each delivery is still written once", async (t) => {
   const receiver = await startReceiver();
   t.after(() => receiver.close());
   const posthorn = await PosthornProcess.start();

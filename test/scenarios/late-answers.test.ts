@@ -46,7 +46,7 @@ async function reaches(id: string, state: DeliveryState, attempts: number): Prom
   return stored;
 }
 
-test("accepted after it was given up: a success, and its dead letter is closed", async () => {
+test("accepted after it was dead-lettered: a success, and its dead letter is closed", async () => {
   const { delivery, answer } = await underWay();
   await expire();
   await reaches(delivery.id, "exhausted", 0);
@@ -57,7 +57,7 @@ test("accepted after it was given up: a success, and its dead letter is closed",
   assert.equal(await deadLetterCount(), 0);
 });
 
-test("refused after it was given up: the dead letter stays, with the answer in its history", async () => {
+test("refused after it was dead-lettered: the dead letter stays, with the response in its history", async () => {
   const { delivery, answer } = await underWay();
   await expire();
   answer({ status: 503 });

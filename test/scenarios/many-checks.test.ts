@@ -44,7 +44,7 @@ async function startServer(t: TestContext) {
   return { url: running.url, admin: patientClient({ baseUrl: running.url, key: running.adminKey }) };
 }
 
-test("150 checks at once open few connections, none of them on the event loop, and the others are told when to return", async (t) => {
+test("150 checks at once open few connections, none of them on the event loop, and further callers get a Retry-After", async (t) => {
   const held: (() => void)[] = [];
   let isHolding = true;
   const receiver = await startReceiver(t, (request, response) => {

@@ -21,9 +21,9 @@ type End = "accepted" | "short" | "unknown";
 
 /** How the requests end that are on their way: a row for each round, repeated over them; then the first row again. */
 const stories: Readonly<Record<string, readonly (readonly End[])[]>> = {
-  "none could be made, many times": [["short"]],
+  "sending failed many times for lack of threads": [["short"]],
   "a few get through": [["short", "short", "accepted", "unknown"]],
-  "threads end while they send, and before": [["accepted", "unknown"], ["short"], ["unknown"], ["short"]],
+  "threads end before and while they send": [["accepted", "unknown"], ["short"], ["unknown"], ["short"]],
 };
 
 for (const [story, ends] of Object.entries(stories))

@@ -134,7 +134,7 @@ describe("every profile", () => {
       for (const attempt of attempts) assert.equal(header(attempt, "Idempotency-Key"), `"${eventId}"`);
     });
 
-    test(`TS16-26 EDS-9.1-1 EDS-9.1-3 EDS-9.1-4 CEW-2.1-2 CEW-2.1-3 WDS-156 WDS-13 ${profile}: POST, a content type that is true, the same bytes twice`, async () => {
+    test(`TS16-26 EDS-9.1-1 EDS-9.1-3 EDS-9.1-4 CEW-2.1-2 CEW-2.1-3 WDS-156 WDS-13 ${profile}: POST, the true content type, the same bytes twice`, async () => {
       const { attempts } = await twoAttempts({ profile });
       const type = profile === "cloudevents" ? "application/cloudevents+json" : "application/json";
       for (const attempt of attempts) {
@@ -151,7 +151,7 @@ describe("every profile", () => {
 describe("ts-16a", () => {
   const both = { profile: "ts-16a", schemes: ["v1a", "v1"] } as const;
 
-  test("TS16-27 TS16-28 TS16-29 TS16-30 the three headers are there, in Pascal-Case, on each attempt", async () => {
+  test("TS16-27 TS16-28 TS16-29 TS16-30 each attempt has the three headers, in Pascal-Case", async () => {
     const { attempts } = await twoAttempts(both);
     for (const attempt of attempts) {
       const names = namesOf(attempt).filter((name) => /^webhook-/i.test(name));
@@ -160,7 +160,7 @@ describe("ts-16a", () => {
     }
   });
 
-  test("TS16-31 TS16-32 TS16-62 the id is the event's UUID, the same on retries, and other events have others", async () => {
+  test("TS16-31 TS16-32 TS16-62 the id is the event's UUID, the same on retries, and different for other events", async () => {
     const { eventId, attempts, webhook } = await twoAttempts(both);
     assert.match(eventId, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     for (const attempt of attempts) assert.equal(header(attempt, "Webhook-ID"), eventId);
@@ -170,7 +170,7 @@ describe("ts-16a", () => {
     assert.notEqual(header(third, "Webhook-ID"), eventId);
   });
 
-  test("TS16-34 TS16-35 TS16-47 the message's time is that of sending, the event's time stays in the body", async () => {
+  test("TS16-34 TS16-35 TS16-47 the message's time is the sending time, and the event's time stays in the body", async () => {
     const { attempts } = await twoAttempts(both);
     for (const attempt of attempts) {
       assert.match(header(attempt, "Webhook-Timestamp"), /^\d+$/);
@@ -179,7 +179,7 @@ describe("ts-16a", () => {
     }
   });
 
-  test("TS16-24 TS16-36 TS16-57 TS16-59 TS16-60 TS16-67 two signatures over id, time and the bytes sent, separated by a space", async () => {
+  test("TS16-24 TS16-36 TS16-57 TS16-59 TS16-60 TS16-67 two signatures cover id, time and the sent bytes, separated by a space", async () => {
     const { webhook, attempts } = await twoAttempts(both);
     for (const attempt of attempts) {
       const text = header(attempt, "Webhook-Signature");
@@ -193,13 +193,13 @@ describe("ts-16a", () => {
     assert.throws(() => library.verify(`${first.text} `, first.headers as Record<string, string>));
   });
 
-  test("TS16-58 v1a alone is what it signs with by itself", async () => {
+  test("TS16-58 by default only v1a is used for signing", async () => {
     const { webhook, attempts } = await twoAttempts({ profile: "ts-16a" });
     assert.match(header(attempts[1], "Webhook-Signature"), /^v1a,\S+$/);
     assert.ok(verifiesV1a(webhook, attempts[1]));
   });
 
-  test("TS16-38 TS16-39 TS16-40 TS16-42 TS16-50 the payload is in the body alone: type, timestamp and data, minified", async () => {
+  test("TS16-38 TS16-39 TS16-40 TS16-42 TS16-50 the payload is only in the body: type, timestamp and data, minified", async () => {
     const { attempts } = await twoAttempts(both);
     const [first] = attempts;
     const timestamp = "2026-03-15T12:34:56.000Z";
@@ -210,7 +210,7 @@ describe("ts-16a", () => {
 });
 
 describe("event-delivery", () => {
-  test("EDS-2-1 the body is what was published and nothing around it", async () => {
+  test("EDS-2-1 the body is exactly the published data", async () => {
     const { attempts } = await twoAttempts({ profile: "event-delivery" });
     assert.equal(attempts[0].text, JSON.stringify(data));
     assert.ok(!namesOf(attempts[0]).some((name) => /^(?:x-)?webhook-/i.test(name)));
@@ -249,12 +249,12 @@ describe("event-delivery", () => {
 describe("cloudevents", () => {
   const withToken = { credentials: { bearer: "token-4711" } } as const;
 
-  test("CEW-3-1 CEW-3.1-1 CEW-3-3 each delivery carries the token as OAuth 2.0 bearer tokens are", async () => {
+  test("CEW-3-1 CEW-3.1-1 CEW-3-3 each delivery carries the token as an OAuth 2.0 bearer token", async () => {
     const { attempts } = await twoAttempts({ profile: "cloudevents" }, withToken);
     for (const attempt of attempts) assert.equal(header(attempt, "Authorization"), "Bearer token-4711");
   });
 
-  test("CEW-3.2-1 CEW-3.2-2 CEW-3.2-3 in the query the token stands beside the URL's own parameters, and nobody may store it", async () => {
+  test("CEW-3.2-1 CEW-3.2-2 CEW-3.2-3 in the query the token follows the URL's own parameters, and the response must not be cached", async () => {
     const { attempts } = await twoAttempts(
       { profile: "cloudevents", bearerTokenIn: "query" },
       { ...withToken, path: "/hook?p=q&r=%20" },
@@ -266,7 +266,7 @@ describe("cloudevents", () => {
     }
   });
 
-  test("CEW-2.1-6 CEW-4.1.2-1 CEW-4.1.2-2 every delivery says which system sends", async () => {
+  test("CEW-2.1-6 CEW-4.1.2-1 CEW-4.1.2-2 every delivery names the sending system", async () => {
     const { attempts } = await twoAttempts({ profile: "cloudevents" }, withToken);
     for (const attempt of attempts) {
       assert.equal(header(attempt, "WebHook-Request-Origin"), "posthorn.test");
@@ -287,7 +287,7 @@ describe("cloudevents", () => {
     });
   });
 
-  test("C-26 in binary mode the attributes are headers, and the body is the data", async () => {
+  test("in binary mode the attributes are headers, and the body is the data", async () => {
     const { eventId, attempts } = await twoAttempts(
       { profile: "cloudevents", payloadFormat: "cloudevents-binary" },
       withToken,
@@ -325,7 +325,7 @@ describe("x-webhook", () => {
     for (const attempt of attempts) assert.equal(header(attempt, "X-Idempotency-Key"), "order.1234 by hand");
   });
 
-  test("WDS-172 an event without a key of its publisher gets a UUID", async () => {
+  test("WDS-172 an event without a publisher's key gets a UUID", async () => {
     const tenantId = `t${receiver.port}`;
     await world.addWebhook({
       url: receiver.url(),
@@ -360,7 +360,7 @@ describe("x-webhook", () => {
     });
   });
 
-  test("WDS-88 events of a tenant are numbered one after the other, and each tenant has its own numbers", async () => {
+  test("WDS-88 events of a tenant are numbered consecutively, and each tenant has its own numbers", async () => {
     const { webhook } = await twoAttempts({ profile: "x-webhook" });
     for (const number of [2, 3]) {
       await world.publish(webhook.tenantId, { eventType, data });
@@ -372,7 +372,7 @@ describe("x-webhook", () => {
 });
 
 describe("while a webhook migrates", () => {
-  test("C-19 standard sends the X-Webhook headers too, and both signatures verify over one body", async () => {
+  test("standard sends the X-Webhook headers too, and both signatures verify over one body", async () => {
     const { webhook, eventId, attempts } = await twoAttempts({ migrationHeaders: true });
     const library = new StandardWebhooks(world.secretOf(webhook.id, "symmetric"));
     for (const attempt of attempts) {
@@ -385,7 +385,7 @@ describe("while a webhook migrates", () => {
     }
   });
 
-  test("C-19 x-webhook sends the Standard Webhooks headers too, over its own body", async () => {
+  test("x-webhook sends the Standard Webhooks headers too, over its own body", async () => {
     const { webhook, eventId, attempts } = await twoAttempts({
       profile: "x-webhook",
       migrationHeaders: true,

@@ -65,7 +65,7 @@ suite("metrics of a running server", () => {
   const times = (count: number, event: object): readonly object[] =>
     Array.from({ length: count }, () => ({ data: {}, ...event }));
 
-  test("WDS-228 p50, p95 and p99 are those of the requests that were made", async () => {
+  test("WDS-228 p50, p95 and p99 match the requests", async () => {
     // Of 100 requests 80 are quick, 16 slow and 4 very slow: each percentile is in a group of its own.
     const delays: Readonly<Record<string, number>> = { "/slow": 400, "/slowest": 1_500 };
     receiver.script(({ path }) => ({ delayMs: delays[path] ?? 0 }));
@@ -173,7 +173,7 @@ suite("metrics of a running server", () => {
     });
   });
 
-  test("WDS-231 WDS-232 a circuit that is not closed has its state, and its moves are counted", async () => {
+  test("WDS-231 WDS-232 a circuit that is not closed has its state, and its transitions are counted", async () => {
     const id = await webhook("/circuit", {
       events: ["circuit.made"],
       circuit_breaker_config: { enabled: true },
@@ -199,7 +199,7 @@ suite("metrics of a running server", () => {
     assert.equal((await moves("open", "closed")) - closed, 1);
   });
 
-  test("WDS-234 a delivery that a rate limit holds back is counted for its webhook", async () => {
+  test("WDS-234 a delivery delayed by a rate limit is counted for its webhook", async () => {
     const limited = await webhook("/limited", {
       events: ["limited.made"],
       rate_limit: { requests_per_minute: 1, burst: 1 },

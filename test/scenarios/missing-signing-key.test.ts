@@ -64,7 +64,7 @@ for (const { scheme, owner } of [
   { scheme: "v1", owner: (webhookId: string) => webhookId },
   { scheme: "v1a", owner: () => "default" },
 ] as const)
-  test(`TS16-57 without a key for ${scheme} nothing is sent, others are served, and a new secret ends the wait`, async (t) => {
+  test(`TS16-57 without a key for ${scheme} nothing is sent, other webhooks are served, and a new secret ends the wait`, async (t) => {
     const { dataDir, receiver, open } = await openScene(t);
     const before = await open();
     const { view } = await before.webhooks.create({
@@ -110,7 +110,7 @@ for (const { scheme, owner } of [
     });
   });
 
-test("the log of the start names a webhook without a key, and what to do", async (t) => {
+test("the startup log names a webhook without a key, and what to do", async (t) => {
   const server = await PosthornProcess.start();
   t.after(() => server.remove());
   const webhook = { url: "http://127.0.0.1:9/", events: ["order.*"], profile: "x-webhook" };

@@ -11,7 +11,7 @@ const soon = {
   timeoutGrowthFactor: null,
 } as const;
 
-test("EDS-9.2.3-3 a 401 leads to one fresh token and one further request at once, then the profile decides", async (t) => {
+test("EDS-9.2.3-3 a 401 leads to one new token and one further request at once, then the profile decides", async (t) => {
   const world = await openEngineWorld();
   t.after(() => world.close());
   const receiver = await startReceiver();

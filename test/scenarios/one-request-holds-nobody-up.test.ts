@@ -7,7 +7,7 @@ const webhooks = 40;
 const events = 300;
 const rowsMax = 500;
 
-test("a large batch for many webhooks is written a transaction at a time, and others get their turn in between", async (t) => {
+test("a large batch for many webhooks is written in several transactions, and other callers get their turn in between", async (t) => {
   const world = await openEngineWorld({ delivers: false, limits: { commitRowsMax: rowsMax } });
   t.after(() => world.close());
   for (let index = 0; index < webhooks; index += 1)

@@ -32,7 +32,7 @@ describe("order", () => {
     await receiver.close();
   });
 
-  test("WDS-61 WDS-199 strict: one at a time, and a failing head holds everything behind it", async () => {
+  test("WDS-61 WDS-199 strict: one at a time, and a failing head blocks everything behind it", async () => {
     await world.addWebhook({ url: receiver.url("/strict"), events: ["strict.*"], ordering: "strict", retry });
     const failuresOf = new Map([
       [3, 2],
@@ -54,7 +54,7 @@ describe("order", () => {
     receiver.clear();
   });
 
-  test("strict: a dead-lettered head is a gap, and the lane goes on", async () => {
+  test("strict: a dead-lettered head is a gap, and the lane continues", async () => {
     const webhook = await world.addWebhook({
       url: receiver.url("/gap"),
       events: ["gap.*"],
@@ -86,7 +86,7 @@ describe("order", () => {
     receiver.clear();
   });
 
-  test("WDS-61 WDS-198 per event type: a failing type holds its own lane only", async () => {
+  test("WDS-61 WDS-198 per event type: a failing type blocks only its own lane", async () => {
     await world.addWebhook({
       url: receiver.url("/typed"),
       events: ["typed.*"],
@@ -160,7 +160,7 @@ describe("priorities", () => {
     await receiver.close();
   });
 
-  test("what is published with high priority overtakes a running backlog", async () => {
+  test("high-priority events overtake a running backlog", async () => {
     const world = await openEngineWorld({ delivers: false });
     const receiver = await startReceiver();
     await world.addWebhook({ url: receiver.url(), events: ["p.*"] });

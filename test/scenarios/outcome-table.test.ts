@@ -55,7 +55,7 @@ after(() => server.close());
 for (const profile of profiles) {
   const readable = (): Published => published.get(profile.name) as Published;
 
-  test(`EDS-9.2-2 every status means under ${profile.name} what is published about it`, () => {
+  test(`EDS-9.2-2 every status has its published meaning under ${profile.name}`, () => {
     const { statuses: exact, classes, fallback, incomplete_response } = readable().classification;
     for (const status of statuses) {
       const rule = exact[String(status)] ?? classes[String(status)[0] ?? ""] ?? fallback;
@@ -71,7 +71,7 @@ for (const profile of profiles) {
     }
   });
 
-  test(`EDS-9.2-2 every failure means under ${profile.name} what is published about it`, () => {
+  test(`EDS-9.2-2 every failure has its published meaning under ${profile.name}`, () => {
     for (const category of failures) {
       const rule = readable().classification.failures[category] as Rule;
       for (const requestSent of [false, true]) {
@@ -128,7 +128,7 @@ const from = (first: number, last: number): readonly number[] =>
 const but = (all: readonly number[], ...without: readonly number[]): readonly number[] =>
   all.filter((status) => !without.includes(status));
 
-/** C-5 and section 6; whatever is in neither list is transient. */
+/** Accepted and terminal statuses of each profile. All others are transient. */
 const expectations: Readonly<Record<string, Readonly<Record<"accepted" | "terminal", readonly number[]>>>> = {
   standard: {
     accepted: but(from(200, 299), 207),
@@ -146,7 +146,7 @@ const expectations: Readonly<Record<string, Readonly<Record<"accepted" | "termin
   "x-webhook": { accepted: from(200, 299), terminal: [400, 401, 403, 404, 410, 413, 414, 415, 451] },
 };
 
-test("C-5 every profile accepts and gives up on exactly the statuses that the documents name", () => {
+test("every profile accepts and dead-letters exactly the statuses that the documents name", () => {
   assert.deepEqual(Object.keys(expectations).toSorted(), profiles.map(({ name }) => name).toSorted());
   for (const [name, { accepted, terminal }] of Object.entries(expectations)) {
     assert.deepEqual(statusesWith(name, "accepted"), accepted, name);
@@ -154,7 +154,7 @@ test("C-5 every profile accepts and gives up on exactly the statuses that the do
   }
 });
 
-test("EDS-8-1 WDS-127 every failure to answer is transient in every profile", () => {
+test("EDS-8-1 WDS-127 every missing response is transient in every profile", () => {
   for (const profile of profiles) {
     for (const category of failures) {
       for (const requestSent of [false, true])
@@ -163,7 +163,7 @@ test("EDS-8-1 WDS-127 every failure to answer is transient in every profile", ()
   }
 });
 
-test("EDS-9.3-2 C-11 an answer cut short is transient with unknown state, but where the status line decides", () => {
+test("EDS-9.3-2 a truncated response is transient with unknown state, unless the status line decides", () => {
   for (const name of ["standard", "event-delivery", "cloudevents"]) {
     for (const status of [200, 204, 400, 410, 500]) {
       const { outcome, receiverStateUnknown } = classify(
@@ -177,7 +177,7 @@ test("EDS-9.3-2 C-11 an answer cut short is transient with unknown state, but wh
     assert.equal(classify({ ...response(200), complete: false }, named(name)).outcome, "accepted");
 });
 
-test("EDS-9.2.2-1 EDS-9.2.2-8 408 and 504 leave open whether the request was processed", () => {
+test("EDS-9.2.2-1 EDS-9.2.2-8 after 408 and 504 it is unknown whether the request was processed", () => {
   for (const profile of profiles) {
     for (const status of [408, 504])
       assert.equal(classify(response(status), profile).receiverStateUnknown, true);
@@ -186,14 +186,14 @@ test("EDS-9.2.2-1 EDS-9.2.2-8 408 and 504 leave open whether the request was pro
   }
 });
 
-test("TS16-95 in ts-16a every 4xx but the ones with a rule of their own is retried and logged", () => {
+test("TS16-95 in ts-16a every 4xx without its own rule is retried and logged", () => {
   for (const status of but(from(400, 499), 404, 410, 429)) {
     const { outcome, attention } = classify(response(status), named("ts-16a"));
     assert.deepEqual([outcome, attention], ["transient", "warn"], `${status}`);
   }
 });
 
-test("C-6 404 notifies the owner in standard and ts-16a", () => {
+test("404 notifies the owner in standard and ts-16a", () => {
   for (const name of ["standard", "ts-16a"])
     assert.equal(classify(response(404), named(name)).attention, "notify");
 });
@@ -215,7 +215,7 @@ test("WDS-125 WDS-129 WDS-130 WDS-131 WDS-132 the reasons of x-webhook are those
   assert.equal(reason({ kind: "failure", category: "timeout", requestSent: true }), "timeout");
 });
 
-test("WDS-128 x-webhook tries a broken TLS setup three times and no more", () => {
+test("WDS-128 x-webhook tries a broken TLS setup at most three times", () => {
   const profile = named("x-webhook");
   const verdict = classify({ kind: "failure", category: "ssl", requestSent: false }, profile);
   const judged = [1, 2, 3].map((attemptNumber) =>
@@ -233,7 +233,7 @@ test("WDS-133 everything else is retried cautiously in x-webhook", () => {
     assert.deepEqual(meant(response(status)), ["transient", "unknown_error"], `${status}`);
 });
 
-test("WDS-127 WDS-128 x-webhook names what a connection failed of as the document does", () => {
+test("WDS-127 WDS-128 x-webhook reports connection failures with the document's names", () => {
   const failed = (category: "network" | "dns" | "ssl" | "protocol") =>
     meant({ kind: "failure", category, requestSent: false });
   assert.deepEqual(failed("dns"), ["transient", "retryable_network_dns_failure"]);

@@ -125,7 +125,7 @@ suite("statuses on the wire", { concurrency: 8 }, () => {
     });
   }
 
-  test("C-5 standard and cloudevents are patient with endpoints and strict with payloads", async () => {
+  test("standard and cloudevents are patient with endpoints and strict with payloads", async () => {
     for (const profile of [named("standard"), named("cloudevents")]) {
       const expect = async (statuses: readonly number[], outcome: Outcome): Promise<void> => {
         for (const status of statuses)
@@ -142,8 +142,8 @@ suite("statuses on the wire", { concurrency: 8 }, () => {
   });
 });
 
-suite("what happens next", { concurrency: 8 }, () => {
-  test("EDS-9.2.2-4 EDS-9.2.2-7 TS16-110 Retry-After of a 429 and a 503 is honoured", async () => {
+suite("consequences of responses", { concurrency: 8 }, () => {
+  test("EDS-9.2.2-4 EDS-9.2.2-7 TS16-110 Retry-After of a 429 and a 503 is respected", async () => {
     for (const profile of profiles) {
       for (const status of [429, 503]) {
         const { attempt, delivery } = await answered(profile, `${status}/Retry-After/7200`);
@@ -154,7 +154,7 @@ suite("what happens next", { concurrency: 8 }, () => {
     }
   });
 
-  test("EDS-6.2-4 Retry-After does not make a terminal answer transient, nor does it pause the webhook", async () => {
+  test("EDS-6.2-4 Retry-After does not make a terminal response transient, nor does it pause the webhook", async () => {
     const retryAfters = ["1", "7200", encodeURIComponent(new Date(Date.now() + hourMs).toUTCString())];
     for (const name of ["standard", "cloudevents", "event-delivery", "x-webhook"]) {
       for (const retryAfter of retryAfters) {
@@ -184,7 +184,7 @@ suite("what happens next", { concurrency: 8 }, () => {
     }
   });
 
-  test("EDS-9.2.3-8 C-7 410 suspends the webhook where its profile says so, and the next event is not sent", async () => {
+  test("EDS-9.2.3-8 410 suspends the webhook if its profile says so, and the next event is not sent", async () => {
     for (const profile of profiles) {
       const webhook = await bench.addWebhook(profile, { url: receiver.url("/410/Cache-Control/no-store") });
       const publish = (): Promise<string> =>
@@ -201,7 +201,7 @@ suite("what happens next", { concurrency: 8 }, () => {
     }
   });
 
-  test("EDS-9.2.3-16 after the time in Sunset the next failure is the last, in event-delivery alone", async () => {
+  test("EDS-9.2.3-16 after the time in Sunset the next failure is the last, in event-delivery only", async () => {
     const past = encodeURIComponent(new Date(Date.now() - hourMs).toUTCString());
     for (const profile of profiles) {
       const { attempt } = await answered(profile, `503/Sunset/${past}`);
@@ -254,8 +254,8 @@ suite("what happens next", { concurrency: 8 }, () => {
 const head = (status: number, more = ""): string =>
   `HTTP/1.1 ${status} Said\r\nContent-Length: 0\r\n${more}\r\n`;
 
-suite("bodies and interim answers", { concurrency: 8 }, () => {
-  test("EDS-9.2.1-6 EDS-9.2.5-2 the body of an answer changes nothing", async () => {
+suite("bodies and interim responses", { concurrency: 8 }, () => {
+  test("EDS-9.2.1-6 EDS-9.2.5-2 the body of a response changes nothing", async () => {
     const problem = '{"type":"about:blank","status":503}';
     const withBody = (status: number, body: string): string =>
       `HTTP/1.1 ${status} Said\r\nContent-Type: application/problem+json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
@@ -274,7 +274,7 @@ suite("bodies and interim answers", { concurrency: 8 }, () => {
     }
   });
 
-  test("EDS-9.2.4-1 interim answers are skipped: only the final status counts", async () => {
+  test("EDS-9.2.4-1 interim responses are skipped: only the final status counts", async () => {
     for (const profile of profiles) {
       const interim = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n";
       const peer = await hostile(answering(interim + head(200)));
@@ -284,7 +284,7 @@ suite("bodies and interim answers", { concurrency: 8 }, () => {
     }
   });
 
-  test("EDS-9.3-2 C-11 an answer cut short is transient, or counts by its status line, as the profile says", async () => {
+  test("EDS-9.3-2 a truncated response is transient, or is judged by its status line, depending on the profile", async () => {
     const short = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n0123456789";
     for (const behave of [answeringThenClosing(short), answeringThenResetting(short)]) {
       for (const profile of profiles) {
@@ -319,14 +319,14 @@ const failures: readonly Failure[] = [
     behave: behaviours.resetAtAccept,
   },
   {
-    name: "reset before the answer",
+    name: "reset before the response",
     ids: "WDS-127",
     category: "network",
     requestSent: true,
     behave: behaviours.resetBeforeAnswer,
   },
   {
-    name: "closed before the answer",
+    name: "closed before the response",
     ids: "WDS-127",
     category: "network",
     requestSent: true,

@@ -60,7 +60,7 @@ const deliveriesOf = (tenantId: string) =>
     page,
   });
 
-test("text with half of a surrogate pair is refused when it is published, and names its field", async () => {
+test("text with half of a surrogate pair is rejected at publish, naming its field", async () => {
   const url = receiver.url("/surrogate");
   await world.addWebhook({
     url,
@@ -83,7 +83,7 @@ test("text with half of a surrogate pair is refused when it is published, and na
   await receiver.waitForRequests(1);
 });
 
-test("forty requests that cannot be built leave circuit, limits, attempts and the owner alone, and can be retried", async () => {
+test("forty requests that cannot be built affect neither circuit, limits, attempts nor the owner, and can be retried", async () => {
   const tenantId = "bug";
   const url = receiver.url("/bug");
   const rateLimit = { requestsPerMinute: 60, burst: 5 };
@@ -126,7 +126,7 @@ test("forty requests that cannot be built leave circuit, limits, attempts and th
   );
 });
 
-test("a message that is passed on while its sender waits is charged to nobody when it cannot be built", async () => {
+test("a passed-through message that cannot be built counts against no receiver", async () => {
   const tenantId = "passed";
   const { id } = await world.addWebhook({ url: receiver.url("/passed"), events: ["order.*"], tenantId });
   const forward = () =>

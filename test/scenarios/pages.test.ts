@@ -103,7 +103,7 @@ suite("blocks of the pages", () => {
     }
   });
 
-  test("a page that installs a package of ours says how its file is made until there is a release", () => {
+  test("a page that installs one of our packages says how its file is built until there is a release", () => {
     const installing = all.filter(({ code }) =>
       /^npm (install|i) (@posthorn\/|posthorn\b|\.\/posthorn-)/m.test(code),
     );

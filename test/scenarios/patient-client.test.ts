@@ -20,18 +20,18 @@ interface Row {
 }
 
 const rows: Readonly<Record<string, Row>> = {
-  "calls again where nothing was changed": { answers: [unchanged, unchanged, {}], status: 200, sent: 3 },
-  "leaves alone what may have been done": { answers: [unknown, {}], status: 503, sent: 1 },
-  "calls again under the same key": {
+  "repeats a call that changed nothing": { answers: [unchanged, unchanged, {}], status: 200, sent: 3 },
+  "does not repeat a call that may have taken effect": { answers: [unknown, {}], status: 503, sent: 1 },
+  "repeats a call with the same key": {
     answers: [unknown, outstanding, {}],
     headers: { "idempotency-key": '"k"' },
     status: 200,
     sent: 3,
   },
-  "takes a refusal for an answer": { answers: [problem(422, {}), {}], status: 422, sent: 1 },
+  "treats a refusal as an answer": { answers: [problem(422, {}), {}], status: 422, sent: 1 },
 };
 
-suite("a client that does what a 503 asks for", () => {
+suite("a client that does what a 503 requires", () => {
   for (const [title, { answers, headers = {}, status, sent }] of Object.entries(rows))
     test(title, async (t) => {
       const receiver = await startReceiver();

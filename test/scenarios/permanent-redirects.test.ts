@@ -65,7 +65,7 @@ function httpSignatureFits(webhook: Webhook, request: ReceivedRequest): boolean 
   return headers["signature"] === `sig1=:${expected}:`;
 }
 
-test("EDS-9.2.4-3 EDS-9.4-7 after a 308 the next attempt goes to the new address, is signed for it, and the address stays", async () => {
+test("EDS-9.2.4-3 EDS-9.4-7 after a 308 the next attempt goes to the new address, is signed for it, and the address is kept", async () => {
   const webhook = await redirected({}, { status: 308, location: "/new?v=2" });
   const [first, second] = await scene.receiver.waitForRequests(2);
   assert.ok(first !== undefined && second !== undefined);
@@ -96,12 +96,12 @@ test("EDS-9.2.4-2 TS16-97 CEW-2.2-3 no redirect is followed, whatever was agreed
   }
 });
 
-test("C-9 without the owner's agreement a 308 changes nothing", async () => {
+test("without the owner's agreement a 308 changes nothing", async () => {
   const { agreements } = webhookDefaults;
   await threeAttemptsAtTheOldPlace(await redirected({ agreements }, { status: 308, location: "/new" }));
 });
 
-test("C-9 a 308 to another host hands nothing over, and the owner is told where it pointed", async () => {
+test("a 308 to another host forwards nothing, and the owner is notified of the address", async () => {
   await scene.world.addWebhook({
     url: scene.receiver.url("/told"),
     events: ["posthorn.*"],
@@ -118,7 +118,7 @@ test("C-9 a 308 to another host hands nothing over, and the owner is told where 
   assert.equal(elsewhere.requestCount, 0);
 });
 
-test("C-9 a 308 to another port of the host moves a webhook, unless tokens or secret headers would go along", async () => {
+test("a 308 to another port of the host moves a webhook, unless it has tokens or secret headers", async () => {
   const secrets = [
     { bearer: "a-token-for-the-old-place" },
     { credential_headers: JSON.stringify({ "X-Api-Key": "for-the-old-place" }) },
@@ -138,7 +138,7 @@ test("C-9 a 308 to another port of the host moves a webhook, unless tokens or se
   await neighbour.close();
 });
 
-test("C-9 a 308 to another port does not move a webhook whose access tokens were issued for the old place", async (t) => {
+test("a 308 to another port does not move a webhook whose access tokens were issued for the old address", async (t) => {
   const issuer = await startReceiver();
   t.after(() => issuer.close());
   const token = { access_token: "for-the-old-place", token_type: "Bearer", expires_in: 3_600 };
@@ -163,7 +163,7 @@ test("C-9 a 308 to another port does not move a webhook whose access tokens were
   assert.equal(neighbour.requestCount, 0);
 });
 
-test("C-9 an address that could not be registered is not taken from a 308", async () => {
+test("an address that could not be registered is not adopted from a 308", async () => {
   for (const location of ["ftp://127.0.0.1/x", "http://user:pass@127.0.0.1/", "http://[", "   "]) {
     await threeAttemptsAtTheOldPlace(await redirected({}, { status: 308, location }));
     await scene.receiver.close();
@@ -171,7 +171,7 @@ test("C-9 an address that could not be registered is not taken from a 308", asyn
   }
 });
 
-test("EDS-9.2.4-3 answers to requests that left before the address changed do not change it again", async () => {
+test("EDS-9.2.4-3 responses to requests sent before the address changed do not change it again", async () => {
   const second = Promise.withResolvers<number>();
   scene.receiver.script(async ({ path }, index) => {
     if (path !== "/a/b/old") return {};

@@ -64,7 +64,7 @@ test("a retry sends the same bytes again", async () => {
   assert.equal(requests[0]?.headers["idempotency-key"], requests[1]?.headers["idempotency-key"]);
 });
 
-test("EDS-2-1 the command line publishes a file or standard input as it is", async () => {
+test("EDS-2-1 the command line publishes a file or standard input unchanged", async () => {
   await makeWebhook({ profile: "event-delivery" });
   const folder = mkdtempSync(join(tmpdir(), "posthorn-raw-"));
   const file = join(folder, "scan.bin");

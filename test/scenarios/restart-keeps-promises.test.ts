@@ -11,7 +11,7 @@ import { eventually } from "./eventually.ts";
 import { PosthornProcess } from "./posthorn-process.ts";
 import { programEntry } from "../services/program.ts";
 
-test("keys that were used are known after signal 9", async (t) => {
+test("used keys are known after signal 9", async (t) => {
   const posthorn = await PosthornProcess.start();
   t.after(() => posthorn.remove());
   const api = clientOf(posthorn);
@@ -50,7 +50,7 @@ test("keys that were used are known after signal 9", async (t) => {
   assert.equal(itemsOf((await api.get("/v1/webhooks")).body["data"]).length, 1);
 });
 
-test("WDS-3 a suspension, a circuit opened by hand, and a revoked key outlast signal 9", async (t) => {
+test("WDS-3 a suspension, a manually opened circuit, and a revoked key survive signal 9", async (t) => {
   const receiver = await startReceiver();
   t.after(() => receiver.close());
   const posthorn = await PosthornProcess.start();
@@ -85,7 +85,7 @@ test("WDS-3 a suspension, a circuit opened by hand, and a revoked key outlast si
   assert.equal(receiver.requestCount, 1);
 });
 
-test("WDS-196 a stop under load ends with status 0 within its grace, and nothing accepted is lost", async (t) => {
+test("WDS-196 a stop under load ends with status 0 within its grace period, and nothing accepted is lost", async (t) => {
   const receiver = await startReceiver();
   t.after(() => receiver.close());
   receiver.script(() => ({ delayMs: 30 }));
@@ -110,7 +110,7 @@ test("WDS-196 a stop under load ends with status 0 within its grace, and nothing
   );
 });
 
-test("WDS-196 what outlasts the grace of a stop is given back, and goes out with the next start", async (t) => {
+test("WDS-196 requests that outlast the grace period are released, and sent after the next start", async (t) => {
   const receiver = await startReceiver();
   t.after(() => receiver.close());
   receiver.script((_, index) => (index === 0 ? "hang" : {}));
@@ -128,7 +128,7 @@ test("WDS-196 what outlasts the grace of a stop is given back, and goes out with
   assert.equal(receiver.requestCount, 2);
 });
 
-test("a second server on the same data folder is refused, and the first goes on", async (t) => {
+test("a second server on the same data folder is rejected, and the first continues", async (t) => {
   const posthorn = await PosthornProcess.start();
   t.after(() => posthorn.remove());
   const second = spawn(

@@ -26,7 +26,7 @@ function run(dataDir: string, daysAgo: number, program: string): string {
   return execFileSync(process.execPath, options, { encoding: "utf8", timeout: 60_000 });
 }
 
-test("TS16-119 WDS-224 by default payloads are kept for 30 days and history for 90, not shorter or longer", (t) => {
+test("TS16-119 WDS-224 by default payloads are kept for exactly 30 days and history for 90", (t) => {
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-retention-"));
   t.after(() => rmSync(dataDir, { recursive: true, force: true }));
   const ages = [91, 89, 31, 29];

@@ -45,7 +45,7 @@ test("EDS-2-7 EDS-6.3-3 EDS-9.4-3 EDS-9.8.2-1 TS16-34 TS16-35 WDS-186 503 with R
   assert.equal(webhook.status, "active");
 });
 
-suite("a Retry-After that asks for years", () => {
+suite("a Retry-After of years", () => {
   const scene = engineScene();
   /** More than nine years. A number that is a time near to now is read as that time. */
   const mistaken = "300000000";
@@ -72,7 +72,7 @@ suite("a Retry-After that asks for years", () => {
     assert.equal(engine.webhook(webhook.id)?.pausedUntil, null);
   }
 
-  test("C-4 the webhook is paused for five days at most, and its owner hears of it", async () => {
+  test("the webhook is paused for five days, and its owner is notified", async () => {
     const owner = scene.receiver.url("/told");
     await scene.addWebhook({ profile: "standard", url: owner, events: ["posthorn.webhook.attention"] });
     const webhook = await silenced();

@@ -10,7 +10,7 @@ import { createClient, itemsOf, textOf } from "./api/client.ts";
 import type { Client } from "./api/client.ts";
 import { PosthornProcess } from "./posthorn-process.ts";
 
-test("TS16-78 EDS-11.6-2 canaries are found in no output, no answer and no file", async (t) => {
+test("TS16-78 EDS-11.6-2 canary secrets appear in no output, response or file", async (t) => {
   const receiver = await startReceiver();
   t.after(() => receiver.close());
   const posthorn = await PosthornProcess.start({ env: { POSTHORN_LOG_LEVEL: "debug" } });
@@ -92,7 +92,7 @@ const writeOnly: Readonly<Record<string, readonly string[]>> = {
 /** Reads whose answer is a secret, written by hand. Each writes a row of the audit log. */
 const secretReads = ["webhook.read_secret", "source.read_address"];
 
-test("TS16-78 every write-only field of every route is in no audit row, history, kept answer, list or log", async (t) => {
+test("TS16-78 every write-only field of every route is in no audit row, history, stored response, list or log", async (t) => {
   const receiver = await startReceiver();
   t.after(() => receiver.close());
   const posthorn = await PosthornProcess.start({ env: { POSTHORN_LOG_LEVEL: "debug" } });

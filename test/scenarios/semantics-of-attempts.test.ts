@@ -7,7 +7,7 @@ import { eventually } from "./eventually.ts";
 
 const scene = engineScene();
 
-test("EDS-2-3 each attempt has a record of its own, with its own times and outcome", async () => {
+test("EDS-2-3 each attempt has its own record, with its own times and outcome", async () => {
   await scene.addWebhook();
   // On a connection that was kept a reset may be a race, which costs no attempt.
   scene.react({ status: 503, headers: { Connection: "close" } }, "reset", { status: 200 });
@@ -29,7 +29,7 @@ test("EDS-2-3 each attempt has a record of its own, with its own times and outco
   assert.equal(new Set(attempts.map(({ id }) => id)).size, 3);
 });
 
-test("EDS-6.2-1 EDS-2-4 EDS-9.8.1-1 what was accepted is accepted, not processed, and is never sent again", async () => {
+test("EDS-6.2-1 EDS-2-4 EDS-9.8.1-1 an accepted delivery is shown as accepted, not processed, and is never sent again", async () => {
   await scene.addWebhook();
   const { attempts } = await scene.ended(await scene.publish());
   assert.deepEqual(
@@ -40,7 +40,7 @@ test("EDS-6.2-1 EDS-2-4 EDS-9.8.1-1 what was accepted is accepted, not processed
   assert.equal(scene.receiver.requestCount, 2, "one request for each event");
 });
 
-test("EDS-6.1-1 EDS-6.1-2 while nobody has answered, a delivery counts as nothing but pending", async () => {
+test("EDS-6.1-1 EDS-6.1-2 until a response arrives, a delivery is only pending", async () => {
   await scene.addWebhook();
   const { promise: answered, resolve: answer } = Promise.withResolvers<Reaction>();
   scene.receiver.script((_, index) => (index === 0 ? answered : {}));
@@ -54,7 +54,7 @@ test("EDS-6.1-1 EDS-6.1-2 while nobody has answered, a delivery counts as nothin
   assert.deepEqual([delivery.progress.state, attempts.length], ["success", 2], "lost on the way, not lost");
 });
 
-test("EDS-7.2-2 a receiver that took the event and broke off gets it again under the same key", async () => {
+test("EDS-7.2-2 a receiver that accepted the event but disconnected gets it again under the same key", async () => {
   await scene.addWebhook();
   scene.react("reset", { status: 200 });
   const { delivery, attempts } = await scene.ended(await scene.publish());
@@ -65,7 +65,7 @@ test("EDS-7.2-2 a receiver that took the event and broke off gets it again under
   assert.deepEqual([delivery.progress.state, delivery.progress.reason], ["success", null]);
 });
 
-test("EDS-6.2-4 EDS-6.2-5 neither bodies nor headers of an answer's own making change what is done", async () => {
+test("EDS-6.2-4 EDS-6.2-5 neither bodies nor custom headers of a response change the outcome", async () => {
   await scene.addWebhook();
   const advice = { "X-Retry": "never", "Retry-Count": "0", "Content-Type": "application/json" };
   scene.react(
@@ -79,7 +79,7 @@ test("EDS-6.2-4 EDS-6.2-5 neither bodies nor headers of an answer's own making c
   );
 });
 
-test("EDS-8-3 EDS-9.8.3-1 TS16-121 WDS-20 a refusal for good is kept for people, with the problem that the receiver named", async () => {
+test("EDS-8-3 EDS-9.8.3-1 TS16-121 WDS-20 a permanent refusal is kept for people, with the problem that the receiver named", async () => {
   const webhook = await scene.addWebhook();
   const problem = JSON.stringify({
     type: "https://example.com/problems/schema",
@@ -135,7 +135,7 @@ test("EDS-9.8.4-1 TS16-13 TS16-100 WDS-50 the webhook's own timeout ends a reque
   assert.equal(retry?.headers["idempotency-key"], request?.headers["idempotency-key"]);
 });
 
-test("WDS-188 WDS-51 WDS-123 the timeout grows with the attempt number, to three times the first one", async () => {
+test("WDS-188 WDS-51 WDS-123 the timeout grows with the attempt number, up to three times the first one", async () => {
   const retry = { ...retrySchedule(20, 20, 20), timeoutMs: 600, timeoutGrowthFactor: 2 };
   await scene.addWebhook({ retry });
   scene.react("hang", "hang", "hang", { status: 200 });
@@ -154,7 +154,7 @@ test("WDS-188 WDS-51 WDS-123 the timeout grows with the attempt number, to three
   }
 });
 
-test("WDS-218 a 2xx that comes late, but within the timeout, is a success", async () => {
+test("WDS-218 a late 2xx within the timeout is a success", async () => {
   await scene.addWebhook({ retry: { ...retrySchedule(20), timeoutMs: 60_000 } });
   scene.react({ status: 200, delayMs: 1_100 });
   const { delivery, attempts } = await scene.ended(await scene.publish());
@@ -163,7 +163,7 @@ test("WDS-218 a 2xx that comes late, but within the timeout, is a success", asyn
   assert.equal(scene.receiver.requestCount, 1);
 });
 
-test("EDS-9.5-2 EDS-6.3-4 EDS-9.6-6 no attempt comes before Retry-After, in whichever form it is given", async () => {
+test("EDS-9.5-2 EDS-6.3-4 EDS-9.6-6 no attempt comes before Retry-After, in any of its forms", async () => {
   // This profile pauses no endpoint: what holds the attempt back is the delivery alone.
   const until = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 2_000);
   const [weekday = "", day = "", month = "", year = "", time = ""] = until.toUTCString().split(/,? /);
@@ -205,7 +205,7 @@ test("EDS-9.5-4 Retry-After: 0 leaves the choice to the schedule", async () => {
   assert.ok(gapMs >= 400, `${gapMs} ms`);
 });
 
-test("WDS-62 custom headers are in every request, under the names and with the values given", async () => {
+test("WDS-62 custom headers are in every request, with the given names and values", async () => {
   await scene.addWebhook({ headers: { "X-Custom-Header": "value" } });
   scene.react({ status: 500 }, { status: 200 });
   await scene.ended(await scene.publish());
@@ -231,7 +231,7 @@ test("WDS-167 a webhook has at most five requests and connections at a time", as
   assert.ok(scene.receiver.connectionsOpen <= 5, `${scene.receiver.connectionsOpen} connections`);
 });
 
-test("TS16-43 TS16-52 TS16-53 TS16-54 metadata and links arrive as they were published, and nothing is added", async () => {
+test("TS16-43 TS16-52 TS16-53 TS16-54 metadata and links arrive as published, and nothing is added", async () => {
   await scene.addWebhook({ profile: "ts-16a" });
   const metadata = { total: 3 };
   const links = [{ rel: "self", method: "GET", href: "https://example.com/orders/1" }, {}];
@@ -247,7 +247,7 @@ test("TS16-43 TS16-52 TS16-53 TS16-54 metadata and links arrive as they were pub
   assert.deepEqual(Object.keys(plain ?? {}), ["type", "timestamp", "data"]);
 });
 
-test("TS16-122 an event goes to every webhook that asked for it, under one id", async () => {
+test("TS16-122 an event is sent to every subscribed webhook, under one id", async () => {
   await scene.addWebhook({ url: scene.receiver.url("/first") });
   await scene.addWebhook({ url: scene.receiver.url("/second") });
   const eventId = await scene.publish();
@@ -271,7 +271,7 @@ test("TS16-51 a payload above 20,000 bytes is delivered, and counted as large", 
   await scene.receiver.waitForRequests(2);
 });
 
-test("CEW-3-4 a 401 with a challenge is a refusal, and nothing answers the challenge", async () => {
+test("CEW-3-4 a 401 with a challenge is a refusal, and the challenge is not answered", async () => {
   await scene.addWebhook();
   const challenge = 'Digest realm="x", nonce="abc", qop="auth"';
   scene.react({ status: 401, headers: { "WWW-Authenticate": challenge } });

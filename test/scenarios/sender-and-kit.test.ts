@@ -59,7 +59,7 @@ function serve(kit: Kit): void {
   });
 }
 
-test("TS16-33 EDS-11.5-3 WDS-176 a captured request runs once: its id is known, and when it is forgotten its time is over", async () => {
+test("TS16-33 EDS-11.5-3 WDS-176 a captured request runs once: its id is known, and once that expires its time is out of tolerance", async () => {
   const webhook = await world.addWebhook({
     url: receiver.url("/hook"),
     events: ["*"],
@@ -82,7 +82,7 @@ test("TS16-33 EDS-11.5-3 WDS-176 a captured request runs once: its id is known, 
   assert.equal(handled.length, 1);
 });
 
-test("CEW-3-2 the token is taken from the header and from the query", async () => {
+test("CEW-3-2 the token is accepted in the header and in the query", async () => {
   const verifier = bearer({ tokens: { shop: "token-4711" }, allowQueryParameter: true });
   serve(kitWith({ verifier }));
   for (const bearerTokenIn of ["header", "query"] as const) {
@@ -102,7 +102,7 @@ test("CEW-3-2 the token is taken from the header and from the query", async () =
   }
 });
 
-test("CEW-4-2 CEW-4-3 the kit gives permission to a sender, which then still has to show who it is", async () => {
+test("CEW-4-2 CEW-4-3 the kit gives permission to a sender, which must still authenticate", async () => {
   const verifier = bearer({ tokens: { shop: "token-4711" } });
   const handshake = { allow: ["posthorn.test"], ratePerMinuteMax: 100 };
   serve(kitWith({ verifier, handshake }));

@@ -65,7 +65,7 @@ suite("statistics of a server", () => {
       itemsOf(body["series"]).map((each) => [textOf(each["key"]), (each["totals"] as Json)[measure]]),
     );
 
-  test("a tenant sees what became of its deliveries, with times, and how far that is complete", async () => {
+  test("a tenant sees the outcomes of its deliveries, with times, and how far they are complete", async () => {
     const body = await stats(oak, "");
     const { duration_ms_p50: p50, duration_ms_p95: _p95, duration_ms_p99: p99, ...counts } = totalsOf(body);
     assert.ok(Number(p50) > 0 && Number(p99) >= Number(p50));
@@ -87,7 +87,7 @@ suite("statistics of a server", () => {
     assert.ok(Number(body["lag_seconds"]) >= 0);
   });
 
-  test("points begin with the first that counted something, and the running one says that it is partial", async () => {
+  test("points start with the first that counted something, and the current one is marked as partial", async () => {
     const points = itemsOf(itemsOf((await stats(oak, "step=1m"))["series"])[0]?.["points"]);
     assert.ok(points.length >= 1 && points.length <= 10, `${points.length} points`);
     assert.ok(Number(points[0]?.["attempts"]) > 0);
@@ -113,7 +113,7 @@ suite("statistics of a server", () => {
     assert.deepEqual(totalsOf(one), { attempts: 2, failure_rate: 1 });
   });
 
-  test("events count by type, and those that nobody asked for are unmatched", async () => {
+  test("events count by type, and those without a receiver are unmatched", async () => {
     const events = await stats(oak, "group_by=event_type", "events");
     assert.deepEqual(byKey(events, "published"), { "order.paid": 2, "order.sent": 1, "order.lost": 1 });
     assert.deepEqual(byKey(events, "unmatched")["order.lost"], 1);
@@ -126,7 +126,7 @@ suite("statistics of a server", () => {
     });
   });
 
-  test("a tenant's wall holds: other tenants' numbers, webhooks and types are not there", async () => {
+  test("tenants are isolated: other tenants' numbers, webhooks and types are not found", async () => {
     assert.equal(totalsOf(await stats(elm, ""))["attempts"], 1);
     assert.deepEqual((await stats(elm, `webhook_id=${accepting}`))["series"], []);
     assert.deepEqual(Object.keys(byKey(await stats(elm, "group_by=tenant"), "attempts")), ["elm"]);
@@ -139,7 +139,7 @@ suite("statistics of a server", () => {
     assert.equal((await publisher.get("/v1/stats/deliveries")).status, 403);
   });
 
-  test("an administrator sees what processes read of themselves, at once; a tenant does not", async () => {
+  test("an administrator sees the readings of processes, at once; a tenant does not", async () => {
     const admin = { api: oak.admin };
     const point = await eventually("a reading is written", {
       ask: async () => itemsOf((await stats(admin, "step=1m", "gauges"))["points"]).at(-1),
@@ -156,7 +156,7 @@ suite("statistics of a server", () => {
     assert.equal((await oak.admin.get("/v1/stats/gauges?step=1m&from=2026-01-01")).status, 400);
   });
 
-  test("an administrator sees tenants apart and together", async () => {
+  test("an administrator sees tenants separately and together", async () => {
     const admin = { api: oak.admin };
     const tenants = byKey(await stats(admin, "group_by=tenant"), "attempts");
     assert.equal(tenants["elm"], 1);
@@ -166,7 +166,7 @@ suite("statistics of a server", () => {
     assert.equal(totalsOf(await stats(admin, `webhook_id=${failing}`))["attempts"], 2);
   });
 
-  test("a list of webhooks shows the numbers of each row, of its own alone", async () => {
+  test("a list of webhooks shows the numbers of each row, only its own", async () => {
     const { body } = await oak.api.get("/v1/webhooks?include=stats");
     const rows = itemsOf(body["data"]);
     const rates = rows.map(({ id, stats: of }) => [textOf(id), (of as Json)["failure_rate"]]);
@@ -194,7 +194,7 @@ suite("statistics of a server", () => {
     assert.equal(shown.find(({ id: own }) => textOf(own) === idle)?.["stats"], null);
   });
 
-  test("a server of the first hour shows the numbers of many webhooks", async () => {
+  test("a server in its first hour shows the numbers of many webhooks", async () => {
     const ids = await Promise.all(Array.from({ length: 60 }, () => elm.addWebhook({ events: ["never"] })));
     for (const query of ["limit=100&include=stats", "sort=failure_rate&limit=100"]) {
       const page = await elm.api.get(`/v1/webhooks?${query}`);
@@ -203,7 +203,7 @@ suite("statistics of a server", () => {
     }
   });
 
-  test("days follow the time zone, and what cannot be drawn is refused with what to do", async () => {
+  test("days follow the time zone, and an impossible chart is rejected with advice", async () => {
     const days = await stats(
       oak,
       "step=1d&from=2026-03-28T23:00:00Z&to=2026-03-30T22:00:00Z&time_zone=Europe/Berlin",

@@ -4,7 +4,7 @@ import { StoreUnavailableError } from "../../src/ports/store.ts";
 import { startReceiver } from "../peers/receiver.ts";
 import { openEngineWorld } from "./engine-world.ts";
 
-test("WDS-196 an engine stops to its end when what is on its way cannot be given back, and it is sent again", async (t) => {
+test("WDS-196 an engine stops completely if requests in flight cannot be released, and they are sent again", async (t) => {
   const world = await openEngineWorld();
   t.after(() => world.close());
   const receiver = await startReceiver();

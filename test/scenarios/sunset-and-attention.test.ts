@@ -18,13 +18,13 @@ function told(): Record<string, unknown>[] {
   return requests.map(({ text }) => (JSON.parse(text) as { data: Record<string, unknown> }).data);
 }
 
-test("EDS-9.2.3-16 once its Sunset is over, an endpoint's next failure is final", async () => {
+test("EDS-9.2.3-16 after its Sunset, an endpoint's next failure is final", async () => {
   await scene.addWebhook();
   scene.react({ status: 503, headers: sunset(-60_000) });
   assert.equal(await endOf(await scene.publish()), "exhausted permanent_after_sunset 1");
 });
 
-test("EDS-9.2.3-16 a Sunset that is still to come changes nothing, nor does one that cannot be read", async () => {
+test("EDS-9.2.3-16 a future Sunset changes nothing, nor does an unreadable one", async () => {
   await scene.addWebhook();
   scene.react({ status: 503, headers: sunset(3_600_000) }, { status: 503 }, { status: 200 });
   assert.match(await endOf(await scene.publish()), /^success .* 3$/);
@@ -32,7 +32,7 @@ test("EDS-9.2.3-16 a Sunset that is still to come changes nothing, nor does one 
   assert.match(await endOf(await scene.publish()), /^success .* 2$/);
 });
 
-test("EDS-9.2.3-16 a Sunset on a success is remembered for the next failure, over a restart too", async () => {
+test("EDS-9.2.3-16 a Sunset on a success is stored for the next failure, even across a restart", async () => {
   const webhook = await scene.addWebhook();
   scene.react({ status: 200, headers: sunset(-60_000) }, { status: 200 }, { status: 503 });
   for (let count = 0; count < 2; count += 1)
@@ -48,7 +48,7 @@ test("EDS-9.2.3-16 `standard` does not read the header", async () => {
   assert.match(await endOf(await scene.publish()), /^success .* 2$/);
 });
 
-test("EDS-9.2.3-14 a 451 is kept, and operator and owner hear of it", async () => {
+test("EDS-9.2.3-14 a 451 is kept, and operator and owner are notified", async () => {
   const webhook = await scene.addWebhook();
   await scene.addWebhook({
     url: scene.receiver.url("/told"),
@@ -72,7 +72,7 @@ test("EDS-9.2.3-14 a 451 is kept, and operator and owner hear of it", async () =
   );
 });
 
-test("TS16-93 TS16-98 the owner hears of a 404 and of a redirect, with the place it named, once for many", async () => {
+test("TS16-93 TS16-98 the owner is notified of a 404 and of a redirect, with its target, once for many", async () => {
   await scene.addWebhook({ profile: "ts-16a" });
   await scene.addWebhook({
     url: scene.receiver.url("/told"),
@@ -95,7 +95,7 @@ test("TS16-93 TS16-98 the owner hears of a 404 and of a redirect, with the place
   );
 });
 
-test("TS16-95 what is only worth an investigation is logged and announced to nobody", async () => {
+test("TS16-95 a failure that only deserves an investigation is logged without a notification", async () => {
   const webhook = await scene.addWebhook({ profile: "ts-16a" });
   await scene.addWebhook({ url: scene.receiver.url("/told"), events: ["posthorn.*"], profile: "ts-16a" });
   scene.react({ status: 418 }, { status: 200 });
@@ -108,7 +108,7 @@ test("TS16-95 what is only worth an investigation is logged and announced to nob
   assert.equal(told().length, 0);
 });
 
-test("TS16-112 WDS-22 after the last attempt the webhook is disabled, its owner told, and nothing more is sent until it is enabled", async () => {
+test("TS16-112 WDS-22 after the last attempt the webhook is disabled, its owner notified, and nothing more is sent until it is enabled", async () => {
   const webhook = await scene.addWebhook({ profile: "ts-16a" });
   await scene.addWebhook({
     url: scene.receiver.url("/told"),

@@ -11,7 +11,7 @@ import type { TenantScene } from "./tenant-scene.ts";
 const sceneOfTest = servedScene();
 
 // First, because upkeep looks five seconds after the start of the server, and then once a minute.
-test("deleting a webhook cancels what waits for it", async () => {
+test("deleting a webhook cancels its waiting deliveries", async () => {
   const scene = sceneOfTest();
   const { api, receiver } = scene;
   receiver.script(() => "hang");
@@ -28,7 +28,7 @@ test("deleting a webhook cancels what waits for it", async () => {
   assert.equal(receiver.requestCount, 0);
 });
 
-test("EDS-9.2.3-8 CEW-2.2-8 410 suspends at once, a subscriber of posthorn.* is told, and enabling goes on", async () => {
+test("EDS-9.2.3-8 CEW-2.2-8 410 suspends at once, a subscriber of posthorn.* is notified, and enabling continues", async () => {
   const scene = sceneOfTest();
   const { api, receiver } = scene;
   receiver.script(({ path }) => ({ status: path === "/gone" ? 410 : 200 }));
@@ -58,7 +58,7 @@ test("EDS-9.2.3-8 CEW-2.2-8 410 suspends at once, a subscriber of posthorn.* is 
   assert.match(requestsTo(scene, "/gone")[1]?.text ?? "", /third/);
 });
 
-test("EDS-11.8-3 twenty refusals for good in a row suspend, nineteen and a success do not", async () => {
+test("EDS-11.8-3 twenty permanent refusals in a row suspend, nineteen and a success do not", async () => {
   const scene = sceneOfTest();
   const { api, receiver } = scene;
   let answered = 0;
@@ -71,7 +71,7 @@ test("EDS-11.8-3 twenty refusals for good in a row suspend, nineteen and a succe
   assert.equal(receiver.requestCount, 40);
 });
 
-test("recover counts, then delivers what was missed under the same Webhook-ID", async () => {
+test("recover counts, then delivers missed events under the same Webhook-ID", async () => {
   const scene = sceneOfTest();
   const { api, receiver } = scene;
   const id = await scene.addWebhook({ url: receiver.url("/") });
@@ -101,7 +101,7 @@ test("recover counts, then delivers what was missed under the same Webhook-ID", 
   assert.equal(again.body["count"], 0, "what was recovered is not counted again");
 });
 
-test("a publish counts the deliveries that were made, those of webhooks that are not active too", async () => {
+test("a publish counts the created deliveries, including those of webhooks that are not active", async () => {
   const scene = sceneOfTest();
   const { api } = scene;
   const publish = async (eventType: string) =>

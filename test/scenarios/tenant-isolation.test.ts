@@ -132,7 +132,7 @@ const routes: readonly (readonly [method: string, path: string, body?: object])[
   ["POST", "/v1/filters/evaluate", { filter: {}, source_id: "{source}" }],
 ];
 
-test("sources, connections and requests of another tenant are in no list, and join nothing of one's own", async () => {
+test("sources, connections and requests of another tenant are in no list, and cannot be combined with one's own", async () => {
   const attacker = attackerOf("manage");
   for (const path of ["sources", "connections", "requests"]) {
     const queries = ["", `?source_id=${ids["source"]}`, `?tenant_id=owner`, `?webhook_id=${ids["webhook"]}`];
@@ -159,7 +159,7 @@ test("sources, connections and requests of another tenant are in no list, and jo
     assert.equal((await attacker.call("DELETE", `/v1/${made}`)).status, 204);
 });
 
-test("what exists answers an attacker of any role as what does not", async () => {
+test("existing and missing ids of another tenant are indistinguishable for any role", async () => {
   const before = await everything();
   for (const [role, attacker] of Object.entries(attackers)) {
     for (const [method, path, body] of routes) {
@@ -190,7 +190,7 @@ test("an attacker's own webhook does not open the owner's delivery", async () =>
   assert.equal((await attacker.call("DELETE", `/v1/webhooks/${webhook}`)).status, 204);
 });
 
-test("a stream opens for nothing of another tenant", async () => {
+test("a stream of another tenant's topics is not opened", async () => {
   const headers = { accept: "text/event-stream" };
   for (const topic of ["delivery:{delivery}", "deliveries:webhook={webhook}", "operation:{operation}"]) {
     const path = `/v1/stream?topics=${filled(topic, (name) => ids[name] ?? "")}`;
@@ -203,7 +203,7 @@ test("a stream opens for nothing of another tenant", async () => {
   }
 });
 
-test("a search finds nothing of another tenant, whatever it asks for", async () => {
+test("a search finds nothing of another tenant, whatever its filters", async () => {
   const asked = [
     "",
     `webhook_id=${ids["webhook"]}`,
@@ -242,7 +242,7 @@ test("a search finds nothing of another tenant, whatever it asks for", async () 
   }
 });
 
-test("a listing of webhooks shows the owner's to nobody else, however it is narrowed", async () => {
+test("a listing of webhooks shows only the owner's, whatever its filters", async () => {
   const at = encodeURIComponent(receiver.url());
   for (const query of [
     `q=${at}`,
@@ -278,7 +278,7 @@ test("problems of another tenant are in no list", async () => {
   assert.equal((await reader.call("PATCH", `/v1/problems/${ids["problem"]}`, note)).status, 403);
 });
 
-test("a search by anything of another tenant finds nothing, and a key knows whose it is", async () => {
+test("a search by any value of another tenant finds nothing, and a key is bound to its tenant", async () => {
   const at = receiver.url();
   for (const text of [
     ids["webhook"],
@@ -339,7 +339,7 @@ test("lists, offsets, filters, cursors and batch retries end at the tenant", asy
   else assert.ok([400, 404].includes(batch.status), batch.text);
 });
 
-test("bulk actions and the audit log know nothing of another tenant", async () => {
+test("bulk actions and the audit log contain nothing of another tenant", async () => {
   const attempts = {
     "/v1/deliveries/retry-batch": [{ webhook_id: [ids["webhook"]] }, { event_id: ids["event"] }, {}],
     "/v1/deliveries/cancel-batch": [{ idempotency_key: "owners-key" }, {}],
@@ -380,7 +380,7 @@ test("bulk actions and the audit log know nothing of another tenant", async () =
   }
 });
 
-test("an attacker's event reaches nobody else, and keys of the same name do not meet", async () => {
+test("an attacker's event reaches no other tenant, and equal keys of different tenants are independent", async () => {
   const key = randomUUID();
   const event = { event_type: "owner.paid", data: { n: 7 }, idempotency_key: key };
   const mine = await attackerOf("publish").post("/v1/events", event);

@@ -71,7 +71,7 @@ describe("tracing", () => {
   const contextOf = (request: ReceivedRequest | undefined): readonly string[] =>
     String(request?.headers["traceparent"]).split("-");
 
-  test("a receiver gets the publisher's trace with a span id of each request", async () => {
+  test("a receiver gets the publisher's trace with its own span id for each request", async () => {
     const [first, second] = await delivered("forwarded", { traced: true });
     assert.deepEqual([contextOf(first)[1], contextOf(second)[1]], [traceId, traceId]);
     assert.deepEqual([contextOf(first)[3], contextOf(second)[3]], ["01", "01"]);
@@ -80,21 +80,21 @@ describe("tracing", () => {
     assert.equal(first?.headers["tracestate"], undefined, "nobody agreed to it");
   });
 
-  test("tracestate goes to receivers that agreed to it, and nothing to those that want none", async () => {
+  test("tracestate is sent to receivers that agreed to it, and nothing to those without tracing", async () => {
     const [agreed] = await delivered("agreed", { traced: true, traceContext: "forward_with_state" });
     assert.equal(agreed?.headers["tracestate"], tracestate);
     const [off] = await delivered("off", { traced: true, traceContext: "off" });
     assert.equal(off?.headers["traceparent"], undefined);
   });
 
-  test("a trace is invented for those alone that want one", async () => {
+  test("a trace is created only for receivers that want one", async () => {
     const [silent] = await delivered("silent", { traced: false });
     assert.equal(silent?.headers["traceparent"], undefined);
     const [asked] = await delivered("asked", { traced: false, traceContext: "always" });
     assert.match(String(asked?.headers["traceparent"]), /^00-[0-9a-f]{32}-[0-9a-f]{16}-03$/);
   });
 
-  test("the collector gets publish and attempts, linked, under the ids that the receiver saw", async () => {
+  test("the collector gets publish and attempts, linked, with the ids that the receiver saw", async () => {
     await posthorn.close();
     assert.deepEqual([...new Set(collector.paths)], ["POST /v1/traces"]);
     assert.equal(collector.headers[0]?.["x-collector-key"], "k1");
@@ -137,7 +137,7 @@ describe("tracing", () => {
     );
   });
 
-  test("without a trace of the publisher's, what failed is kept with its publish, and what went well is not", () => {
+  test("without a publisher's trace, failures are sampled with their publish, and successes are not", () => {
     const spans = collector.spans.filter(({ attributes }) => attributes["posthorn.tenant.id"] === "silent");
     const [publish, failed] = spans.toSorted((left, right) => left.startMs - right.startMs);
     assert.equal(spans.length, 2);
@@ -145,7 +145,7 @@ describe("tracing", () => {
     assert.deepEqual([publish?.parentSpanId, failed?.parentSpanId], [undefined, publish?.spanId]);
   });
 
-  test("no span holds payload, query or headers", () => {
+  test("no span contains payload, query or headers", () => {
     const text = JSON.stringify(collector.spans);
     assert.ok(!text.includes(secretOfPayload) && !text.includes("t0p") && !text.includes("/hook"));
   });

@@ -68,7 +68,7 @@ describe("verification", () => {
   };
   const call = (path: string, init: RequestInit = {}) => fetch(posthorn.url + path, init);
 
-  test("CEW-4-1 CEW-4.1-1 CEW-4.1.2-1 CEW-4.1.2-2 CEW-4.1.4-1 the handshake asks the exact URL, and deliveries name the same origin", async () => {
+  test("CEW-4-1 CEW-4.1-1 CEW-4.1.2-1 CEW-4.1.2-2 CEW-4.1.4-1 the handshake is sent to the exact URL, and deliveries name the same origin", async () => {
     answerOptions({
       status: 204,
       headers: { Allow: "POST", "WebHook-Allowed-Origin": origin, "WebHook-Allowed-Rate": "*" },
@@ -146,7 +146,7 @@ describe("verification", () => {
     });
   }
 
-  test("CEW-4.1.3-4 CEW-4.2.2-4 the rate that comes with the callback is kept: no minute holds more", async () => {
+  test("CEW-4.1.3-4 CEW-4.2.2-4 the rate in the callback is respected in every minute", async () => {
     answerOptions({ status: 200 });
     const path = "/rate";
     const webhook = await create(path, { verification: "cloudevents" });
@@ -165,7 +165,7 @@ describe("verification", () => {
     assert.ok(tookMs >= (count - 1) * 200 - 10, `${count} requests within ${tookMs} ms`);
   });
 
-  test("CEW-4.1-1 a changed URL is asked anew before anything is sent to it", async () => {
+  test("CEW-4.1-1 a changed URL is asked for permission again before anything is sent to it", async () => {
     answerOptions({ headers: { "WebHook-Allowed-Origin": "*", "WebHook-Allowed-Rate": "*" } });
     const webhook = await create("/moved", { verification: "cloudevents" });
     answerOptions({ status: 405 });
@@ -183,7 +183,7 @@ describe("verification", () => {
     assert.equal(requestsTo("/moved-away", "OPTIONS").length, 2, "the same URL is not asked again");
   });
 
-  test("WDS-102 WDS-170 the challenge is echoed before the answer 201, or there is no webhook", async () => {
+  test("WDS-102 WDS-170 the challenge is echoed before the 201 response, or there is no webhook", async () => {
     receiver.script((request) => {
       const { challenge } = JSON.parse(request.text) as { challenge: string };
       return request.path === "/json"
@@ -205,7 +205,7 @@ describe("verification", () => {
     assert.ok(!all.text.includes("/deaf"));
   });
 
-  test("TS16-124 nobody is asked at an address that is not public", async () => {
+  test("TS16-124 permission is not requested at an address that is not public", async () => {
     for (const url of ["http://10.1.2.3/", "http://169.254.169.254/latest/meta-data/"]) {
       const reply = await api.post("/v1/webhooks", { url, events: ["*"], verify_url: true });
       assertProblem(reply, { status: 400, code: "invalid_request" });
@@ -247,7 +247,7 @@ describe("verification", () => {
   });
 });
 
-test("TS16-125 a domain is proved by a TXT record of a real name server", async (t) => {
+test("TS16-125 a domain is verified by a TXT record from a real name server", async (t) => {
   const names = await startNameServer();
   t.after(() => names.close());
   const receiver = await startReceiver({ hostname: "localhost" });

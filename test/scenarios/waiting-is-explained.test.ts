@@ -10,7 +10,7 @@ import type { TenantScene } from "./tenant-scene.ts";
 
 const sceneOfTest = servedScene();
 
-test("WDS-32 WDS-65 WDS-146 WDS-150 WDS-235 ten failures open the circuit; what comes then is circuit_blocked until a reset", async () => {
+test("WDS-32 WDS-65 WDS-146 WDS-150 WDS-235 ten failures open the circuit; later deliveries are circuit_blocked until a reset", async () => {
   const scene = sceneOfTest();
   const { api, receiver } = scene;
   receiver.script(() => ({ status: 500 }));
@@ -49,7 +49,7 @@ test("WDS-32 WDS-65 WDS-146 WDS-150 WDS-235 ten failures open the circuit; what 
   assert.equal(await lastSuccess(), delivered["completed_at"]);
 });
 
-test("WDS-150 WDS-235 what waits behind the probe of a half-open circuit is held by the circuit", async () => {
+test("WDS-150 WDS-235 deliveries behind the probe of a half-open circuit wait for the circuit", async () => {
   const scene = sceneOfTest();
   const { api, receiver } = scene;
   // The probe stays in flight as long as the test looks.
@@ -81,7 +81,7 @@ test("WDS-150 WDS-235 what waits behind the probe of a half-open circuit is held
   assert.match((await api.get("/metrics")).text, /^posthorn_oldest_due_seconds 0$/m);
 });
 
-test("WDS-150 WDS-182 what a circuit held says so in its history, from when it was due until it went out", async () => {
+test("WDS-150 WDS-182 a delivery held by a circuit shows that in its history, from when it was due until it was sent", async () => {
   const scene = sceneOfTest();
   const id = await scene.addWebhook();
   await scene.change(`${id}/circuit-breaker`, { action: "force_open" });
@@ -113,7 +113,7 @@ test("WDS-150 WDS-182 what a circuit held says so in its history, from when it w
   assert.ok(until <= Date.parse(textOf(attempt?.["executed_at"])));
 });
 
-test("a pause that nobody asked for is named by what caused it", async () => {
+test("an automatic pause names its cause", async () => {
   const scene = sceneOfTest();
   const causes: readonly (readonly [answer: Reaction, waitingFor: string])[] = [
     [{ status: 429 }, "rate_limit_pause"],
@@ -138,7 +138,7 @@ test("a pause that nobody asked for is named by what caused it", async () => {
   }
 });
 
-test("EDS-9.5-2 a delivery that its own Retry-After holds back says so; a field that is no time is kept and changes nothing", async () => {
+test("EDS-9.5-2 a delivery delayed by its own Retry-After says so; an invalid value is kept and has no effect", async () => {
   const scene = sceneOfTest();
   const answers = ["3600", "next Tuesday", "1"];
   scene.receiver.script((_, index) => ({
@@ -160,7 +160,7 @@ test("EDS-9.5-2 a delivery that its own Retry-After holds back says so; a field 
   }
 });
 
-test("force_open holds and force_close lets go, whatever the receiver says", async () => {
+test("force_open holds and force_close releases, whatever the receiver responds", async () => {
   const scene = sceneOfTest();
   const { receiver } = scene;
   const id = await scene.addWebhook();
@@ -176,7 +176,7 @@ test("force_open holds and force_close lets go, whatever the receiver says", asy
   assert.equal(await circuitOf(scene, id), "closed");
 });
 
-test("WDS-59 WDS-60 WDS-184 beyond the rate limit a delivery waits for rate_limit, which costs no attempt", async () => {
+test("WDS-59 WDS-60 WDS-184 beyond the rate limit a delivery waits for rate_limit, without using an attempt", async () => {
   const scene = sceneOfTest();
   const { api, receiver } = scene;
   const id = await scene.addWebhook({ rate_limit: { requests_per_minute: 1, burst: 2 } });
@@ -195,7 +195,7 @@ test("WDS-59 WDS-60 WDS-184 beyond the rate limit a delivery waits for rate_limi
   assert.match((await api.get("/metrics")).text, /^webhook_rate_limit_hits_total\{.*\} [1-9]/m);
 });
 
-test("in strict order the next one waits for order while the first is retried", async () => {
+test("in strict order the next delivery waits for order while the first is retried", async () => {
   const scene = sceneOfTest();
   const { receiver } = scene;
   let isMended = false;
@@ -240,7 +240,7 @@ test("Retry-After as a date closes the endpoint until then", async () => {
   assert.ok(waitsUntil <= until.getTime() + 600_000, JSON.stringify(delivery));
 });
 
-test("a test event goes the whole path to one webhook alone", async () => {
+test("a test event takes the whole path to one webhook only", async () => {
   const scene = sceneOfTest();
   const { api, receiver } = scene;
   const id = await scene.addWebhook();

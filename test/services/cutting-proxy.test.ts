@@ -48,7 +48,7 @@ async function endOf(socket: Socket): Promise<string> {
   return code;
 }
 
-test("a cut resets what is connected and refuses what comes, until it is restored", async (t) => {
+test("a cut resets open connections and rejects new ones, until it is restored", async (t) => {
   const { proxy, client } = await openScene(t);
   const before = await client();
   before.socket.write("a");
@@ -63,7 +63,7 @@ test("a cut resets what is connected and refuses what comes, until it is restore
   await reads(after, "b");
 });
 
-test("packets that vanish arrive after the restoration, in their order, on old connections and new ones", async (t) => {
+test("withheld packets arrive after the restoration, in order, on old connections and new ones", async (t) => {
   const { proxy, heard, client } = await openScene(t);
   const old = await client();
   old.socket.write("a");
@@ -84,7 +84,7 @@ test("packets that vanish arrive after the restoration, in their order, on old c
   await reads(young, "c");
 });
 
-test("answers can be lost alone: the server hears what the client says", async (t) => {
+test("responses alone can be dropped: the server receives what the client sends", async (t) => {
   const { proxy, heard, client } = await openScene(t);
   const one = await client();
   one.socket.write("a");
@@ -102,7 +102,7 @@ test("answers can be lost alone: the server hears what the client says", async (
   assert.equal(one.text(), "a");
 });
 
-test("a delay holds for each way", async (t) => {
+test("a delay applies to each direction", async (t) => {
   const { proxy, client } = await openScene(t);
   const one = await client();
   one.socket.write("a");

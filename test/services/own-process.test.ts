@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { codeOf } from "../../src/domain/thrown.ts";
 import { freePort } from "./own-process.ts";
 
-test("a port is free once: while its server is away, nobody else gets it", async (t) => {
+test("a port is reserved: while its server is down, no other server gets it", async (t) => {
   const port = await freePort();
   const another = createSocket("udp4");
   t.after(() => another.close());

@@ -38,7 +38,7 @@ class Stage {
 }
 
 suite("jobs side by side", () => {
-  test("a busy processor has the fewest, one started for each that ends", async () => {
+  test("a busy processor runs the minimum, starting one job for each that ends", async () => {
     const stage = new Stage(4, { min: 2, max: 3 });
     stage.look();
     assert.deepEqual(stage.started, [0, 1]);
@@ -51,7 +51,7 @@ suite("jobs side by side", () => {
     assert.ok(stage.looksHaveEnded);
   });
 
-  test("an idle processor gets one more at each look, up to the most", async () => {
+  test("an idle processor gets one more at each check, up to the maximum", async () => {
     const stage = new Stage(5, { min: 1, max: 3 });
     stage.isIdle = true;
     stage.look();
@@ -68,7 +68,7 @@ suite("jobs side by side", () => {
     await stage.ended;
   });
 
-  test("a processor that is busy again brings them back to the fewest", async () => {
+  test("a processor that is busy again returns to the minimum", async () => {
     const stage = new Stage(4, { min: 1, max: 3 });
     stage.isIdle = true;
     stage.look();
@@ -82,7 +82,7 @@ suite("jobs side by side", () => {
     await stage.ended;
   });
 
-  test("no jobs are done at once, and one that breaks ends the run", async () => {
+  test("no jobs are done at once, and a failing job ends the run", async () => {
     await new Stage(0, { min: 2, max: 3 }).ended;
     const broken = new Error("broken");
     const options = { min: 1, max: 1, hasRoom: () => false, eachLook: () => () => undefined };

@@ -22,7 +22,7 @@ suite("a server that tests need and that does not run", () => {
     assert.equal(removed, 1);
   });
 
-  test("is missing where its program is, and that is said apart from a program that does not start", async () => {
+  test("is reported as missing if its program is, unlike a program that does not start", async () => {
     const find = (message: string) => {
       const start = () => Promise.reject(new Error(message));
       return server({ ...about, variable: "POSTHORN_TEST_NOT_SET", start }).find();
@@ -31,7 +31,7 @@ suite("a server that tests need and that does not run", () => {
     assert.match((await find("port in use")).problem ?? "", /installed, but did not start: port in use/);
   });
 
-  test("is one line at the end of the run, with what to do, and no failure", () => {
+  test("is one line at the end of the run, with advice, and not a failure", () => {
     const env = { ...process.env, POSTHORN_TEST_REDIS_URL: nowhere };
     const { CI: _, NODE_TEST_CONTEXT: __, ...quiet } = env as Record<string, string | undefined>;
     const file = "test/conformance/shared-state/redis.redis.test.ts";
@@ -47,8 +47,8 @@ suite("a server that tests need and that does not run", () => {
   });
 });
 
-suite("a tool whose program is compiled for each platform", () => {
-  test("is skipped with the command that brings it, where npm has not brought it", () => {
+suite("a tool with a program compiled for each platform", () => {
+  test("is skipped with the command to install it, if npm did not install it", () => {
     const root = mkdtempSync(join(tmpdir(), "posthorn-programs-"));
     try {
       const own = `@tool/cli-${process.platform}-${process.arch}`;

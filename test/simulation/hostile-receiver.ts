@@ -144,7 +144,7 @@ const moodWeights: Readonly<Record<Mood, number>> = {
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
-/** Bad times last from minutes to days; a missing resource long enough to be noticed (C-6). */
+/** Bad times last from minutes to days; a missing resource lasts long enough to be noticed. */
 function moodMs(mood: Mood): { readonly min: number; readonly max: number } {
   if (mood === "missing") return { min: minuteMs, max: 30 * hourMs };
   if (mood === "down" || mood === "hanging") return { min: minuteMs, max: 8 * hourMs };
@@ -156,7 +156,7 @@ const timedOut: AttemptObservation = { kind: "failure", category: "timeout", req
 
 const terminalStatuses = [400, 410, 413, 414, 415, 422, 431, 451];
 
-/** The published meaning of an answer in profile `standard` (C-5), written down once more. */
+/** The published meaning of an answer in profile `standard`, as an independent copy. */
 function meaningOf(observation: AttemptObservation): Outcome {
   if (observation.kind === "failure" || !observation.complete) return "transient";
   if (observation.status >= 200 && observation.status < 300)

@@ -39,7 +39,7 @@ describe("docs/invariants.md", () => {
     });
   }
 
-  it("lists exactly the statements that the simulation looks for", () => {
+  it("lists exactly the statements that the simulation checks", () => {
     const sources = globSync("test/simulation/**/*.ts", { cwd: root }).filter(
       (path) => !path.endsWith(".test.ts"),
     );

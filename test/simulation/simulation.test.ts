@@ -27,7 +27,7 @@ describe("simulation: the whole engine in virtual time", () => {
       liveThrough(thread, { seeds, disk: "model", flag: "", coverage }));
   }
 
-  it(`dies at every commit boundary in ${modelSeeds} seeds, and meets every state, phase and fault`, () => {
+  it(`crashes at every commit boundary in ${modelSeeds} seeds, and reaches every state, phase and fault`, () => {
     assert.deepEqual(missingBoundaries(coverage), [], "no world died at these boundaries");
     for (const state of ["success", "failed", "exhausted"]) assert.ok(coverage.states.has(state), state);
     for (const phase of ["open", "half_open", "closed"]) assert.ok(coverage.circuits.has(phase), phase);
@@ -42,7 +42,7 @@ describe("simulation: the whole engine in virtual time", () => {
       liveThrough(thread, { seeds, disk: "sqlite", flag: " --sqlite", coverage: emptyCoverage() }));
   }
 
-  it("tells the same story for the same seed, and another one for another seed", async () => {
+  it("has the same history for the same seed, and another one for another seed", async () => {
     const [first, again, other] = [
       await thread.live({ seed: 4, disk: "model" }),
       await thread.live({ seed: 4, disk: "model" }),

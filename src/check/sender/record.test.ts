@@ -24,7 +24,7 @@ function eventWith(headers: IncomingHttpHeaders, body?: string): RecordedEvent {
 suite("which event a request belongs to", () => {
   const one = eventWith({ "webhook-id": "a", "idempotency-key": '"k"' }, "1");
 
-  test("the message id decides, whatever else changed", () => {
+  test("the message id decides, regardless of other changes", () => {
     assert.equal(eventOf(request({ "webhook-id": "a", "idempotency-key": '"other"' }, "2"), [one]), one);
   });
 
@@ -42,13 +42,13 @@ suite("which event a request belongs to", () => {
     assert.equal(eventOf(request({}, "2"), [bare]), undefined);
   });
 
-  test("a message id without a key is not told by its body", () => {
+  test("a message with an id is not identified by its body", () => {
     const named = eventWith({ "ce-id": "a" }, "1");
     assert.equal(eventOf(request({ "ce-id": "b" }, "1"), [named]), undefined);
   });
 });
 
-test("the time of sending is found in the header of each scheme", () => {
+test("the send time is found in the header of each scheme", () => {
   assert.equal(sentAtMs(request({ "webhook-timestamp": "17" })), 17_000);
   assert.equal(sentAtMs(request({ "x-webhook-signature": "t=18,v1=00" })), 18_000);
   assert.equal(sentAtMs(request({ "signature-input": 'sig1=("@method");created=19;keyid="x"' })), 19_000);

@@ -74,7 +74,7 @@ export function sentAtMs({ headers }: ArrivedRequest): number | null {
   return seconds !== undefined && /^\d{1,15}$/.test(seconds) ? Number(seconds) * 1000 : null;
 }
 
-/** What was observed of a sender. */
+/** Recorded requests of a sender. */
 export interface SenderSession {
   readonly profile: Profile;
   /** Null if no secret was given. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startSenderServer } from "./check-sender.ts";
 
-test("a sender that asks for permission gets it, and the question counts as no delivery", async (t) => {
+test("a sender that requests permission gets it, and the request does not count as a delivery", async (t) => {
   let arrived = 0;
   const server = await startSenderServer({ port: 0, arrived: () => void (arrived += 1) });
   t.after(() => server.close());

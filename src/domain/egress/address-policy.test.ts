@@ -50,7 +50,7 @@ describe("ipaddr.js as an oracle", () => {
     );
   });
 
-  test("agrees on every IPv4 block of its own, at both ends and beside them", () => {
+  test("agrees on every special IPv4 block, at both ends and next to them", () => {
     for (let high = 0; high < 65_536; high++) {
       for (const low of [0, 0x00ff, 0x0100, 0x02ff, 0x3000, 0x6300, 0x6400, 0x71ff, 0xc100, 0xc400, 0xffff]) {
         const address = [high >> 8, high & 255, low >> 8, low & 255].join(".");
@@ -61,7 +61,7 @@ describe("ipaddr.js as an oracle", () => {
     }
   });
 
-  test("never calls something special that we call public in IPv6, and the other way round", () => {
+  test("agrees on which IPv6 addresses are public", () => {
     fc.assert(
       fc.property(ipv6, (parts) => {
         const address = parts.map((part) => part.toString(16)).join(":");
@@ -97,7 +97,7 @@ describe("ipaddr.js as an oracle", () => {
 });
 
 describe("address policy", () => {
-  test("EDS-11.7-3 TS16-124 WDS-168 by default only public addresses are allowed, and a refusal names its class", () => {
+  test("EDS-11.7-3 TS16-124 WDS-168 by default only public addresses are allowed, and a rejection names the address class", () => {
     const policy = createAddressPolicy({ allow: [], allowLoopback: false });
     assert.deepEqual(policy.judge("8.8.8.8"), { allowed: true });
     assert.deepEqual(policy.judge("::ffff:10.0.0.1"), {
@@ -110,7 +110,7 @@ describe("address policy", () => {
     }
   });
 
-  test("allowLoopback opens loopback in all its forms and nothing else", () => {
+  test("allowLoopback allows loopback in all its forms and nothing else", () => {
     const policy = createAddressPolicy({ allow: [], allowLoopback: true });
     for (const address of ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"]) {
       assert.equal(policy.judge(address).allowed, true, address);
@@ -129,7 +129,7 @@ describe("address policy", () => {
     }
   });
 
-  test("the allow-list wins over every class, exactly as wide as written", () => {
+  test("the allow-list takes precedence over every class, exactly as wide as written", () => {
     const allow = ["10.1.0.0/16", "192.168.7.9", "fd00:1::/32", "64:ff9b::/96", "::1/128"];
     const policy = createAddressPolicy({ allow, allowLoopback: false });
     for (const address of [
@@ -156,7 +156,7 @@ describe("address policy", () => {
     }
   });
 
-  test("a block of everything in one family leaves the other alone", () => {
+  test("a block that covers one family does not affect the other", () => {
     const all4 = createAddressPolicy({ allow: ["0.0.0.0/0"], allowLoopback: false });
     assert.ok(all4.judge("127.0.0.1").allowed && all4.judge("::ffff:10.0.0.1").allowed);
     assert.ok(!all4.judge("::1").allowed);

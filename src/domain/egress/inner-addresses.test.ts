@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { withoutInnerAddresses } from "./address-policy.ts";
 
-suite("addresses inside of the operator's network", () => {
+suite("addresses inside the operator's network", () => {
   for (const [text, shown] of [
     ["connect ECONNREFUSED 10.1.2.3:443", "connect ECONNREFUSED ***:443"],
     [
@@ -29,7 +29,7 @@ suite("addresses inside of the operator's network", () => {
       assert.equal(withoutInnerAddresses(text, "hooks.example.com"), text);
     });
 
-  test("an address that the URL names stays, and so does this machine's where the URL says so", () => {
+  test("an address named in the URL stays, and loopback addresses stay if the URL names loopback", () => {
     const refused = "connect ECONNREFUSED 127.0.0.1:4000";
     assert.equal(withoutInnerAddresses(refused, "127.0.0.1"), refused);
     assert.equal(withoutInnerAddresses(refused, "localhost"), refused);

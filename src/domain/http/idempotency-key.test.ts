@@ -80,7 +80,7 @@ const malformed: readonly (readonly [string, string])[] = [
 
 describe("reading a key", () => {
   for (const [raw, key] of wellFormed) {
-    test(`IDK-2 EDS-9.4-2 ${JSON.stringify(raw).slice(0, 60)} is read, in both modes`, () => {
+    test(`IDK-2 EDS-9.4-2 ${JSON.stringify(raw).slice(0, 60)} is read in both modes`, () => {
       const expected = { kind: "ok", key, form: "string" };
       assert.deepEqual(parseKeyHeader(raw), expected);
       assert.deepEqual(parseKeyHeader(raw, { lenient: true }), expected);
@@ -94,7 +94,7 @@ describe("reading a key", () => {
     });
   }
 
-  test("IDK-31 the examples of the draft are read", () => {
+  test("IDK-31 the draft's examples are read", () => {
     for (const key of ["8e03978e-40d5-43e8-bc93-6894a57f9324", "clkyoesmbgybucifusbbtdsbohtyuuwz"])
       assert.deepEqual(parseKeyHeader(`"${key}"`), { kind: "ok", key, form: "string" });
   });
@@ -157,13 +157,13 @@ describe("reading a key", () => {
 
 describe("lenient mode", () => {
   for (const raw of [uuid, `  ${uuid} `, "abc", "1", "a.b_c~d:e/f+g=h-", "x".repeat(255), "@1".slice(1)]) {
-    test(`takes bare ${JSON.stringify(raw).slice(0, 50)}`, () => {
+    test(`accepts bare ${JSON.stringify(raw).slice(0, 50)}`, () => {
       const parsed = parseKeyHeader(raw, { lenient: true });
       assert.deepEqual(parsed, { kind: "ok", key: raw.trim(), form: "bare" });
     });
   }
 
-  test("the bare and the quoted form are the same key", () => {
+  test("the bare and the quoted form give the same key", () => {
     const bare = parseKeyHeader(uuid, { lenient: true });
     const quoted = parseKeyHeader(`"${uuid}"`, { lenient: true });
     assert.ok(bare.kind === "ok" && quoted.kind === "ok");
@@ -182,14 +182,14 @@ describe("lenient mode", () => {
     ['"unterminated', "unterminated"],
     ["", "empty"],
   ] as const) {
-    test(`still refuses ${JSON.stringify(raw).slice(0, 50)}: ${reason}`, () => {
+    test(`still rejects ${JSON.stringify(raw).slice(0, 50)}: ${reason}`, () => {
       assert.deepEqual(parseKeyHeader(raw, { lenient: true }), { kind: "malformed", reason });
     });
   }
 });
 
 describe("writing a key", () => {
-  test("a UUID is put in quotes", () => assert.equal(serializeKey(uuid), `"${uuid}"`));
+  test("a UUID is quoted", () => assert.equal(serializeKey(uuid), `"${uuid}"`));
 
   test("IDK-2 EDS-9.4-2 every key is written as structured-headers writes it and read back unchanged", () => {
     const key = fc.string({

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { maskedField, maskedParameters } from "./masked-fields.ts";
 
-test("query parameters that may be credentials are masked, wherever a URL stands", () => {
+test("query parameters that may be credentials are masked in every URL", () => {
   for (const [given, shown] of [
     ["https://a.test/h?a=1&access_token=x.y%20z&b=2", "https://a.test/h?a=1&access_token=***&b=2"],
     ["/h?sig=abc", "/h?sig=***"],
@@ -15,7 +15,7 @@ test("query parameters that may be credentials are masked, wherever a URL stands
     assert.equal(maskedParameters(given), shown);
 });
 
-test("fields that may be credentials are masked, others keep all but such parameters", () => {
+test("fields that may be credentials are masked, others only lose such parameters", () => {
   for (const name of [
     "set-cookie",
     "authorization",

@@ -15,7 +15,7 @@ function codes(headers: Readonly<Record<string, unknown>>): string[] {
 }
 
 describe("custom headers", () => {
-  test("ordinary ones are accepted", () => {
+  test("ordinary headers are accepted", () => {
     const headers = {
       "X-Custom-Header": "value",
       "x-api-key": 'k3y; with="all" sorts, of {printable} ~characters~',
@@ -84,7 +84,7 @@ describe("custom headers", () => {
     "ce-type",
   ];
   for (const name of reserved) {
-    test(`${name} is reserved in every case`, () => {
+    test(`${name} is reserved in any case`, () => {
       for (const spelling of [
         name,
         name.toUpperCase(),
@@ -96,7 +96,7 @@ describe("custom headers", () => {
     });
   }
 
-  test("TS16-37 what the producer alone may say cannot be configured, in any case", () => {
+  test("TS16-37 headers that only the producer may send cannot be configured, in any case", () => {
     for (const name of ["Webhook-ID", "webhook-timestamp", "WEBHOOK-SIGNATURE", "Idempotency-Key"])
       assert.deepEqual(
         judgeCustomHeaders({ [name]: "x" }).map(({ code }) => code),
@@ -105,7 +105,7 @@ describe("custom headers", () => {
       );
   });
 
-  test("the lists are in lower case, or they would never match", () => {
+  test("the lists are in lower case, because names are compared in lower case", () => {
     for (const entry of [...reservedHeaderNames, ...reservedHeaderPrefixes]) {
       assert.equal(entry, entry.toLowerCase());
     }
@@ -131,7 +131,7 @@ describe("custom headers", () => {
     "host\t",
     "ho\u017ft",
   ]) {
-    test(`name ${JSON.stringify(name)} is refused`, () => {
+    test(`name ${JSON.stringify(name)} is rejected`, () => {
       assert.deepEqual(codes({ [name]: "x" }), ["name_syntax"]);
     });
   }
@@ -154,18 +154,18 @@ describe("custom headers", () => {
     "a ",
     " ",
   ]) {
-    test(`value ${JSON.stringify(value)} is refused`, () => {
+    test(`value ${JSON.stringify(value)} is rejected`, () => {
       assert.deepEqual(codes({ "X-A": value }), ["value_characters"]);
     });
   }
 
   for (const value of [undefined, null, 1, true, ["a"], {}]) {
-    test(`value ${JSON.stringify(value)} is not a text`, () => {
+    test(`value ${JSON.stringify(value)} is not text`, () => {
       assert.deepEqual(codes({ "X-A": value }), ["value_not_text"]);
     });
   }
 
-  test("limits hold at their bounds", () => {
+  test("values at the limits are accepted, values beyond are not", () => {
     assert.deepEqual(codes({ ["a".repeat(128)]: "x" }), []);
     assert.deepEqual(codes({ ["a".repeat(129)]: "x" }), ["name_too_long"]);
     assert.deepEqual(codes({ "X-A": "x".repeat(2048) }), []);
@@ -205,7 +205,7 @@ describe("custom headers", () => {
     );
   });
 
-  test("problems never repeat a value and are safe to print", () => {
+  test("problems never repeat a value and are printable", () => {
     fc.assert(
       fc.property(unicodeText(), (text) => {
         const value = `canary-7f3a\n${text}`;
@@ -217,7 +217,7 @@ describe("custom headers", () => {
     );
   });
 
-  test("whatever is accepted, the platform's own Headers accept unchanged", () => {
+  test("every accepted header is accepted unchanged by the platform's Headers", () => {
     const name = fc.string({ minLength: 1, maxLength: 6, unit: "binary-ascii" });
     const value = fc.string({
       maxLength: 6,

@@ -30,7 +30,7 @@ const httpDates: readonly (readonly [text: string, unixSeconds: number | null])[
   ["", null],
 ];
 
-test("all three HTTP-date forms are read, and nothing else", () => {
+test("all three forms of HTTP-date are read, and nothing else", () => {
   for (const [text, unixSeconds] of httpDates) {
     const expected = unixSeconds === null ? null : unixSeconds * 1_000;
     assert.equal(parseHttpDate(text, now), expected, JSON.stringify(text));
@@ -51,7 +51,7 @@ test("seconds and dates become delays from now", () => {
   assert.deepEqual(parseRetryAfter("Mon, 01 Jun 2026 00:00:10 GMT", now), { kind: "delay", delayMs: 10_000 });
 });
 
-test("EDS-9.5-4 absent, zero and past values leave the choice to the local policy", () => {
+test("EDS-9.5-4 absent, zero and past values leave the decision to the local policy", () => {
   for (const text of [
     undefined,
     "0",
@@ -63,7 +63,7 @@ test("EDS-9.5-4 absent, zero and past values leave the choice to the local polic
   }
 });
 
-test("junk is told apart from silence", () => {
+test("an invalid value is distinguished from a missing one", () => {
   for (const text of [
     "invalid",
     "",
@@ -82,7 +82,7 @@ test("junk is told apart from silence", () => {
   }
 });
 
-test("an enormous wait does not overflow, and ends after ten years", () => {
+test("an enormous wait does not overflow, and is cut to ten years", () => {
   for (const text of ["9".repeat(20), "9".repeat(400), "8640000000000", "999999999", "9000000000"]) {
     const result = parseRetryAfter(text, now);
     assert.ok(result.kind === "delay");
@@ -90,7 +90,7 @@ test("an enormous wait does not overflow, and ends after ten years", () => {
   }
 });
 
-test("seconds and smaller units since 1970 are a time and not a delay", () => {
+test("Unix timestamps in seconds or smaller units are read as times, not delays", () => {
   // 2026-06-01T00:02:00Z, two minutes from now.
   for (const text of ["1780272120", "1780272120000", "1780272120000000", "1780272120000000000"])
     assert.deepEqual(parseRetryAfter(text, now), { kind: "delay", delayMs: 120_000 }, text);

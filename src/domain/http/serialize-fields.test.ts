@@ -56,7 +56,7 @@ function itemOf(value: BareItem): Item {
 }
 
 describe("writing structured fields", () => {
-  test("every list is read back as it was", () => {
+  test("every list is read back unchanged", () => {
     fc.assert(
       fc.property(fc.array(member, { maxLength: 4 }), (list) => {
         const parsed = parseList(serializeList(list));
@@ -66,7 +66,7 @@ describe("writing structured fields", () => {
     );
   });
 
-  test("every dictionary is read back as it was", () => {
+  test("every dictionary is read back unchanged", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(key, member), { maxLength: 4 }), (entries) => {
         const dictionary = new Map(entries);
@@ -112,7 +112,7 @@ describe("writing structured fields", () => {
     });
   }
 
-  test("a key has to be one", () => {
+  test("an invalid key cannot be written", () => {
     const value = itemOf({ kind: "integer", value: 1 });
     for (const name of ["", "A", "1", "a b", "a\n"]) {
       assert.throws(() => serializeDictionary(new Map([[name, value]])), UnserializableFieldError);

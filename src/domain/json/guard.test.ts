@@ -38,27 +38,27 @@ test("values are counted outside strings only", () => {
   assert.equal(scan('"1,2,3,4,5,6,7,8,9,10,11,12"'), "fine");
 });
 
-test("what may spell a poisonous name gets a closer look", () => {
+test("text that may spell a poisonous name is parsed more carefully", () => {
   assert.equal(scan('{"__proto__":1}'), "look_closer");
   assert.equal(scan('{"constructor":1}'), "look_closer");
   assert.equal(scan('{"\\u005f":1}'), "look_closer");
   assert.equal(scan('{"__prot__":1}'), "fine");
 });
 
-test("poisonous names are refused wherever they are, ordinary ones are not", () => {
+test("poisonous names are rejected anywhere, ordinary ones are not", () => {
   assert.equal(codeOf('{"a":[{"__proto__":{}}]}'), "invalid_request");
   assert.equal(codeOf('{"\\u005f_proto__":1}'), "invalid_request");
   assert.equal(codeOf('{"constructor":{"prototype":1}}'), "invalid_request");
   assert.equal(codeOf('{"constructor":"x","a":"__proto__"}'), "fine");
 });
 
-test("bytes that are not UTF-8 are refused, not replaced", () => {
+test("bytes that are not UTF-8 are rejected, not replaced", () => {
   assert.equal(codeOf(Buffer.from([0x22, 0xff, 0x22])), "malformed_json");
   assert.equal(codeOf(Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])), "malformed_json");
   assert.equal(codeOf('"\u{1f600}"'), "fine");
 });
 
-test("a syntax error names the position and never the text", () => {
+test("a syntax error gives the position and never the text", () => {
   assert.throws(
     () => parseJson(Buffer.from('{"secret":"hunter2",}'), defaultBounds),
     (error: unknown) =>
@@ -68,7 +68,7 @@ test("a syntax error names the position and never the text", () => {
   );
 });
 
-test("numbers beyond a double are refused by name, large and exponential ones are not", () => {
+test("numbers beyond the range of a double are rejected by name, large and exponential ones are not", () => {
   for (const text of [
     '{"a":[1,1e999]}',
     '{"a":[1,-1E+400]}',
@@ -84,13 +84,13 @@ test("numbers beyond a double are refused by name, large and exponential ones ar
   assert.deepEqual(parseJson(Buffer.from(fine), defaultBounds), JSON.parse(fine));
 });
 
-test("numbers of any size pass where the text is kept", () => {
+test("numbers of any size are accepted if the text is kept", () => {
   const kept = { ...defaultBounds, hugeNumbers: "kept" } as const;
   assert.deepEqual(parseJson(Buffer.from('{"a":[1e400,-1e400]}'), kept), { a: [Infinity, -Infinity] });
   assert.throws(() => parseJson(Buffer.from('{"a":{"__proto__":1e400}}'), kept), PosthornError);
 });
 
-test("a name that stands twice in one object is refused with its path", () => {
+test("a duplicate name in one object is rejected with its path", () => {
   const twice: Readonly<Record<string, string>> = {
     '{"a":1,"a":1}': "a",
     '{"a":":","b":{"c":[0,{"d":1,"e":{"d":2},"d":3}]}}': "b.c[1].d",
@@ -108,7 +108,7 @@ test("a name that stands twice in one object is refused with its path", () => {
   assert.equal(codeOf('{"a":{"a":1},"b":[{"a":1},{"a":"a"}],"":{"":0}}'), "fine");
 });
 
-test("sixteen megabytes with a name that stands twice are refused in one pass", () => {
+test("sixteen megabytes with a duplicate name are rejected in one pass", () => {
   const nested = `${'{"a":['.repeat(31)}${"1,".repeat(8_000_000)}1${"]}".repeat(31)}`;
   const raw = Buffer.from(`{"b":${nested},"b":1}`);
   const startedAt = processorMs();
@@ -117,7 +117,7 @@ test("sixteen megabytes with a name that stands twice are refused in one pass", 
   assert.ok(processorMs() - startedAt < 5_000);
 });
 
-test("any JSON comes through unchanged, any bytes give a value or an error with a code", () => {
+test("any JSON is returned unchanged, any bytes give a value or an error with a code", () => {
   const wide = { depthMax: 1_000, valuesMax: 1_000_000 };
   fc.assert(
     fc.property(fc.json({ maxDepth: 5 }), (text) => {

@@ -7,13 +7,13 @@ import { minified, readJsonText } from "./json-text.ts";
 const bounds = { depthMax: 3, valuesMax: 10, hugeNumbers: "kept" } as const;
 const name = { what: "dataJson", field: "data" };
 
-test("a text is kept but for the white space around it", () => {
+test("text is kept except for surrounding white space", () => {
   const { text, value } = readJsonText(' \n{ "n" : 9007199254740993, "e": 1e400 }\t', bounds, name);
   assert.equal(text, '{ "n" : 9007199254740993, "e": 1e400 }');
   assert.deepEqual(value, { n: 9007199254740992, e: Infinity });
 });
 
-test("what is no such text is refused by its name", () => {
+test("invalid text is rejected by name", () => {
   const refusals: readonly (readonly [text: string, code: string, field: string | undefined])[] = [
     ['{"a":1', "malformed_json", undefined],
     ['{"a":"\ud800"}', "malformed_json", undefined],
@@ -36,7 +36,7 @@ test("what is no such text is refused by its name", () => {
   }
 });
 
-test("minified, a text is what JSON.stringify writes of the same tokens", () => {
+test("minified text equals JSON.stringify of the same tokens", () => {
   assert.equal(minified('{ "a b" : [ 1.0 ,\n "\\" \\\\" , -0 ] }\n'), '{"a b":[1.0,"\\" \\\\",-0]}');
   fc.assert(
     fc.property(fc.json(), fc.constantFrom(" ", "\t", "\n \r"), (text, space) => {

@@ -16,7 +16,7 @@ const seed = Number(process.env["POSTHORN_TEST_SEED"] ?? randomInt(2 ** 31));
 const valueOf = (text: string) => parseLossless(text) as Parameters<typeof compareNumbers>[0];
 
 suite("JSON that keeps its digits", () => {
-  test("numbers that no double stands for are written as they were read, the others are ordinary", () => {
+  test("numbers beyond the precision of a double are written as they were read, others are ordinary numbers", () => {
     const raw = [
       "9007199254740993",
       "-9007199254740993",
@@ -45,7 +45,7 @@ suite("JSON that keeps its digits", () => {
     assert.throws(() => parseLossless("9007199254740993,"), SyntaxError);
   });
 
-  test("equal numbers have one canonical text, and others have another", () => {
+  test("equal numbers have one canonical text, different numbers have different ones", () => {
     const equal = [
       ["1", "1.0", "1e0", "10e-1", "0.1e1", "1E+0"],
       ["0", "-0", "0.0", "0e99", "-0e-5"],
@@ -65,7 +65,7 @@ suite("JSON that keeps its digits", () => {
     );
   });
 
-  test("a number of a whole message's length costs one reading, however many conditions compare it", () => {
+  test("a number as long as a whole message is parsed once, regardless of how many conditions compare it", () => {
     const digits = "7".repeat(250_000);
     for (const text of [`1e${digits}`, `1e-${digits}`, `${digits}.5`, `-${digits}e${digits}`]) {
       const never = [{ $gt: 5, $lt: 4 }, { $in: [1, valueOf("9007199254740993")] }];
@@ -80,7 +80,7 @@ suite("JSON that keeps its digits", () => {
     }
   });
 
-  test("exponents beyond all calculation keep numbers apart, and in order", () => {
+  test("enormous exponents keep numbers distinct and ordered", () => {
     const huge = "9".repeat(2_000);
     const ascending = [
       `-1e${huge}9`,
@@ -103,7 +103,7 @@ suite("JSON that keeps its digits", () => {
     assert.equal(canonicalNumber(`1e0${"0".repeat(2_000)}5`), canonicalNumber("1e5"));
   });
 
-  test(`order is that of the numbers (seed ${seed})`, () => {
+  test(`numbers are ordered by value (seed ${seed})`, () => {
     const next = seededNumbers(seed);
     const below = (count: number) => Math.floor(next() * count);
     for (let round = 0; round < 3_000; round += 1) {

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { elementsOf, membersOf, textOf } from "./members.ts";
 
-test("a member is found as it was written, whatever stands around it", () => {
+test("a member is found as written, regardless of its surroundings", () => {
   const json = Buffer.from('\u00fc {"a":1.0 ,\n"\\u0062" : "x\\"}" ,"":[ {"c":",}" } ]\t, "d": {}\r}, 5');
   const members = membersOf(json, json.indexOf("{"));
   const found = [...members].map(([name, span]) => [name, textOf(json, span)]);
@@ -16,7 +16,7 @@ test("a member is found as it was written, whatever stands around it", () => {
   ]);
 });
 
-test("elements are found as they were written", () => {
+test("elements are found as written", () => {
   const json = Buffer.from('[ 1 , [2,3] ,{ "a" : 1 }\n,"]" ,null]');
   assert.deepEqual(
     elementsOf(json, 0).map((span) => textOf(json, span)),
@@ -26,7 +26,7 @@ test("elements are found as they were written", () => {
   assert.deepEqual([...membersOf(Buffer.from("{\n}"), 0)], []);
 });
 
-test("members and elements of any JSON say what the parsed value says", () => {
+test("members and elements of any JSON agree with the parsed value", () => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 4 }), fc.constantFrom(0, 1, 2), (text, spaces) => {
       const value: unknown = JSON.parse(text);
@@ -42,7 +42,7 @@ test("members and elements of any JSON say what the parsed value says", () => {
   );
 });
 
-test("long strings end where they end, whatever escapes stand in them", () => {
+test("long strings end at the right place, whatever escapes they contain", () => {
   const piece = fc.constantFrom("\\", '"', "a", "\u00fc", "}", "\n");
   fc.assert(
     fc.property(fc.array(piece, { minLength: 30, maxLength: 90 }), (pieces) => {

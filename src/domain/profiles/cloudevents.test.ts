@@ -23,19 +23,19 @@ test("CEW-2.2-10 a 429 closes the endpoint for as long as Retry-After says", () 
   assert.deepEqual(pause, { until: now + 90_000, reason: "retry_after" });
 });
 
-test("CEW-2.2-3 a redirect is a failure that the owner hears of", () => {
+test("CEW-2.2-3 a redirect is a failure, and the owner is notified", () => {
   for (const status of [300, 301, 302, 303, 307, 308]) {
     const { outcome, category, attention } = verdictOf(status);
     assert.deepEqual([outcome, category, attention], ["transient", "redirect", "notify"]);
   }
 });
 
-test("CEW-2.2-12 other error codes mean what they mean under HTTP", () => {
+test("CEW-2.2-12 other error codes have their HTTP meaning", () => {
   assert.equal(verdictOf(400).outcome, "terminal");
   assert.equal(verdictOf(500).outcome, "transient");
 });
 
-test("permission comes first and cannot be waived, and a token is required", () => {
+test("permission is required first and cannot be waived, and a token is required", () => {
   assert.deepEqual(cloudEvents.registration, {
     verification: "cloudevents",
     verificationRequired: true,
@@ -44,7 +44,7 @@ test("permission comes first and cannot be waived, and a token is required", () 
   });
 });
 
-test("each delivery says who sends, in either mode", () => {
+test("each delivery names the sender, in both modes", () => {
   const origin = cloudEvents.headers.find(({ name }) => name === "WebHook-Request-Origin");
   assert.deepEqual(origin, { name: "WebHook-Request-Origin", value: "request_origin" });
   assert.deepEqual(cloudEvents.payloadFormats, ["cloudevents-structured", "cloudevents-binary"]);

@@ -25,7 +25,7 @@ function response(status: number): AttemptObservation {
   return { kind: "response", status, complete: true };
 }
 
-test("EDS-9.6-4 full jitter: retry n waits between 0 and the lesser of 600 s and 1 s times 2 to the n", () => {
+test("EDS-9.6-4 full jitter: retry n waits between 0 and the smaller of 600 s and 1 s times 2 to the n", () => {
   for (let retry = 0; retry < 40; retry += 1) {
     const boundMs = Math.min(600_000, 1_000 * 2 ** retry);
     assert.equal(delayMs(retry + 1, 0), 0);
@@ -34,7 +34,7 @@ test("EDS-9.6-4 full jitter: retry n waits between 0 and the lesser of 600 s and
   }
 });
 
-test("EDS-9.6-1 EDS-6.3-5 the expected delay never falls from retry to retry", () => {
+test("EDS-9.6-1 EDS-6.3-5 the expected delay never decreases from retry to retry", () => {
   const expected = Array.from({ length: 30 }, (_, index) => expectedDelayMs(index + 1));
   assert.deepEqual(
     expected,
@@ -48,7 +48,7 @@ test("retries end by count, and by age after a day", () => {
   assert.equal(eventDelivery.ageMsMax, 24 * 3_600_000);
 });
 
-test("EDS-9.6-6 whatever jitter draws, a longer Retry-After is the lower bound and a shorter one changes nothing", () => {
+test("EDS-9.6-6 with any jitter, a longer Retry-After is the lower bound and a shorter one changes nothing", () => {
   const unit = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
   fc.assert(
     fc.property(unit, fc.integer({ min: 1, max: 60 }), fc.nat(10_000_000), (random, count, askedMs) => {
@@ -57,7 +57,7 @@ test("EDS-9.6-6 whatever jitter draws, a longer Retry-After is the lower bound a
   );
 });
 
-test("no answer pauses the endpoint: guidance concerns the delivery alone", () => {
+test("no response pauses the endpoint: Retry-After affects only the delivery", () => {
   for (const status of [408, 429, 502, 503, 504]) {
     const verdict = classify(response(status), eventDelivery);
     const observation = { verdict, statusCode: status, retryAfterMs: 60_000, now };
@@ -65,7 +65,7 @@ test("no answer pauses the endpoint: guidance concerns the delivery alone", () =
   }
 });
 
-test("EDS-9.2.3-8 410 makes the webhook inactive at once", () => {
+test("EDS-9.2.3-8 410 deactivates the webhook at once", () => {
   const verdict = classify(response(410), eventDelivery);
   assert.equal(verdict.outcome, "terminal");
   const observation = { verdict, statusCode: 410, now, exhausted: null };
@@ -91,13 +91,13 @@ test("EDS-11.8-3 repeated terminal outcomes stop the webhook, exhausted deliveri
   assert.deepEqual(observe(422), { kind: "suspend", reason: "consecutive_terminal" });
 });
 
-test("EDS-9.2.3-16 the profile reads Sunset, and no category has a limit of its own", () => {
+test("EDS-9.2.3-16 the profile reads Sunset, and no category has a separate attempt limit", () => {
   assert.equal(eventDelivery.sunset, "terminal");
   assert.deepEqual(eventDelivery.attemptsMaxByCategory, {});
   assert.deepEqual(eventDelivery.retryDelayFloorsMs, {});
 });
 
-test("EDS-8-1 failures below HTTP are transient, whatever kind they are", () => {
+test("EDS-8-1 failures below HTTP are transient, whatever their kind", () => {
   for (const category of failureCategories) {
     if (!(category in eventDelivery.classification.failures)) continue;
     const observation = { kind: "failure", category, requestSent: true } as AttemptObservation;
@@ -106,7 +106,7 @@ test("EDS-8-1 failures below HTTP are transient, whatever kind they are", () => 
   }
 });
 
-test("messages are signed by RFC 9421 and carry the key and nothing of other families", () => {
+test("messages are signed by RFC 9421 and carry the key, but no headers of other families", () => {
   assert.deepEqual(eventDelivery.signatureSchemes, ["rfc9421-ed25519"]);
   assert.deepEqual(eventDelivery.signatureSchemesAllowed, ["rfc9421-ed25519", "rfc9421-hmac-sha256"]);
   assert.deepEqual(eventDelivery.payloadFormats, ["data"]);

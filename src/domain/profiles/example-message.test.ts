@@ -21,7 +21,7 @@ function publicKey(): KeyObject {
 suite("example messages of profiles", () => {
   for (const profile of profiles)
     for (const format of profile.payloadFormats)
-      test(`${profile.name}, ${format}: the default schemes sign, with the keys that are told`, () => {
+      test(`${profile.name}, ${format}: the default schemes sign with the documented keys`, () => {
         const { valueOf, body } = messageOf(profile, format);
         const { signatureSchemes: schemes } = profile;
         const [id, timestamp] = [valueOf("webhook-id"), valueOf("webhook-timestamp")];

@@ -36,7 +36,7 @@ test("the schedule is that of TS16-106: ten requests at these times", () => {
   assert.equal(attemptsMax(standard.schedule), 10);
 });
 
-test("even with the largest jitter the last request comes before the maximum age", () => {
+test("even with maximum jitter the last request is sent before the maximum age", () => {
   assert.ok(standard.schedule.kind === "list");
   const longestMs = standard.schedule.delaysMs.reduce((sum, delayMs) => sum + delayMs * 1.2, 0);
   assert.ok(longestMs < standard.ageMsMax);

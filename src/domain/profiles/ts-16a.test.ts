@@ -41,18 +41,18 @@ test("TS16-111 jitter lengthens each interval by at most a fifth", () => {
   assert.ok(at(0.5) > 300_000 && at(0.999) > at(0.5) && at(0.999) <= 360_000);
 });
 
-test("TS16-110 a 503 with Retry-After moves the next attempt, and no other message", () => {
+test("TS16-110 a 503 with Retry-After delays the next attempt of this message only", () => {
   const query = { schedule, attemptCount: 1, random: 0, category: "server_error", floorsMs: {} } as const;
   assert.equal(nextDelayMs({ ...query, retryAfterMs: 90_000 }), 90_000);
   assert.equal(pauseAfter(response(503), 90_000), null);
 });
 
-test("TS16-94 429 pauses further messages for the longer of a minute and Retry-After", () => {
+test("TS16-94 429 pauses all messages for the longer of a minute and Retry-After", () => {
   assert.deepEqual(pauseAfter(response(429)), { until: now + 60_000, reason: "rate_limit" });
   assert.deepEqual(pauseAfter(response(429), 120_000), { until: now + 120_000, reason: "retry_after" });
 });
 
-test("TS16-101 a timeout pauses like a 429, and so does a connection that closes without an answer", () => {
+test("TS16-101 a timeout pauses like a 429, and so does a connection that closes without a response", () => {
   const failure = { kind: "failure", requestSent: true } as const;
   assert.equal(pauseAfter({ ...failure, category: "timeout" })?.until, now + 60_000);
   assert.equal(pauseAfter({ ...failure, category: "network" })?.until, now + 60_000);
@@ -61,18 +61,18 @@ test("TS16-101 a timeout pauses like a 429, and so does a connection that closes
   assert.equal(pauseAfter({ ...failure, category: "dns", requestSent: false }), null);
 });
 
-test("TS16-91 after 502 and 504 the endpoint is throttled, after 500 it is not", () => {
+test("TS16-91 502 and 504 throttle the endpoint, 500 does not", () => {
   for (const status of [502, 504])
     assert.deepEqual(pauseAfter(response(status)), { until: now + 5_000, reason: "throttle" });
   assert.equal(pauseAfter(response(500)), null);
 });
 
-test("TS16-99 the timeout lies between 15 and 30 s", () => {
+test("TS16-99 the timeout is between 15 and 30 s", () => {
   assert.ok(ts16a.timeoutMs >= 15_000 && ts16a.timeoutMs <= 30_000);
   assert.equal(ts16a.timeoutGrowthFactor, 1);
 });
 
-test("TS16-92 TS16-93 404 and 410 disable after they recurred for a day, and not before", () => {
+test("TS16-92 TS16-93 404 and 410 disable after recurring for a day, and not before", () => {
   for (const status of [404, 410]) {
     const health = createHealth();
     const observe = (at: number, seen = status) => {
@@ -87,23 +87,23 @@ test("TS16-92 TS16-93 404 and 410 disable after they recurred for a day, and not
   }
 });
 
-test("TS16-112 a message that failed its last attempt disables the webhook, whatever else succeeded", () => {
+test("TS16-112 a message that fails its last attempt disables the webhook, even if others succeeded", () => {
   const health = { ...createHealth(), lastAcceptedAt: now };
   const decision = observeExhausted(health, { firstAttemptAt: now - dayMs, now }, ts16a.disable);
   assert.deepEqual(decision, { kind: "disable", reason: "exhausted" });
 });
 
-test("TS16-93 TS16-98 the owner hears of 404, 410 and redirects", () => {
+test("TS16-93 TS16-98 the owner is notified of 404, 410 and redirects", () => {
   for (const status of [404, 410, 301, 302, 307, 308])
     assert.equal(classify(response(status), ts16a).attention, "notify", String(status));
 });
 
-test("TS16-58 TS16-65 v1a alone unless the webhook chooses, and v1 may be chosen", () => {
+test("TS16-58 TS16-65 only v1a is sent by default, and a webhook may choose v1", () => {
   assert.deepEqual(ts16a.signatureSchemes, ["v1a"]);
   assert.deepEqual(ts16a.signatureSchemesAllowed, ["v1a", "v1"]);
 });
 
-test("TS16-30 TS16-39 its headers are the three of the document and none that repeats the payload", () => {
+test("TS16-30 TS16-39 its headers are the three in the document, and none repeats the payload", () => {
   assert.deepEqual(
     ts16a.headers.map((header) => [header.name, "value" in header ? header.value : null]),
     [
@@ -118,6 +118,6 @@ test("TS16-30 TS16-39 its headers are the three of the document and none that re
   assert.ok(ts16a.migrationHeaders.every(({ name }) => name.startsWith("X-")));
 });
 
-test("the status line decides when a body breaks off", () => {
+test("the status line decides when a body is truncated", () => {
   assert.equal(classify(response(200, false), ts16a).outcome, "accepted");
 });

@@ -18,14 +18,14 @@ function delayMs(attemptCount: number, how: { random?: number; category?: Failur
   return nextDelayMs({ schedule, attemptCount, random, category, floorsMs, retryAfterMs: null });
 }
 
-test("WDS-46 WDS-47 WDS-48 WDS-49 WDS-117 five requests: 1 s, doubled, at most 300 s", () => {
+test("WDS-46 WDS-47 WDS-48 WDS-49 WDS-117 five requests: 1 s, doubled each time, up to 300 s", () => {
   assert.equal(attemptsMax(schedule), 5);
   const delays = [1, 2, 3, 4].map((attemptCount) => delayMs(attemptCount, {}));
   assert.deepEqual(delays, [1_000, 2_000, 4_000, 8_000]);
   assert.equal(delayMs(30, {}), 300_000);
 });
 
-test("WDS-122 jitter spreads a delay by a quarter to both sides, and never below zero", () => {
+test("WDS-122 jitter spreads a delay by a quarter in both directions, never below zero", () => {
   assert.equal(delayMs(3, { random: 0 }), 3_000);
   assert.equal(delayMs(3, { random: 0.999_999_9 }), 5_000);
   const unit = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
@@ -38,7 +38,7 @@ test("WDS-122 jitter spreads a delay by a quarter to both sides, and never below
   );
 });
 
-test("WDS-118 WDS-119 WDS-120 WDS-121 a category's minimum is kept, after jitter too", () => {
+test("WDS-118 WDS-119 WDS-120 WDS-121 the minimum of a category is respected, even after jitter", () => {
   const minima = { rate_limit: 60_000, dns: 5_000, timeout: 2_000 } as const;
   for (const category of failureCategories) {
     const minimum = (minima as Partial<Record<FailureCategory, number>>)[category] ?? 0;
@@ -47,7 +47,7 @@ test("WDS-118 WDS-119 WDS-120 WDS-121 a category's minimum is kept, after jitter
   assert.equal(delayMs(5, { random: 0.5, category: "dns" }), 16_000, "a longer delay stays");
 });
 
-test("WDS-50 WDS-51 WDS-123 WDS-164 30 s, growing only when asked, to three times at most", () => {
+test("WDS-50 WDS-51 WDS-123 WDS-164 30 s; it grows only if requested, up to three times", () => {
   const timeouts = (timeoutGrowthFactor: number) =>
     [1, 2, 3, 4].map((number) =>
       attemptTimeoutMs({ timeoutMs: xWebhook.timeoutMs, timeoutGrowthFactor }, number),
@@ -57,7 +57,7 @@ test("WDS-50 WDS-51 WDS-123 WDS-164 30 s, growing only when asked, to three time
   assert.deepEqual(timeouts(2), [30_000, 60_000, 90_000, 90_000]);
 });
 
-test("WDS-52 WDS-53 WDS-54 WDS-55 WDS-56 WDS-57 the circuit breaker has the printed settings", () => {
+test("WDS-52 WDS-53 WDS-54 WDS-55 WDS-56 WDS-57 the circuit breaker has the documented settings", () => {
   assert.deepEqual(xWebhook.circuitBreaker, {
     enabled: true,
     errorThresholdPercentage: 50,
@@ -69,7 +69,7 @@ test("WDS-52 WDS-53 WDS-54 WDS-55 WDS-56 WDS-57 the circuit breaker has the prin
   assert.deepEqual(xWebhook.circuitBreakerIgnoresStatuses, [], "every failure counts");
 });
 
-test("WDS-59 WDS-60 WDS-165 100 a minute from a bucket of 20: the 21st at once has to wait", () => {
+test("WDS-59 WDS-60 WDS-165 100 per minute from a bucket of 20: the 21st immediate request must wait", () => {
   const { rateLimit } = xWebhook;
   assert.ok(rateLimit !== null);
   assert.deepEqual(rateLimit, { requestsPerMinute: 100, burst: 20 });
@@ -82,11 +82,11 @@ test("WDS-59 WDS-60 WDS-165 100 a minute from a bucket of 20: the 21st at once h
   assert.equal(waits[20], 600);
 });
 
-test("WDS-128 three requests are the most after TLS errors", () => {
+test("WDS-128 after TLS errors, at most three requests are sent", () => {
   assert.deepEqual(xWebhook.attemptsMaxByCategory, { ssl: 3 });
 });
 
-test("it is never disabled by itself, and no answer pauses the endpoint", () => {
+test("the webhook is never disabled automatically, and no response pauses the endpoint", () => {
   const health = createHealth();
   for (const status of [410, 404, 400, 503]) {
     const verdict = classify({ kind: "response", status, complete: true }, xWebhook);
@@ -100,7 +100,7 @@ test("it is never disabled by itself, and no answer pauses the endpoint", () => 
   }
 });
 
-test("the nine headers of the document, and what each holds", () => {
+test("the document's nine headers, and their values", () => {
   const headers = xWebhook.headers.map((header) => [
     header.name,
     "value" in header ? header.value : `"${header.literal}"`,

@@ -25,7 +25,7 @@ describe("Content-Digest", () => {
     });
   }
 
-  test("what is made is read again, for any body and both algorithms", () => {
+  test("generated digests are read again, for any body and both algorithms", () => {
     fc.assert(
       fc.property(
         fc.uint8Array(),
@@ -40,7 +40,7 @@ describe("Content-Digest", () => {
     );
   });
 
-  test("digests of unknown algorithms are passed over", () => {
+  test("digests of unknown algorithms are ignored", () => {
     const parsed = parseContentDigest(`md5=:AAAA:, ${sha256}, unixsum=30637`);
     assert.ok(parsed.kind === "parsed");
     assert.deepEqual(

@@ -59,7 +59,7 @@ function read(fields: {
 }
 
 describe("signing requests", () => {
-  test("EDS-11.4-1 the components and parameters of our application of RFC 9421 are covered", () => {
+  test("EDS-11.4-1 the components and parameters of the published RFC 9421 application are covered", () => {
     const pair = newPair();
     const signed = prepareHttpSignatureSigner({ keys: [pair] })(message);
     assert.equal(signed.contentDigest, contentDigest(message.body));
@@ -71,7 +71,7 @@ describe("signing requests", () => {
     assert.match(signed.signature, /^sig1=:[A-Za-z0-9+/]{86}==:$/);
   });
 
-  test("every key of a rotation signs, newest first, and each signature fits the general base", () => {
+  test("every key of a rotation signs, newest first, and each signature matches the general base", () => {
     const [first, second] = [newPair(), newPair()];
     const secret = randomBytes(32);
     const shared = { kind: "symmetric", bytes: secret, keyId: 'team "a"' } as const;
@@ -109,7 +109,7 @@ describe("signing requests", () => {
     );
   });
 
-  test("a URL longer than the scratch buffer is signed like any other", () => {
+  test("a URL longer than the scratch buffer is signed normally", () => {
     const key = { kind: "symmetric", bytes: randomBytes(24), keyId: "k" } as const;
     for (const length of [3000, 3700, 3800, 4096, 9000]) {
       const request = { ...message, targetUri: `https://example.com/${"x".repeat(length)}` };
@@ -120,7 +120,7 @@ describe("signing requests", () => {
     }
   });
 
-  test("what cannot stand in a header is not signed", () => {
+  test("values that a header cannot contain are not signed", () => {
     const sign = prepareHttpSignatureSigner({ keys: [newPair()] });
     const broken: readonly Partial<HttpMessageToSign>[] = [
       { targetUri: "/relative" },
@@ -142,7 +142,7 @@ describe("signing requests", () => {
     assert.throws(() => prepareHttpSignatureSigner({ keys: [] }), UnsignableMessageError);
   });
 
-  test("a tab before a parameter of the media type, which RFC 9110 allows, can be signed", () => {
+  test("a tab before a parameter of the media type, allowed by RFC 9110, can be signed", () => {
     const pair = newPair();
     const signed = { ...message, contentType: "application/xml;\tcharset=utf-8" };
     const fields = prepareHttpSignatureSigner({ keys: [pair] })(signed);

@@ -139,7 +139,7 @@ describe("published signatures over our base", () => {
     });
   }
 
-  test("B.2.6: our key signs to the published bytes", () => {
+  test("B.2.6: signing with the key gives the published bytes", () => {
     const vector = published.cases.find(({ section }) => section === "B.2.6");
     assert.ok(vector !== undefined);
     const message = messageOf(published.messages["test-request"]);
@@ -200,7 +200,7 @@ describe("components without a value", () => {
     });
   }
 
-  test("a value cannot bring lines of its own", () => {
+  test("a value cannot inject lines", () => {
     assert.equal(baseOf({ fieldLines: () => ['x\n"@method": GET'] }, 's=("a")'), null);
   });
 });

@@ -6,7 +6,7 @@ import { parseSignatures, signatureParams } from "./signature-base.ts";
 const signature = "s=:AA==:";
 
 describe("Signature-Input and Signature", () => {
-  test("parameters are read and everything is kept as signed", () => {
+  test("parameters are read, and everything is kept as signed", () => {
     const parsed = parseSignatures({
       signatureInput:
         's=("@method"  "x";sf);created=1;expires=2;keyid="k";alg="ed25519";nonce="n";tag="t";other=?0',
@@ -72,7 +72,7 @@ describe("Signature-Input and Signature", () => {
     assert.equal(parseSignatures(fields(17)).kind, "malformed");
   });
 
-  test("no text makes it throw", () => {
+  test("no text causes an exception", () => {
     const text = fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom(...Array.from('s=();"a:,1 @')) }));
     fc.assert(
       fc.property(text, text, (signatureInput, value) => {

@@ -55,14 +55,14 @@ const refusedSecrets: readonly (readonly [unknown, string])[] = [
 
 describe("secrets", () => {
   for (const [text, reason] of refusedSecrets) {
-    test(`${JSON.stringify(text)} is refused: ${reason}`, () => {
+    test(`${JSON.stringify(text)} is rejected: ${reason}`, () => {
       const parsed = parseSecret(text);
       assert.ok(parsed.kind === "invalid");
       assert.equal(parsed.reason, reason);
     });
   }
 
-  test("a refusal never repeats key material", () => {
+  test("an error never repeats key material", () => {
     for (const [text] of refusedSecrets) {
       if (typeof text !== "string" || text.length < 12) continue;
       const material = text.slice(8, 18);
@@ -78,7 +78,7 @@ describe("secrets", () => {
     });
   }
 
-  test("every legal shared secret survives the way to text and back", () => {
+  test("every valid shared secret survives conversion to text and back", () => {
     const key = fc.uint8Array({ minLength: 24, maxLength: 64 });
     fc.assert(
       fc.property(key, (bytes) => {
@@ -100,12 +100,12 @@ describe("secrets", () => {
     );
   });
 
-  test("a text cannot be made of 23 or 65 bytes", () => {
+  test("a secret of 23 or 65 bytes cannot be formatted", () => {
     assert.throws(() => symmetricSecretText(new Uint8Array(23)), RangeError);
     assert.throws(() => symmetricSecretText(new Uint8Array(65)), RangeError);
   });
 
-  test("a generated secret has 32 of the given random bytes", () => {
+  test("a generated secret has 32 bytes from the given random source", () => {
     const text = generateSymmetricSecret((bytes) => new Uint8Array(bytes).fill(9));
     assert.equal(text, `whsec_${Buffer.alloc(32, 9).toString("base64")}`);
   });
@@ -114,7 +114,7 @@ describe("secrets", () => {
 describe("Ed25519 keys", () => {
   const vector = standardWebhooksVectors[2];
 
-  test("the published pair is read, with and without its public half", () => {
+  test("the published key pair is read, with and without its public half", () => {
     const pair = Buffer.from(vector.keyHex, "hex");
     for (const bytes of [pair, pair.subarray(0, 32)]) {
       const parsed = parseSecret(`whsk_${bytes.toString("base64")}`);
@@ -124,7 +124,7 @@ describe("Ed25519 keys", () => {
     }
   });
 
-  test("one flipped bit in the public half is noticed", () => {
+  test("one flipped bit in the public half is detected", () => {
     const pair = Buffer.from(vector.keyHex, "hex");
     pair[63] = (pair[63] ?? 0) ^ 1;
     const parsed = parseSecret(`whsk_${pair.toString("base64")}`);
@@ -132,7 +132,7 @@ describe("Ed25519 keys", () => {
     assert.equal(parsed.reason, "halves_mismatch");
   });
 
-  test("a seed makes the key pair and the signature of RFC 9421", () => {
+  test("a seed gives the key pair and the signature of RFC 9421", () => {
     const { seedHex, publicKeyBase64Url, message, signatureBase64 } = ed25519PrimitiveVector;
     const seed = Buffer.from(seedHex, "hex");
     const parsed = parseSecret(`whsk_${seed.toString("base64")}`);

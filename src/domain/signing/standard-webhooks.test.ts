@@ -67,7 +67,7 @@ describe("signing", () => {
     });
   }
 
-  test("any key, id and body give what createHmac gives", () => {
+  test("any key, id and body give the result of createHmac", () => {
     fc.assert(
       fc.property(
         fc.uint8Array({ minLength: 24, maxLength: 64 }),
@@ -87,7 +87,7 @@ describe("signing", () => {
     );
   });
 
-  test("bodies of every size around the scratch buffer are signed alike", () => {
+  test("bodies of every size around that of the scratch buffer are signed correctly", () => {
     const symmetric = newSymmetric();
     const asymmetric = newAsymmetric();
     assert.ok(symmetric.kind === "symmetric");
@@ -110,7 +110,7 @@ describe("signing", () => {
     }
   });
 
-  test("signers that take turns do not disturb one another", () => {
+  test("alternating signers do not disturb each other", () => {
     const keys = [newSymmetric(), newAsymmetric(), newSymmetric()];
     const signers = keys.map((key) => prepareSigner([key]));
     const long = { messageId, timestampSeconds: 1, body: randomBytes(2000) };
@@ -133,7 +133,7 @@ describe("signing", () => {
     assert.match(header, /^v1a,[A-Za-z0-9+/]{86}== v1a,\S+ v1,[A-Za-z0-9+/]{43}= v1,\S+$/);
   });
 
-  test("an id with a period, a space, nothing or too much is not signed", () => {
+  test("an id with a period or a space, an empty id, or one that is too long is not signed", () => {
     const sign = prepareSigner([newSymmetric()]);
     for (const id of ["a.b", ".", "", "a b", "a\r\nb", "é", "x".repeat(256), `${messageId}\n`]) {
       assert.equal(isSignableMessageId(id), false);
@@ -145,7 +145,7 @@ describe("signing", () => {
     assert.ok(isSignableMessageId("x".repeat(255)));
   });
 
-  test("a timestamp that is not whole seconds is not signed, nor is anything without a key", () => {
+  test("a timestamp that is not whole seconds is not signed, and signing requires a key", () => {
     const sign = prepareSigner([newSymmetric()]);
     for (const timestampSeconds of [1.5, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53]) {
       assert.throws(
@@ -169,7 +169,7 @@ describe("the standardwebhooks package as an independent verifier", () => {
     ["v1a and two v1", [pair, newKey, oldKey]],
   ];
   for (const [name, keys] of lists) {
-    test(`accepts our header with ${name} for each shared secret, and no other`, (context) => {
+    test(`accepts the header with ${name} for each shared secret, and no other`, (context) => {
       context.mock.timers.enable({ apis: ["Date"], now: 1_700_000_000_000 });
       const body = Buffer.from('{"type":"user.created","data":{"name":"Zoë"}}');
       const signature = prepareSigner(keys)({ messageId, timestampSeconds: 1_700_000_000, body });
@@ -239,7 +239,7 @@ describe("verifying", () => {
     });
   }
 
-  test("the tolerance holds in both directions, its bound included", () => {
+  test("the tolerance applies in both directions, including its bound", () => {
     assert.equal(outcome(good, { nowSeconds: nowSeconds + 300 }), "verified");
     assert.equal(outcome(good, { nowSeconds: nowSeconds + 301 }), "too_old");
     assert.equal(outcome(good, { nowSeconds: nowSeconds - 300 }), "verified");

@@ -21,7 +21,7 @@ describe("signing for X-Webhook-Signature", () => {
     assert.match(header, /^t=\d+,v1=[0-9a-f]{64}$/);
   });
 
-  test("a published value: the hex HMAC of GitHub's example, with the time cut off", () => {
+  test("a published value: the hex HMAC of GitHub's example, without the time", () => {
     // github/docs, "Validating webhook deliveries": the same primitive without a timestamp.
     const secret = "It's a Secret to Everybody";
     const published = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
@@ -33,20 +33,20 @@ describe("signing for X-Webhook-Signature", () => {
     assert.equal(header, `t=5,v1=${expectedHex(secret, "5.Hello, World!")}`);
   });
 
-  test("WDS-154 the time is part of what is signed", () => {
+  test("WDS-154 the signature covers the time", () => {
     const sign = prepareXWebhookSigner(["whsec_secret"]);
     const [first, second] = [10, 11].map((timestampSeconds) => sign({ timestampSeconds, body }));
     assert.notEqual(first?.split("v1=")[1], second?.split("v1=")[1]);
   });
 
-  test("during a rotation there is one v1 for each secret, the newest first", () => {
+  test("during a rotation there is one v1 for each secret, newest first", () => {
     const secrets = [generateSymmetricSecret(randomBytes), generateSymmetricSecret(randomBytes)];
     const header = prepareXWebhookSigner(secrets)({ timestampSeconds: 9, body });
     const expected = secrets.map((secret) => `v1=${expectedHex(secret, `9.${body.toString()}`)}`);
     assert.equal(header, `t=9,${expected.join(",")}`);
   });
 
-  test("any secret text, of any length and alphabet, and any body give what createHmac gives", () => {
+  test("any secret text of any length and alphabet, and any body, give the result of createHmac", () => {
     const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 120 });
     fc.assert(
       fc.property(text, fc.uint8Array({ maxLength: 200 }), fc.nat(), (secret, bytes, timestampSeconds) => {
@@ -58,7 +58,7 @@ describe("signing for X-Webhook-Signature", () => {
     );
   });
 
-  test("bodies around the size of the scratch buffer are signed alike", () => {
+  test("bodies of sizes around that of the scratch buffer are signed correctly", () => {
     for (const size of [0, 63, 64, 65, 16_384, 16_385, 300_000]) {
       const bytes = randomBytes(size);
       const hmac = createHmac("sha256", "whsec_x").update("7.").update(bytes).digest("hex");
@@ -67,7 +67,7 @@ describe("signing for X-Webhook-Signature", () => {
     }
   });
 
-  test("no secret, an empty one or a broken time is refused", () => {
+  test("a missing secret, an empty one or an invalid time is rejected", () => {
     for (const secrets of [[], [""], ["whsec_a", ""]]) {
       assert.throws(() => prepareXWebhookSigner(secrets), UnsignableMessageError);
     }

@@ -17,7 +17,7 @@ function countsOf(pairs: readonly (readonly [number, number])[]): Counts {
 
 const all = (counts: Counts) => counts.within(0, Number.POSITIVE_INFINITY);
 
-test("property: what is packed is unpacked, with numbers beyond 32 bits", () => {
+test("property: packed counts are unpacked unchanged, with numbers beyond 32 bits", () => {
   fc.assert(
     fc.property(entries, (pairs) => {
       const counts = countsOf(pairs);
@@ -26,7 +26,7 @@ test("property: what is packed is unpacked, with numbers beyond 32 bits", () => 
   );
 });
 
-test("property: adding packed buckets is counting everything in one", () => {
+test("property: adding packed buckets equals counting everything in one", () => {
   fc.assert(
     fc.property(entries, entries, (left, right) => {
       const sum = Counts.unpack(countsOf(left).pack());
@@ -41,11 +41,11 @@ test("an empty bucket packs to nothing", () => {
   assert.equal(Counts.unpack(new Uint8Array()).isEmpty, true);
 });
 
-test("bytes that end within a number are refused", () => {
+test("bytes that end within a number are rejected", () => {
   assert.throws(() => new VarintReader(Uint8Array.of(0x80)).read(), RangeError);
 });
 
-test("twelve status codes are kept, the others are one, and nothing is lost", () => {
+test("twelve status codes are kept, the others share one entry, and nothing is lost", () => {
   const counts = new Counts();
   for (let code = 400; code < 430; code += 1)
     counts.add(keys.status + code, code === 417 ? 1_000 : 430 - code);
@@ -58,7 +58,7 @@ test("twelve status codes are kept, the others are one, and nothing is lost", ()
   assert.ok(kept.get(keys.statusOther) > 0);
 });
 
-test("property: a time is read with an error of a tenth at most", () => {
+test("property: a time is read with an error of at most a tenth", () => {
   fc.assert(
     fc.property(fc.double({ min: 1, max: 1e10, noNaN: true }), (ms) => {
       assert.ok(Math.abs(timeAt(placeOf(ms)) - ms) <= ms * 0.1 + 1e-9);
@@ -66,12 +66,12 @@ test("property: a time is read with an error of a tenth at most", () => {
   );
 });
 
-test("times below a millisecond, negative ones and none have a place", () => {
+test("times below a millisecond, negative times and missing times are counted", () => {
   for (const ms of [0, 0.4, -5, Number.NaN]) assert.equal(placeOf(ms), 0);
   assert.equal(placeOf(Number.POSITIVE_INFINITY), 999);
 });
 
-test("property: percentiles of added buckets are those of all times, within a tenth", () => {
+test("property: percentiles of added buckets are within a tenth of those of all times", () => {
   const times = fc.array(fc.double({ min: 1, max: 60_000, noNaN: true }), { minLength: 1, maxLength: 200 });
   fc.assert(
     fc.property(times, times, fc.constantFrom(0.5, 0.95, 0.99), (left, right, share) => {
@@ -87,6 +87,6 @@ test("property: percentiles of added buckets are those of all times, within a te
   );
 });
 
-test("without anything counted there is no percentile", () => {
+test("an empty bucket has no percentiles", () => {
   assert.equal(percentile(new Counts(), "duration", 0.5), null);
 });

@@ -24,7 +24,7 @@ const open = () => new OpenBuckets(2);
 const nameOf = ({ tenant, subject }: BucketRow) => `${tenant ?? "-"}/${subject ?? "-"}`;
 const accepted = ({ counts }: BucketRow) => Counts.unpack(counts).get(keys.accepted);
 
-test("a fact counts for its subject, its tenant and all tenants", () => {
+test("an observation counts for its subject, its tenant and all tenants", () => {
   const buckets = open();
   buckets.add([fact(), fact({ subject: "w2" }), fact({ tenant: "elm", subject: "w3" })], 1, start);
   const rows = buckets.take(start + 60_000, 64);
@@ -50,7 +50,7 @@ test("a webhook's delivery of another tenant's event counts for the event's tena
   });
 });
 
-test("a minute that nothing is written of yet is not forgotten", () => {
+test("a minute without any written rows is not forgotten", () => {
   const buckets = open();
   buckets.add([fact()], 1, start);
   buckets.dropWritten(start + 120_000);
@@ -59,7 +59,7 @@ test("a minute that nothing is written of yet is not forgotten", () => {
   assert.equal(buckets.unwrittenSince, start);
 });
 
-test("rows are written once a second, the longest unwritten first, and no more than the limit", () => {
+test("rows are written once a second, longest-unwritten first, up to the limit", () => {
   const buckets = open();
   buckets.add([fact()], 1, start);
   assert.deepEqual(buckets.take(start + 999, 9), []);
@@ -71,13 +71,13 @@ test("rows are written once a second, the longest unwritten first, and no more t
   assert.deepEqual(names(start + 1_500, 9), ["oak/w2"]);
 });
 
-test("a minute that is over is written at once", () => {
+test("a finished minute is written at once", () => {
   const buckets = open();
   buckets.add([fact({ at: start + 59_900 })], 1, start + 59_900);
   assert.equal(buckets.take(start + 60_000, 9).length, 3);
 });
 
-test("what is written tells how far, and a commit that failed takes it back", () => {
+test("written rows are marked, and a failed commit removes the mark", () => {
   const buckets = open();
   buckets.add([fact()], 4, start);
   assert.equal(buckets.writtenTo, 3);
@@ -89,7 +89,7 @@ test("what is written tells how far, and a commit that failed takes it back", ()
   assert.deepEqual(buckets.take(start + 1_000, 9).map(nameOf), rows.map(nameOf));
 });
 
-test("a clock that is set back adds rows to an old minute and replaces none", () => {
+test("a clock set back adds rows to an old minute and replaces none", () => {
   const buckets = open();
   const counted = (at: number, now: number) => {
     buckets.add([fact({ at })], 1, now);
@@ -103,7 +103,7 @@ test("a clock that is set back adds rows to an old minute and replaces none", ()
   assert.equal(counted(start, start), 2);
 });
 
-test("after so many types of a tenant in a minute the others are one", () => {
+test("beyond a number of event types of a tenant in a minute, the others share one entry", () => {
   const buckets = open();
   const publish = (eventType: string) => {
     const subject = buckets.subjectOf("oak", eventType, start);
@@ -114,7 +114,7 @@ test("after so many types of a tenant in a minute the others are one", () => {
   assert.equal(buckets.subjectOf("elm", "c", start), "c");
 });
 
-test("property: rows written in any rhythm, with what was not written, are what happened", () => {
+test("property: rows written at any time, plus the unwritten counts, equal what happened", () => {
   const happenings = fc.array(
     fc.record({
       ms: fc.integer({ min: 0, max: 40_000 }),
@@ -169,7 +169,7 @@ test("property: rows written in any rhythm, with what was not written, are what 
   );
 });
 
-test("property: facts that are kept are read as they were", () => {
+test("property: stored observations are read back unchanged", () => {
   const kept = fc.record(
     {
       kind: fc.constantFrom("delivery" as const, "event" as const),
@@ -188,7 +188,7 @@ test("property: facts that are kept are read as they were", () => {
   );
 });
 
-test("a failed attempt counts its outcome, status, category and time; a success its whole way", () => {
+test("a failed attempt counts its outcome, status, category and time; a success counts its total time", () => {
   const attempt = {
     id: "a",
     number: 1,
@@ -259,7 +259,7 @@ test("a failed attempt counts its outcome, status, category and time; a success 
   assert.equal(settlementFact({ ...givenUp, isLate: true }), null, "its end was counted before");
 });
 
-test("an event without a receiver is unmatched, and a skipped delivery counts for its webhook", () => {
+test("an event without a receiver counts as unmatched, and a skipped delivery counts for its webhook", () => {
   const event = { tenantId: "oak", eventType: "a", at: start };
   assert.deepEqual(publishFacts({ ...event, deliveries: 0, skipped: [] })[0]?.keys, [
     keys.published,

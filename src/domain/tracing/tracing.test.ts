@@ -14,8 +14,8 @@ import {
 const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const eventId = "01938f2e-7b1c-7abc-9def-0123456789ab";
 
-suite("the context of a trace", () => {
-  test("is read, packed into 25 bytes, and written as it came", () => {
+suite("trace context", () => {
+  test("is read, packed into 25 bytes, and written back unchanged", () => {
     const context = parseTraceContext(traceparent);
     assert.ok(context !== null);
     const packed = packTraceContext(context);
@@ -24,12 +24,12 @@ suite("the context of a trace", () => {
     assert.equal(traceparentOf(context), traceparent);
   });
 
-  test("of a later version is read as far as this one goes", () => {
+  test("of a later version is read as far as this version defines it", () => {
     const later = `cc${traceparent.slice(2)}-what-the-future-will-be-like`;
     assert.equal(parseTraceContext(later)?.spanId, "b7ad6b7169203331");
   });
 
-  test("is none where the specification says so", () => {
+  test("is ignored when the specification says so", () => {
     for (const text of [
       "",
       "00",
@@ -47,7 +47,7 @@ suite("the context of a trace", () => {
       assert.equal(parseTraceContext(text), null, String(text));
   });
 
-  test("has the state of vendors, unless that is none", () => {
+  test("keeps the vendors' state, unless it is invalid", () => {
     const stateOf = (tracestate: string) => parseTraceContext(traceparent, tracestate)?.state;
     assert.equal(
       stateOf("congo=t61rcWkgMzE, rojo=00f067aa0ba902b7,"),
@@ -61,8 +61,8 @@ suite("the context of a trace", () => {
   });
 });
 
-suite("ids of spans", () => {
-  test("follow from what is stored and differ from each other", () => {
+suite("span ids", () => {
+  test("are derived from stored values and are distinct", () => {
     const neighbour = `${eventId.slice(0, -1)}c`;
     const ids = [eventId, neighbour].flatMap((id) => [
       publishSpanId(id),
@@ -74,14 +74,14 @@ suite("ids of spans", () => {
     assert.equal(attemptSpanId(eventId, 2), attemptSpanId(eventId, 2));
   });
 
-  test("the trace is the publisher's, else one with the digits of the event", () => {
+  test("the trace is the publisher's, or is derived from the event id", () => {
     assert.equal(traceIdOf(eventId, null), "01938f2e7b1c7abc9def0123456789ab");
     const trace = parseTraceContext(traceparent);
     assert.equal(traceIdOf(eventId, trace), "0af7651916cd43dd8448eb211c80319c");
   });
 });
 
-suite("which events are kept", () => {
+suite("sampling", () => {
   const recorded = { id: eventId, trace: parseTraceContext(traceparent) };
   const notRecorded = {
     id: eventId,
@@ -94,13 +94,13 @@ suite("which events are kept", () => {
     return [recorded, notRecorded, untraced].map((event) => keptByEvent(event.id, event.trace, sampling));
   };
 
-  test("those that the publisher records, and one in a thousand", () => {
+  test("selects traces that the publisher records, and one in a thousand", () => {
     assert.deepEqual(keptBy(undefined, undefined), ["sampled", null, null]);
     assert.deepEqual(keptBy("traceidratio", "1"), ["sampled", "ratio", "ratio"]);
     assert.deepEqual(keptBy("traceidratio", "0"), ["sampled", null, null]);
   });
 
-  test("as the standard samplers say", () => {
+  test("follows the standard samplers", () => {
     assert.deepEqual(keptBy("always_on", undefined), ["sampled", "ratio", "ratio"]);
     assert.deepEqual(keptBy("always_off", undefined), [null, null, null]);
     assert.deepEqual(keptBy("parentbased_always_off", undefined), ["sampled", null, null]);
@@ -109,7 +109,7 @@ suite("which events are kept", () => {
     assert.equal(samplingOf({ sampler: undefined, argument: "2" }), null);
   });
 
-  test("by the random end of their ids, so that every process decides alike", () => {
+  test("uses the random end of the ids, so every process decides alike", () => {
     const sampling = samplingOf({ sampler: "traceidratio", argument: "0.25" });
     assert.ok(sampling !== null);
     let kept = 0;
@@ -127,7 +127,7 @@ suite("which events are kept", () => {
   });
 });
 
-test("slow is what takes longer than nearly all before it", () => {
+test("treats as slow what took longer than nearly all earlier events", () => {
   const times = new SlowTimes();
   for (let number = 0; number < 1_000; number += 1)
     assert.equal(times.isSlow(10 + (number % 5)), false, "what is like the others");

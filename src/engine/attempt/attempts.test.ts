@@ -68,7 +68,7 @@ async function attempted(parts: {
   return { settled, stopped, short, errors, alarms, notComposed };
 }
 
-test("WDS-195 a request that cannot be built is a fault of this program, not an answer of the receiver", async () => {
+test("WDS-195 a request that cannot be built is an internal error, not a response of the receiver", async () => {
   const bug = new TypeError("cannot read properties of undefined");
   const composed = (): object => ({ headers: [], body: null });
   const never = () => assert.fail("it is not sent");
@@ -99,7 +99,7 @@ test("WDS-195 a request that cannot be built is a fault of this program, not an 
   }
 });
 
-test("no request is composed when the tenants of delivery, event and webhook are not one", async () => {
+test("no request is composed if delivery, event and webhook have different tenants", async () => {
   const never = () => assert.fail("nothing is composed or sent");
   const cases = [
     { delivery: { tenantId: "birch" }, ending: "foreign" },
@@ -115,7 +115,7 @@ test("no request is composed when the tenants of delivery, event and webhook are
   }
 });
 
-test("what this machine could not send is no attempt", async () => {
+test("a failure to send because of this machine uses no attempt", async () => {
   const unsent: TransportResult = {
     observation: { kind: "failure", category: "network", requestSent: false },
     responseSample: null,

@@ -82,7 +82,7 @@ function stopped(addressee: "foreign" | "unclear") {
   return { errors, alarms, written, dispatched };
 }
 
-test("a delivery for another tenant's webhook is an error in the log that names both, counts as an alarm, and ends", () => {
+test("a delivery to another tenant's webhook is logged as an error with both tenants, raises an alarm, and ends", () => {
   const { errors, alarms, written, dispatched } = stopped("foreign");
   assert.deepEqual(errors, [
     {
@@ -106,7 +106,7 @@ test("a delivery for another tenant's webhook is an error in the log that names 
   assert.deepEqual(dispatched, ["answered", "settled"]);
 });
 
-test("where only this process doubts whose webhook it is, it says so too, but ends nothing", () => {
+test("if only this process has doubts about the tenant of a webhook, it logs that too, but ends nothing", () => {
   const { errors, alarms, written, dispatched } = stopped("unclear");
   assert.deepEqual([errors.length, alarms], [1, ["delivery_stopped"]]);
   assert.deepEqual(written, []);

@@ -22,7 +22,7 @@ function laneOf(endpoint: Endpoint): Lane {
   return lane;
 }
 
-suite("a worker among others", () => {
+suite("a worker in a cluster", () => {
   test("acquires webhooks with work, and is alive while heartbeats are answered", async () => {
     const { scene, ownership } = await started("a", "b");
     assert.deepEqual(scene.events.slice(0, 3), ["resumed", "taken a", "taken b"]);
@@ -34,7 +34,7 @@ suite("a worker among others", () => {
     }
   });
 
-  test("sends nothing when nobody heard it for the time it lives, and goes on when somebody does", async () => {
+  test("sends nothing if no heartbeat was answered for its lifetime, and continues after an answer", async () => {
     const { scene, store, ownership } = await started("a");
     store.heartbeatAnswer = async () => Promise.reject(new StoreUnavailableError("away"));
     await scene.pass(12_000);
@@ -49,7 +49,7 @@ suite("a worker among others", () => {
     assert.equal(scene.endpoints.get("a")?.owned, true);
   });
 
-  test("a heartbeat counts from before it was sent, however late its answer comes", async () => {
+  test("a heartbeat counts from the time before it was sent, however late its answer is", async () => {
     const { scene, store, ownership } = await started("a");
     const answers: (() => void)[] = [];
     store.heartbeatAnswer = () =>
@@ -64,7 +64,7 @@ suite("a worker among others", () => {
     assert.equal(ownership.holds(), false);
   });
 
-  test("sends no heartbeat while one is not answered: it would wait behind that", async () => {
+  test("sends no heartbeat while one is unanswered, because it would be queued behind it", async () => {
     const { scene, store } = await started("a");
     const sent = (): number => store.calls.filter((call) => call.startsWith("heartbeat")).length;
     const before = sent();
@@ -78,13 +78,13 @@ suite("a worker among others", () => {
     assert.equal(sent(), before + 2);
   });
 
-  test("a process that was paused knows before its first timer", async () => {
+  test("a process that was paused notices this before its first timer", async () => {
     const { clock, ownership } = await started("a");
     clock.time += 60_000;
     assert.equal(ownership.holds(), false);
   });
 
-  test("a machine that slept, whose monotonic clock stood still, sends nothing before it was heard again", async () => {
+  test("a machine that slept, with a stopped monotonic clock, sends nothing before a heartbeat is answered", async () => {
     const { clock, scene, ownership } = await started("a");
     clock.wallOffsetMs += 60_000;
     assert.equal(ownership.holds(), false);
@@ -96,7 +96,7 @@ suite("a worker among others", () => {
     assert.equal(ownership.holds(), true);
   });
 
-  test("one that was reaped forgets all it owned and joins again", async () => {
+  test("a reaped worker forgets everything it owned and joins again", async () => {
     const { scene, store, ownership } = await started("a");
     store.heartbeatAnswer = async () => null;
     await scene.pass(3_000);
@@ -110,7 +110,7 @@ suite("a worker among others", () => {
     assert.equal(scene.endpoints.get("a")?.owned, true);
   });
 
-  test("what it was given as the worker it no longer is does not count", async () => {
+  test("webhooks assigned under an earlier worker number do not count", async () => {
     const { scene, store } = await started();
     const gate = Promise.withResolvers<undefined>();
     store.acquireGate = () => gate.promise;
@@ -148,7 +148,7 @@ suite("a worker among others", () => {
     assert.deepEqual(scene.numbers, [1, null, 2]);
   });
 
-  test("joins at once when the restart is met in the middle of a heartbeat", async () => {
+  test("joins at once if the restart is detected during a heartbeat", async () => {
     const { scene, store, ownership } = await started("a");
     const gate = Promise.withResolvers<null>();
     store.heartbeatAnswer = () => gate.promise;
@@ -160,7 +160,7 @@ suite("a worker among others", () => {
     assert.equal(ownership.worker, 2);
   });
 
-  test("an endpoint whose requests are still under way is not acquired again", async () => {
+  test("an endpoint whose requests are still in flight is not acquired again", async () => {
     const { scene, store } = await started("a");
     const endpoint = scene.endpoints.get("a");
     assert.ok(endpoint !== undefined);
@@ -187,7 +187,7 @@ suite("a worker among others", () => {
     assert.deepEqual(scene.events.slice(0, 2), ["follow force_open", "taken a"]);
   });
 
-  test("asks for many webhooks with one call, and not for what it owns", async () => {
+  test("requests many webhooks with one call, and none that it owns", async () => {
     const { scene, store, ownership } = await started("mine");
     for (const id of ["b", "c"]) scene.add(id);
     store.requests.length = 0;
@@ -199,8 +199,8 @@ suite("a worker among others", () => {
   });
 });
 
-suite("giving webhooks back", () => {
-  test("what is idle for half a minute, and not what is busy", async () => {
+suite("releasing webhooks", () => {
+  test("releases webhooks that were idle for half a minute, and no busy ones", async () => {
     const { scene, store } = await started("idle", "busy", "waiting");
     const busy = scene.endpoints.get("busy");
     const waiting = scene.endpoints.get("waiting");
@@ -220,7 +220,7 @@ suite("giving webhooks back", () => {
     assert.equal(scene.endpoints.get("idle")?.ownerEpoch, null);
   });
 
-  test("what is more than its share, when its last request is settled", async () => {
+  test("releases webhooks beyond its share when their last request is settled", async () => {
     const ids = Array.from({ length: 12 }, (_, index) => `w${index}`);
     const { scene, store } = await started(...ids);
     const busy = scene.endpoints.get("w0");
@@ -236,14 +236,14 @@ suite("giving webhooks back", () => {
     assert.equal(store.released.length, 6);
   });
 
-  test("nothing when it has little more than its share", async () => {
+  test("releases nothing if it has only slightly more than its share", async () => {
     const { scene, store } = await started("a", "b", "c", "d");
     store.heartbeatAnswer = async () => ({ workers: 2, owned: 4 });
     await scene.pass(10_000);
     assert.deepEqual(store.released, []);
   });
 
-  test("a webhook that was deleted while it was owned", async () => {
+  test("releases a webhook that was deleted while owned", async () => {
     const { scene, store } = await started("a", "b");
     const deleted = scene.endpoints.get("a");
     assert.ok(deleted !== undefined);
@@ -253,7 +253,7 @@ suite("giving webhooks back", () => {
     assert.deepEqual(store.released, ["a"]);
   });
 
-  test("a webhook that does not exist any more, which is then left alone for a while", async () => {
+  test("releases a webhook that no longer exists, and does not try it again for a while", async () => {
     const { scene, store } = await started();
     store.free.push("deleted");
     await scene.pass(2_000);
@@ -262,7 +262,7 @@ suite("giving webhooks back", () => {
     assert.deepEqual(from?.kind === "work" ? from.except : null, ["deleted"]);
   });
 
-  test("everything at the end, and it acquires nothing more", async () => {
+  test("releases everything at the end, and acquires nothing more", async () => {
     const { scene, store, ownership } = await started("a", "b");
     ownership.pause();
     scene.add("c");
@@ -278,7 +278,7 @@ suite("giving webhooks back", () => {
     assert.equal(store.calls.length, calls);
   });
 
-  test("before the end what is quiet, and the rest as soon as it is settled", async () => {
+  test("releases idle webhooks before the end, and the rest as soon as they are settled", async () => {
     const { scene, store, ownership } = await started("quiet", "flying", "settling");
     const [flying, settling] = [scene.endpoints.get("flying"), scene.endpoints.get("settling")];
     assert.ok(flying !== undefined && settling !== undefined);
@@ -298,7 +298,7 @@ suite("giving webhooks back", () => {
     assert.deepEqual(store.released, ["quiet", "settling", "flying"], "the grace time is over");
   });
 
-  test("one that is reaped while it stops does not join again", async () => {
+  test("a worker that is reaped while it stops does not join again", async () => {
     const { scene, store, ownership } = await started("a");
     ownership.pause();
     store.heartbeatAnswer = async () => null;
@@ -307,7 +307,7 @@ suite("giving webhooks back", () => {
     assert.equal(ownership.worker, null);
   });
 
-  test("not again and again while the store does not take it", async () => {
+  test("does not repeat a release at once while the store does not accept it", async () => {
     const { scene, store } = await started("a");
     let tries = 0;
     store.releaseGate = async () => {
@@ -319,7 +319,7 @@ suite("giving webhooks back", () => {
     assert.ok(tries >= 3 && tries <= 4, `${tries} tries in ten seconds`);
   });
 
-  test("looks for work rarely while it is brought, and at once when it is not any more", async () => {
+  test("looks for work rarely while hints arrive, and at once when they stop", async () => {
     const clock = new ManualClock();
     const scene = new MemberScene(clock);
     scene.isBrought = true;
@@ -342,7 +342,7 @@ suite("giving webhooks back", () => {
     assert.equal(scene.endpoints.get("c")?.owned, true);
   });
 
-  test("whoever wants a webhook hears when it was tried", async () => {
+  test("a caller that waits for a webhook is notified when its acquisition was tried", async () => {
     const { scene, store, ownership } = await started();
     const tried: string[] = [];
     for (let count = 0; count < 70; count += 1) {
@@ -359,7 +359,7 @@ suite("giving webhooks back", () => {
     await ownership.wanted("w1");
   });
 
-  test("others learn the number under which it can be notified", async () => {
+  test("other workers learn the number under which it can be notified", async () => {
     const { scene, store } = await started("a");
     store.heartbeatAnswer = async () => null;
     await scene.pass(3_000);

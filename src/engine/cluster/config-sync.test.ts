@@ -103,7 +103,7 @@ class Scene {
   }
 }
 
-test("WDS-179 what nobody announced is read within five minutes, again and again", async () => {
+test("WDS-179 unannounced changes are read within five minutes, repeatedly", async () => {
   const scene = new Scene();
   for (const [round, uniform] of [0.99, 0, 0.5, 0.99].entries()) {
     scene.uniform = uniform;
@@ -118,7 +118,7 @@ test("WDS-179 what nobody announced is read within five minutes, again and again
   assert.equal(scene.clock.timers, 0);
 });
 
-test("a webhook whose secrets cannot be read here is told as an error and keeps none of the others from being read", async () => {
+test("a webhook whose secrets cannot be read is logged as an error and does not prevent others from being read", async () => {
   const scene = new Scene();
   scene.save("a", "https://receiver.example/1");
   scene.save("b", "https://receiver.example/2");
@@ -131,7 +131,7 @@ test("a webhook whose secrets cannot be read here is told as an error and keeps 
   await scene.sync.stop();
 });
 
-test("however often it may all have changed while it is being read, it is read once more", async () => {
+test("after any number of changes during a read, one more read follows", async () => {
   const scene = new Scene();
   scene.save("a", "https://receiver.example/1");
   const asked = [scene.sync.reloadAll(), scene.sync.reloadAll(), scene.sync.reloadAll()];
@@ -144,7 +144,7 @@ test("however often it may all have changed while it is being read, it is read o
   await scene.sync.stop();
 });
 
-test("whoever asks for everything while a round ends gets another one", async () => {
+test("a request for a full read that arrives while a round ends gets another round", async () => {
   for (let microtasks = 0; microtasks < 40; microtasks += 1) {
     const scene = new Scene();
     let rounds = -1;
@@ -160,7 +160,7 @@ test("whoever asks for everything while a round ends gets another one", async ()
   }
 });
 
-test("how endpoints are doing is read of those alone that this process does not serve", async () => {
+test("the health of endpoints is read only for those that this process does not serve", async () => {
   const scene = new Scene();
   for (const id of ["a", "b", "c"]) scene.save(id, `https://receiver.example/${id}`);
   await scene.sync.reloadAll();

@@ -7,7 +7,7 @@ import { ScriptedOwnershipStore } from "./member-scene.fixture.ts";
 
 const nothing = (): void => {};
 
-test("a database that was restarted or replaced is logged and counted, joined anew and read from scratch", async () => {
+test("a restarted or replaced database is logged and counted; the worker joins again and reads everything", async () => {
   const clock = new ManualClock();
   const ownership = new ScriptedOwnershipStore();
   const warnings: string[] = [];

@@ -73,8 +73,8 @@ function endpoint(id: string): Endpoint {
   return bareEndpoint({ id, policy: { circuitBreaker }, owned: true, ownerEpoch: 1 });
 }
 
-suite("what an owner leaves for the next one", () => {
-  test("is gathered for a moment and sent for all endpoints together", async () => {
+suite("notes of an owner for the next owner", () => {
+  test("are collected for a moment and sent for all endpoints together", async () => {
     const scene = new Scene();
     const [a, b] = [endpoint("a"), endpoint("b")];
     scene.attempt(a, false);
@@ -96,7 +96,7 @@ suite("what an owner leaves for the next one", () => {
     assert.equal(scene.clock.timers, 0);
   });
 
-  test("is told once, by slices of the window", async () => {
+  test("are sent once, by slices of the window", async () => {
     const scene = new Scene();
     const one = endpoint("a");
     for (let second = 0; second < 5; second += 1) {
@@ -111,7 +111,7 @@ suite("what an owner leaves for the next one", () => {
     );
   });
 
-  test("forgets with the circuit: closed by probes, by hand, or replaced by an order", async () => {
+  test("are cleared with the circuit: closed by probes, manually, or replaced by an order", async () => {
     const scene = new Scene();
     const one = endpoint("a");
     scene.notes.acquired(one);
@@ -135,7 +135,7 @@ suite("what an owner leaves for the next one", () => {
     }
   });
 
-  test("the result that closes a circuit is not remembered after it", async () => {
+  test("do not include the result that closes a circuit", async () => {
     const scene = new Scene();
     const one = endpoint("a");
     for (let count = 0; count < 3; count += 1) scene.attempt(one, true);
@@ -147,14 +147,14 @@ suite("what an owner leaves for the next one", () => {
     assert.deepEqual(await scene.known("a"), [0, 0]);
   });
 
-  test("a change of the circuit that forgets nothing is not worth a note", async () => {
+  test("are not sent for a change of the circuit that clears nothing", async () => {
     const scene = new Scene();
     scene.notes.changed(endpoint("a"));
     await scene.gather();
     assert.deepEqual(scene.batches, []);
   });
 
-  test("tells how much of the rate limit is used up", async () => {
+  test("include the used part of the rate limit", async () => {
     const scene = new Scene();
     const one = endpoint("a");
     const bucket = createBucket({ requestsPerMinute: 60, burst: 2 });
@@ -165,7 +165,7 @@ suite("what an owner leaves for the next one", () => {
     assert.equal(scene.batches[0]?.[0]?.rateFullAt, bucket.fullAt);
   });
 
-  test("is dropped when it cannot be sent, without growing; what was forgotten stays forgotten", async () => {
+  test("are dropped without growing if they cannot be sent; cleared results stay cleared", async () => {
     const scene = new Scene();
     const one = endpoint("a");
     for (let count = 0; count < 5; count += 1) scene.attempt(one, false);
@@ -190,7 +190,7 @@ suite("what an owner leaves for the next one", () => {
     assert.equal(scene.batches.at(-1)?.[0]?.cleared, true);
   });
 
-  test("waits while a call is under way, and then goes at once", async () => {
+  test("wait while a call is in flight, and are sent right after it", async () => {
     const scene = new Scene();
     const gate = Promise.withResolvers<undefined>();
     const one = endpoint("a");
@@ -208,7 +208,7 @@ suite("what an owner leaves for the next one", () => {
     assert.deepEqual(await scene.known("a"), [2, 0]);
   });
 
-  test("goes at once when the endpoint is about to be acquired by another worker", async () => {
+  test("are sent at once when another worker is about to acquire the endpoint", async () => {
     const scene = new Scene();
     const one = endpoint("a");
     scene.attempt(one, false);
@@ -223,7 +223,7 @@ suite("what an owner leaves for the next one", () => {
     assert.deepEqual(await scene.known("a"), [0, 2]);
   });
 
-  test("is nothing any more once the endpoint was lost to another worker", async () => {
+  test("are dropped once another worker acquired the endpoint", async () => {
     const scene = new Scene();
     const one = endpoint("a");
     one.giveUp();
@@ -233,7 +233,7 @@ suite("what an owner leaves for the next one", () => {
     assert.deepEqual(scene.batches, []);
   });
 
-  test("is sent before the end", async () => {
+  test("are sent before the end", async () => {
     const scene = new Scene();
     scene.attempt(endpoint("a"), false);
     await scene.notes.stop();
@@ -242,8 +242,8 @@ suite("what an owner leaves for the next one", () => {
   });
 });
 
-suite("what the next owner is told", () => {
-  test("is nothing while the state is away, and nothing when it fails", async () => {
+suite("notes that the next owner receives", () => {
+  test("are empty while the shared state is unavailable or fails", async () => {
     const scene = new Scene();
     const one = endpoint("a");
     scene.trouble = () => Promise.reject(new Error("broken"));
@@ -253,7 +253,7 @@ suite("what the next owner is told", () => {
     assert.equal(scene.warnings.length, 1);
   });
 
-  test("is waited for no longer than 250 ms", async () => {
+  test("are waited for for at most 250 ms", async () => {
     const scene = new Scene();
     scene.trouble = () => new Promise(() => undefined);
     const recalled = scene.notes.recall([endpoint("a")]);

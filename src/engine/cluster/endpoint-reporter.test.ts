@@ -66,8 +66,8 @@ class Scene {
   }
 }
 
-suite("an owner reports what only it sees", () => {
-  test("with one call for all, and only what changed", async () => {
+suite("reports of an owner about its memory", () => {
+  test("are sent with one call for all, and only if changed", async () => {
     const scene = new Scene();
     const [first, second] = [scene.add("a"), scene.add("b")];
     scene.add("quiet");
@@ -84,7 +84,7 @@ suite("an owner reports what only it sees", () => {
     );
   });
 
-  test("that there is nothing to report any more, once", async () => {
+  test("say once that there is nothing more to report", async () => {
     const scene = new Scene();
     const endpoint = scene.add("a");
     scene.send(endpoint, "d1");
@@ -95,7 +95,7 @@ suite("an owner reports what only it sees", () => {
     assert.deepEqual(scene.last, { "a 7": "nothing" });
   });
 
-  test("again under a new ownership, and nothing under none", async () => {
+  test("are sent again under a new ownership, and not without one", async () => {
     const scene = new Scene();
     const endpoint = scene.add("a");
     scene.send(endpoint, "d1");
@@ -108,7 +108,7 @@ suite("an owner reports what only it sees", () => {
     assert.equal(scene.calls.length, 2);
   });
 
-  test("what could not be written it writes later, also that there is nothing to report", async () => {
+  test("are written later if a write failed, including that there is nothing to report", async () => {
     const scene = new Scene();
     const [ends, begins] = [scene.add("ends"), scene.add("begins")];
     scene.send(ends, "d1");
@@ -124,7 +124,7 @@ suite("an owner reports what only it sees", () => {
     assert.equal(scene.calls.length, 2);
   });
 
-  test("ends, and waits for the call that runs", async () => {
+  test("end, after the current call", async () => {
     const scene = new Scene();
     const gate = Promise.withResolvers<undefined>();
     scene.answer = gate.promise;

@@ -54,8 +54,8 @@ const reasonFor = (endpoint: Endpoint, delivery = waiting(), at = now) => {
   return [waitingFor, waitingUntil];
 };
 
-suite("an owner's report on an endpoint", () => {
-  test("nothing when the store says as much", () => {
+suite("an owner's report about an endpoint", () => {
+  test("has nothing that the store already shows", () => {
     assert.equal(reportOf(bareEndpoint({ now }), now, []), null);
     const idle = bareEndpoint({ now });
     addLane(idle, { eventType: "a", wakeAt: now - 1 });
@@ -65,7 +65,7 @@ suite("an owner's report on an endpoint", () => {
     assert.equal(reportOf(old, now + 10 * 60_000, []), null, "results of long ago");
   });
 
-  test("which deliveries are on their way, a hundred at most", () => {
+  test("lists deliveries in flight, up to a hundred", () => {
     const owner = bareEndpoint({ now, inFlight: 150 });
     const ids = Array.from({ length: 150 }, (_, index) => `d${index}`);
     const report = reportOf(owner, now, ids);
@@ -73,7 +73,7 @@ suite("an owner's report on an endpoint", () => {
     assert.deepEqual(report?.deliveries, ids.slice(0, 100));
   });
 
-  test("what ordered lanes wait for, and until when", () => {
+  test("says what ordered lanes wait for, and until when", () => {
     const owner = bareEndpoint({ now, inFlight: 1 });
     addLane(owner, { eventType: "sleeps", wakeAt: now + 5_000 });
     addLane(owner, { eventType: "flies", isFlying: true });
@@ -84,7 +84,7 @@ suite("an owner's report on an endpoint", () => {
     ]);
   });
 
-  test("how the circuit counts, and a limit that is used up", () => {
+  test("has the counts of the circuit, and an exhausted limit", () => {
     const owner = bareEndpoint({ policy: { rateLimit: limit }, now });
     count(owner, "++-");
     assert.ok(owner.bucket !== null);
@@ -94,14 +94,14 @@ suite("an owner's report on an endpoint", () => {
     assert.equal(report?.rateFullAt, now + 1_000);
   });
 
-  test("a report of a version that wrote something else is none", () => {
+  test("of a version with another layout is ignored", () => {
     for (const document of ["", "{", "null", "[]", "{}", '{"deliveries":[],"heads":[]}', '{"heads":1}'])
       assert.equal(parseReport(document), null, document);
   });
 });
 
-suite("what a process that does not own an endpoint makes of it", () => {
-  test("the delivery on its way, its lane behind it, and nothing else", () => {
+suite("interpretation of a report by a process that does not own the endpoint", () => {
+  test("shows the delivery in flight, its lane behind it, and nothing else", () => {
     const owner = bareEndpoint({ now, inFlight: 1 });
     addLane(owner, { eventType: "a", isFlying: true });
     const other = reported(owner, ["d1"]);
@@ -110,13 +110,13 @@ suite("what a process that does not own an endpoint makes of it", () => {
     assert.deepEqual(reasonFor(other, waiting({ id: "d3", eventType: "b" })), ["capacity", null]);
   });
 
-  test("a delivery that is due later is no longer on its way, whatever an older report says", () => {
+  test("a delivery that is due later is no longer in flight, even if an older report says so", () => {
     const other = reported(bareEndpoint({ now, inFlight: 1 }), ["d1"]);
     const retry = waiting({ id: "d1", dueAt: now + 15_000 });
     assert.deepEqual(reasonFor(other, retry), ["schedule", now + 15_000]);
   });
 
-  test("nobody can tell how long the head of a lane takes that was to go by now", () => {
+  test("the remaining time of an overdue head of a lane is unknown", () => {
     const owner = bareEndpoint({ now });
     addLane(owner, { eventType: "a", wakeAt: now + 5_000 });
     const other = reported(owner);
@@ -124,7 +124,7 @@ suite("what a process that does not own an endpoint makes of it", () => {
     assert.deepEqual(reasonFor(other, waiting({ id: "d2" }), now + 5_000), ["order", null]);
   });
 
-  test("the limits of webhook and tenant until they let something through", () => {
+  test("shows the limits of webhook and tenant until they have capacity again", () => {
     const limited = bareEndpoint({ policy: { rateLimit: limit }, now });
     assert.ok(limited.bucket !== null);
     tryTake(limited.bucket, now);
@@ -135,7 +135,7 @@ suite("what a process that does not own an endpoint makes of it", () => {
     assert.deepEqual(reasonFor(reported(ofTenant)), ["tenant_rate_limit", now + 1_000]);
   });
 
-  test("counts of the circuit once, however often somebody looks", () => {
+  test("adds counts of the circuit once, however often it is read", () => {
     const owner = bareEndpoint({ now });
     count(owner, "+++--");
     const report = reportOf(owner, now, []);
@@ -147,7 +147,7 @@ suite("what a process that does not own an endpoint makes of it", () => {
     assert.deepEqual([window.successes, window.failures], [0, 0], "the owner has nothing to tell any more");
   });
 
-  test("nothing of what it saw itself while it was the owner", () => {
+  test("ignores what this process saw while it was the owner", () => {
     const former = bareEndpoint({ owned: true, ownerEpoch: 7 });
     addLane(former, { eventType: "a", wakeAt: now + 3_600_000 });
     assert.deepEqual(reasonFor(former), ["order", now + 3_600_000]);

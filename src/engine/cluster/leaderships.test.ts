@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Leaderships } from "./leaderships.ts";
 
-test("a process that ends leaves its leaderships to others at once", async () => {
+test("a stopping process releases its leaderships at once", async () => {
   const asked: string[] = [];
   const ledElsewhere = new Set(["other"]);
   const leaderships = new Leaderships(
@@ -24,7 +24,7 @@ test("a process that ends leaves its leaderships to others at once", async () =>
   assert.deepEqual(asked, ["me upkeep 0"]);
 });
 
-test("that the store is away keeps nobody from ending", async () => {
+test("an unavailable store does not keep a process from stopping", async () => {
   let isAway = false;
   const acquireLeadership = async (): Promise<boolean> => (isAway ? Promise.reject(new Error("away")) : true);
   const leaderships = new Leaderships({ acquireLeadership }, "me");

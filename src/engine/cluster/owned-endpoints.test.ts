@@ -76,7 +76,7 @@ class Worker {
 }
 
 suite("a webhook with a new owner", () => {
-  test("it is given up although the lease of a delivery was lost, which the next owner frees", async () => {
+  test("it is released although the lease of a delivery was lost, which the next owner frees", async () => {
     const worker = new Scene().worker();
     await worker.acquire();
     const { endpoint, owned } = worker;
@@ -103,7 +103,7 @@ suite("a webhook with a new owner", () => {
     assert.equal(second.endpoint.circuit.phase, "open");
   });
 
-  test("results that were inherited grow old, and are not inherited twice", async () => {
+  test("inherited results expire, and are not inherited twice", async () => {
     const scene = new Scene();
     const [first, second, third] = [scene.worker(), scene.worker(), scene.worker()];
     await first.acquire();
@@ -118,7 +118,7 @@ suite("a webhook with a new owner", () => {
     assert.deepEqual([window.successes, window.failures], [4, 0]);
   });
 
-  test("its state when it is released is its state when it is acquired a moment later", async () => {
+  test("its state at release is its state when it is acquired a moment later", async () => {
     const scene = new Scene();
     const [first, second] = [scene.worker(), scene.worker()];
     await first.acquire();
@@ -132,7 +132,7 @@ suite("a webhook with a new owner", () => {
     assert.equal(second.endpoint.circuit.window.failures, 1);
   });
 
-  test("WDS-206 knows nothing and goes on when the memory is lost or away", async () => {
+  test("WDS-206 starts without state and continues when the shared state is lost or unavailable", async () => {
     const scene = new Scene();
     const [first, second] = [scene.worker(), scene.worker()];
     await first.acquire();
@@ -143,7 +143,7 @@ suite("a webhook with a new owner", () => {
     assert.equal(second.waitMs, 1_000, "a bucket of which nobody knows begins empty");
   });
 
-  test("has as much of its rate limit as is left", async () => {
+  test("has the remaining part of its rate limit", async () => {
     const cases: [RateHandover, used: number, waitMs: number][] = [
       [{ kind: "unused" }, 0, 0],
       [{ kind: "unused" }, 5, 1_000],
@@ -162,7 +162,7 @@ suite("a webhook with a new owner", () => {
     }
   });
 
-  test("believes the later of the store and the memory", async () => {
+  test("uses the later of the store and the shared state", async () => {
     const scene = new Scene();
     const [first, second, third] = [scene.worker(), scene.worker(), scene.worker()];
     await first.acquire();

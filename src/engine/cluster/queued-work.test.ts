@@ -53,8 +53,8 @@ class Scene {
   }
 }
 
-suite("work that a queue brings", () => {
-  test("a worker acquires the webhook of a hint and looks into its lane", async () => {
+suite("hints from a queue", () => {
+  test("a worker acquires the webhook of a hint and checks its lane", async () => {
     const scene = new Scene();
     scene.worker(1, ["a"]);
     scene.sender.send([hint("a")]);
@@ -63,7 +63,7 @@ suite("work that a queue brings", () => {
     assert.deepEqual(scene.broker.waiting, []);
   });
 
-  test("what it owns already it only looks into", async () => {
+  test("it only checks the lane of a webhook that it already owns", async () => {
     const scene = new Scene();
     const { owned } = scene.worker(1);
     owned.add("a");
@@ -72,7 +72,7 @@ suite("work that a queue brings", () => {
     assert.deepEqual(scene.events, ["1 looks into a"]);
   });
 
-  test("the owner is notified when another worker got the hint", async () => {
+  test("the owner is notified if another worker received the hint", async () => {
     const scene = new Scene();
     scene.pending = async (lane) => [{ lane, worker: 2, pool: "default", priority: "high" }];
     scene.worker(1);
@@ -86,7 +86,7 @@ suite("work that a queue brings", () => {
     assert.deepEqual(scene.events, ["1 tries a", "2 looks into a"]);
   });
 
-  test("a lane without work is done with", async () => {
+  test("the hint of a lane without work is done", async () => {
     const scene = new Scene();
     scene.worker(1);
     scene.sender.send([hint("a")]);
@@ -95,7 +95,7 @@ suite("work that a queue brings", () => {
     assert.deepEqual(scene.broker.waiting, []);
   });
 
-  test("a worker that has its share leaves the hint to another one", async () => {
+  test("a worker that has its share leaves the hint to another worker", async () => {
     const scene = new Scene();
     scene.pending = async (lane) => [{ lane, worker: null, pool: "default", priority: "normal" }];
     scene.worker(1);
@@ -106,7 +106,7 @@ suite("work that a queue brings", () => {
     assert.equal(scene.events.at(-1), "2 looks into a");
   });
 
-  test("a hint of a deleted webhook does not go round until upkeep has cancelled what waits", async () => {
+  test("a hint of a deleted webhook is not requeued before upkeep has cancelled the waiting deliveries", async () => {
     const scene = new Scene();
     scene.pending = async (lane) => [{ lane, worker: null, pool: "default", priority: "normal" }];
     scene.unservable.add("a");
@@ -117,7 +117,7 @@ suite("work that a queue brings", () => {
     assert.deepEqual(scene.broker.waiting, []);
   });
 
-  test("a word about what this worker is about to give back does not go round until it has", async () => {
+  test("a hint about a webhook that this worker is about to release is not requeued until it is released", async () => {
     const scene = new Scene();
     // Also if its tenant has moved to another pool.
     for (const pool of ["default", "big"]) {
@@ -132,7 +132,7 @@ suite("work that a queue brings", () => {
     }
   });
 
-  test("what belongs to another pool by now is sent there", async () => {
+  test("a hint for a webhook that moved to another pool is sent there", async () => {
     const scene = new Scene();
     scene.pending = async (lane) => [{ lane, worker: null, pool: "big", priority: "low" }];
     scene.worker(1);
@@ -141,7 +141,7 @@ suite("work that a queue brings", () => {
     assert.deepEqual(scene.broker.waiting, [{ lane: key("a"), pool: "big", priority: "low" }]);
   });
 
-  test("WDS-194 WDS-204 while the store is away hints go round and none is lost", async () => {
+  test("WDS-194 WDS-204 while the store is unavailable hints are requeued and none is lost", async () => {
     const scene = new Scene();
     scene.pending = async () => Promise.reject(new StoreUnavailableError("away"));
     const { owned } = scene.worker(1);
@@ -153,7 +153,7 @@ suite("work that a queue brings", () => {
     assert.equal(scene.events.at(-1), "1 looks into a");
   });
 
-  test("a notification about a webhook that the worker does not own any more goes on as a hint", async () => {
+  test("a notification about a webhook that the worker no longer owns becomes a hint", async () => {
     const scene = new Scene();
     scene.pending = async (lane) => [{ lane, worker: null, pool: "default", priority: "normal" }];
     const { queue } = scene.worker(1);

@@ -65,14 +65,14 @@ function begin(pages: readonly (readonly PendingLane[])[], refused = "") {
 }
 
 suite("reannouncer", () => {
-  test("announces what nobody serves, page by page", async () => {
+  test("announces lanes without an owner, page by page", async () => {
     const { pass, waiting, asked } = begin([[pending("a"), pending("b")], [], [pending("c", "big")]]);
     await pass(2_500);
     assert.deepEqual(waiting().toSorted(), ["a", "b", "c"]);
     assert.deepEqual(asked, [null, "1", "2"]);
   });
 
-  test("does not pile up hints that nobody handles, and repeats them only once in a while", async () => {
+  test("does not accumulate unhandled hints, and repeats them only occasionally", async () => {
     const { pass, waiting } = begin([[pending("a")]]);
     await pass(50_000);
     assert.deepEqual(waiting(), ["a"]);
@@ -80,7 +80,7 @@ suite("reannouncer", () => {
     assert.equal(waiting().length, 2);
   });
 
-  test("repeats at once what the queue lost", async () => {
+  test("repeats lost hints at once", async () => {
     const { pass, waiting, broker } = begin([[pending("a")]]);
     await pass(2_500);
     broker.lose();
@@ -89,13 +89,13 @@ suite("reannouncer", () => {
     assert.deepEqual(waiting(), ["a"]);
   });
 
-  test("a pool whose queues cannot be used keeps back nobody's hints but its own", async () => {
+  test("a pool with unusable queues delays only its own hints", async () => {
     const { pass, waiting } = begin([[pending("a", "broken"), pending("b")], [pending("c")]], "broken");
     await pass(2_500);
     assert.deepEqual(waiting().toSorted(), ["b", "c"]);
   });
 
-  test("of several one announces, and none while the queue is away", async () => {
+  test("one of several announces, and none while the queue is unavailable", async () => {
     const { pass, asked, state, broker } = begin([[pending("a")]]);
     state.isLeader = false;
     await pass(5_000);
@@ -109,7 +109,7 @@ suite("reannouncer", () => {
     assert.deepEqual(asked, [null]);
   });
 
-  test("goes on after the store was away", async () => {
+  test("continues after the store was unavailable", async () => {
     const { pass, waiting, state, warnings } = begin([[pending("a")]]);
     state.isAway = true;
     await pass(2_500);

@@ -79,8 +79,8 @@ class Scene {
 /** One period and the confirming check. */
 const boundMs = 17_500;
 
-suite("lanes that stand still", () => {
-  test("a delivery that memory does not know of is found within the bound, counted and logged", async () => {
+suite("stalled lanes", () => {
+  test("a delivery missing from memory is found within the bound, counted and logged", async () => {
     const scene = new Scene();
     scene.add("forgotten");
     await scene.pass(boundMs);
@@ -110,7 +110,7 @@ suite("lanes that stand still", () => {
     );
   });
 
-  test("it is reported once for as long as it is found, and again the next time", async () => {
+  test("a lane is reported once while it stays stalled, and again the next time", async () => {
     const scene = new Scene();
     const { endpoint, lane } = scene.add("again");
     const { claim } = scene.dispatch;
@@ -127,7 +127,7 @@ suite("lanes that stand still", () => {
     assert.equal(scene.alarms.length, 2);
   });
 
-  test("what is served between two looks is not counted", async () => {
+  test("a lane served between two checks is not counted", async () => {
     const scene = new Scene();
     scene.add("late");
     await scene.pass(15_500);
@@ -137,7 +137,7 @@ suite("lanes that stand still", () => {
     assert.deepEqual(scene.alarms, []);
   });
 
-  test("nothing is counted that this process knows a reason for", async () => {
+  test("a lane with a known reason to wait is not counted", async () => {
     const scene = new Scene({ concurrency: 1, waitingRequests: 0 });
     const far = scene.dispatch.clock.now() + 3_600_000;
     const { endpoint: open } = scene.add("open circuit");
@@ -164,7 +164,7 @@ suite("lanes that stand still", () => {
     assert.equal(scene.givenBack, 0);
   });
 
-  test("a webhook that the store says is served here and is not goes back", async () => {
+  test("a webhook that the store lists as served here, but is not, is released", async () => {
     const scene = new Scene();
     scene.add("unheld").endpoint.giveUp();
     await scene.pass(boundMs);
@@ -172,7 +172,7 @@ suite("lanes that stand still", () => {
     assert.deepEqual(scene.logged, [{ webhookId: "unheld", lane: "n", isServed: false }]);
   });
 
-  test("who cannot prove that it owns anything asks nothing", async () => {
+  test("a worker that cannot prove its ownership asks nothing", async () => {
     const scene = new Scene();
     scene.add("somebody else's");
     scene.worker = null;

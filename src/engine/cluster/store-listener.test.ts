@@ -112,23 +112,23 @@ class Scene {
 const lookedEverywhere = ["page null", "page 1", "consider mine"];
 
 suite("store listener", () => {
-  test("after a gap in the store's own changes everything is read and looked into again", async () => {
+  test("after a gap in the store's own changes everything is read and checked again", async () => {
     const { after, changes } = bound(new Scene());
     assert.deepEqual(await after(() => changes.notify({ kind: "unknown" })), ["reload", ...lookedEverywhere]);
   });
 
-  test("where nothing was heard for too long, the log says so", async () => {
+  test("a long gap is logged", async () => {
     const { after, changes } = bound(new Scene());
     const done = await after(() => changes.notify({ kind: "unknown", silentMs: 5_999.6 }));
     assert.deepEqual(done, ['warned {"silentMs":6000}', "reload", ...lookedEverywhere]);
   });
 
-  test("after a gap in the other news only configuration is read again: nothing about work came that way", async () => {
+  test("after a gap in other announcements only configuration is read again, because they carry no work", async () => {
     const { after, news } = bound(new Scene());
     assert.deepEqual(await after(() => news.notify({ kind: "unknown" })), ["reload"]);
   });
 
-  test("changed configuration is read, from wherever it is told", async () => {
+  test("changed configuration is read, whichever way it is announced", async () => {
     const { after, changes, news } = bound(new Scene());
     for (const source of [changes, news]) {
       const notified = await after(() => {
@@ -140,7 +140,7 @@ suite("store listener", () => {
     }
   });
 
-  test("however often something may have been missed meanwhile, one more look follows", async () => {
+  test("after any number of possibly missed changes, one more check follows", async () => {
     const scene = new Scene();
     const gate = Promise.withResolvers<null>();
     scene.pageGate = () => gate.promise;
@@ -154,7 +154,7 @@ suite("store listener", () => {
     ]);
   });
 
-  test("whoever asks while a look ends gets another one", async () => {
+  test("a request that arrives while a check ends gets another check", async () => {
     for (let microtasks = 0; microtasks < 20; microtasks += 1) {
       const scene = new Scene();
       let asked = -1;
@@ -173,7 +173,7 @@ suite("store listener", () => {
     }
   });
 
-  test("work in a lane that is served here is looked into, other work is wanted and then looked into", async () => {
+  test("work in a lane served here is checked; for other work, the webhook is requested first", async () => {
     const scene = new Scene();
     const { after, changes } = bound(scene);
     assert.deepEqual(await after(() => changes.notify({ kind: "lanes", lanes: [keyOf("mine")] })), [
@@ -198,7 +198,7 @@ suite("store listener", () => {
     assert.equal(scene.lane.wakeAt, scene.clock.now() + 1_000);
   });
 
-  test("looks by itself once in a while, and at once when something it is not told of was missed", async () => {
+  test("checks from time to time without an announcement, and at once after an unannounced change may have been missed", async () => {
     const scene = new Scene();
     const pass = (ms: number) => scene.after(() => scene.clock.advance(ms));
     assert.deepEqual(await pass(1_000), lookedEverywhere);
@@ -209,14 +209,14 @@ suite("store listener", () => {
     assert.deepEqual(await pass(1_000), lookedEverywhere);
   });
 
-  test("looks once a second where only configuration is announced", async () => {
+  test("checks once a second if only configuration is announced", async () => {
     const scene = new Scene();
     scene.changes.carriesWork = false;
     for (let second = 0; second < 3; second += 1)
       assert.deepEqual(await scene.after(() => scene.clock.advance(1_000)), lookedEverywhere);
   });
 
-  test("a process that delivers nothing cares for configuration alone", async () => {
+  test("a process that delivers nothing only reads configuration", async () => {
     const { after, changes, clock } = bound(new Scene({ delivers: false }));
     const notified = await after(() => {
       changes.notify({ kind: "lanes", lanes: [keyOf("mine")] });

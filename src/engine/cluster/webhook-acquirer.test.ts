@@ -17,8 +17,8 @@ async function started(...ids: readonly string[]) {
   return { scene, store: scene.store, ownership: scene.member };
 }
 
-suite("what the store gave and the worker did not get", () => {
-  test("a webhook whose acquisition was not answered is freed and acquired again", async () => {
+suite("acquisitions that the worker did not receive", () => {
+  test("a webhook whose acquisition got no answer is released and acquired again", async () => {
     const { scene, store } = await started("kept");
     store.acquireGate = away;
     scene.add("a");
@@ -32,7 +32,7 @@ suite("what the store gave and the worker did not get", () => {
     assert.deepEqual([...store.given], ["kept", "a"]);
   });
 
-  test("so is one of which the orders could not be read", async () => {
+  test("so is a webhook whose orders could not be read", async () => {
     const { scene, store } = await started();
     store.ordersGate = away;
     scene.add("a");
@@ -43,7 +43,7 @@ suite("what the store gave and the worker did not get", () => {
     assert.equal(scene.endpoints.get("a")?.owned, true);
   });
 
-  test("what it holds or is about to give back is not given back with it", async () => {
+  test("webhooks that it owns or is about to release are not released with it", async () => {
     const { scene, store } = await started("busy", "leaving");
     const [busy, leaving] = [scene.endpoints.get("busy"), scene.endpoints.get("leaving")];
     assert.ok(busy !== undefined && leaving !== undefined);
@@ -59,7 +59,7 @@ suite("what the store gave and the worker did not get", () => {
     assert.equal(busy.owned, true);
   });
 
-  test("after a failure it asks once a second, whoever wants something", async () => {
+  test("after a failure it asks once a second, regardless of requests", async () => {
     const { scene, store, ownership } = await started();
     scene.isBrought = true;
     store.acquireGate = away;
@@ -74,7 +74,7 @@ suite("what the store gave and the worker did not get", () => {
 });
 
 suite("webhooks that cannot be served", () => {
-  test("a deleted one is tried once a minute, however often it is named, and what is known of it stays", async () => {
+  test("a deleted webhook is tried once a minute, however often it is requested, and its notes are kept", async () => {
     const { scene, store, ownership } = await started();
     store.free.push("deleted");
     store.requests.length = 0;
@@ -91,7 +91,7 @@ suite("webhooks that cannot be served", () => {
     assert.ok(tried.length < store.requests.length);
   });
 
-  test("one that cannot be read does not keep others from being served", async () => {
+  test("a webhook that cannot be read does not prevent others from being served", async () => {
     const { scene, store } = await started();
     scene.load = async (ids) => {
       for (const id of ids) {
@@ -106,7 +106,7 @@ suite("webhooks that cannot be served", () => {
     assert.deepEqual(store.free, ["newer"], "another worker may serve it");
   });
 
-  test("while the store is away nothing counts as deleted", async () => {
+  test("while the store is unavailable nothing counts as deleted", async () => {
     const { scene, store, ownership } = await started();
     scene.load = away;
     store.free.push("a");
@@ -120,8 +120,8 @@ suite("webhooks that cannot be served", () => {
   });
 });
 
-suite("between the question and the answer", () => {
-  test("work that is stored for a webhook while it is being acquired is looked for", async () => {
+suite("between request and response", () => {
+  test("work stored for a webhook during its acquisition is found", async () => {
     const { scene, store, ownership } = await started();
     const gate = Promise.withResolvers<undefined>();
     store.acquireGate = () => gate.promise;
@@ -137,7 +137,7 @@ suite("between the question and the answer", () => {
     assert.equal(b.lanes.get("n")?.hasMore(), false, "that was there when the store was asked");
   });
 
-  test("a webhook that the store took back without our hearing of it is not given back twice", async () => {
+  test("a webhook that the store took back unnoticed is not released twice", async () => {
     const { scene, store } = await started("a");
     store.releaseGate = away;
     await scene.pass(35_000);

@@ -33,7 +33,7 @@ class Queue {
   }
 }
 
-test("owners are notified, once each, and pools get hints of what nobody owns", () => {
+test("owners are notified once each, and pools get hints for unowned webhooks", () => {
   const queue = new Queue();
   const lanes = [
     pending("a", { worker: 1 }),
@@ -46,7 +46,7 @@ test("owners are notified, once each, and pools get hints of what nobody owns", 
   assert.deepEqual(queue.sent, ["default b", "big d"]);
 });
 
-test("a pool whose queues cannot be used keeps no owner from being notified", () => {
+test("a pool with unusable queues does not prevent owners from being notified", () => {
   const queue = new Queue();
   queue.refused = "big";
   assert.equal(

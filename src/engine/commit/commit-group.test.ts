@@ -134,14 +134,14 @@ async function turnsUntil(clock: ManualClock, condition: () => boolean): Promise
   return turns;
 }
 
-test("a lone publish is written after one turn", async () => {
+test("a single publish is written after one turn", async () => {
   const { clock, commits, batches } = world();
   const answer = publish(commits, "a");
   assert.equal(await turnsUntil(clock, () => batches.length === 1), 1);
   assert.deepEqual(await answer, { kind: "accepted", sequenceNumber: 0, leases: [] });
 });
 
-test("what arrives turn by turn shares one transaction, up to the window", async () => {
+test("publishes that arrive in successive turns share one transaction, up to the window", async () => {
   const { clock, commits, batches } = world();
   for (let turn = 0; turn < 30; turn += 1) {
     void publish(commits, `event ${turn}`);
@@ -169,7 +169,7 @@ test("a settlement waits for the next publish and shares its transaction", async
   assert.equal(clock.timers, 0, "nothing is left to wait for");
 });
 
-test("a settlement without company waits for one window and no longer", async () => {
+test("a settlement without other work waits for one window and no longer", async () => {
   const { clock, commits, batches } = world();
   void settle(commits, "first");
   clock.advance(6);
@@ -183,7 +183,7 @@ test("a settlement without company waits for one window and no longer", async ()
   assert.equal(batches[0]?.settlements.length, 3);
 });
 
-test("a settlement that came while a transaction was written waits for one window, too", async () => {
+test("a settlement that arrives while a transaction is written also waits for one window", async () => {
   const made = world();
   const { clock, commits, batches } = made;
   const answered = Promise.withResolvers<null>();
@@ -200,7 +200,7 @@ test("a settlement that came while a transaction was written waits for one windo
   assert.equal(commits.backlog, 0);
 });
 
-test("a settlement that something waits for is written after one turn, and takes the others along", async () => {
+test("a settlement with a blocked caller is written after one turn, together with the others", async () => {
   const { clock, commits, batches } = world();
   void settle(commits, "waits");
   await clock.turn();
@@ -210,7 +210,7 @@ test("a settlement that something waits for is written after one turn, and takes
   assert.equal(clock.time, 1_800_000_000_000);
 });
 
-test("many settlements need no company", async () => {
+test("many settlements are written without waiting", async () => {
   const { clock, commits, batches } = world();
   for (let index = 0; index < 32; index += 1) void settle(commits, `s${index}`);
   await turnsUntil(clock, () => batches.length === 1);
@@ -226,7 +226,7 @@ test("a full group does not wait for the window", async () => {
   assert.ok((await turnsUntil(clock, () => batches.length >= 1)) <= 2);
 });
 
-test("a transaction takes as many rows as fit, and what is left follows in order, a turn of the loop later", async () => {
+test("a transaction takes as many rows as fit, and the rest follows in order, one turn of the loop later", async () => {
   const { clock, commits, batches } = world();
   const composed: string[] = [];
   const answers = ["a", "b", "c", "d"].map((name) =>
@@ -245,7 +245,7 @@ test("a transaction takes as many rows as fit, and what is left follows in order
   assert.equal(clock.time, 1_800_000_000_000, "none of them waited for more to come");
 });
 
-test("settlements and webhook states are cut too, and waiting for a write waits for the last of them", async () => {
+test("settlements and webhook states are split too, and waiting for a write waits for the last part", async () => {
   const states = Array.from({ length: 1_500 }, (_, index) => ({ webhookId: `w${index}` }));
   const { clock, commits, batches } = world(() => states.splice(0) as unknown as WebhookRuntimeState[]);
   const settled = Array.from({ length: 1_500 }, (_, index) => settle(commits, `s${index}`));
@@ -270,7 +270,7 @@ test("a publish shares its transaction with a bounded part of the settlements th
   await Promise.all(settled);
 });
 
-test("when the store is away, what did not fit into the transaction is refused with it", async () => {
+test("when the store is unavailable, writes that did not fit into the transaction fail with it", async () => {
   const made = world();
   made.fail = () => new StoreUnavailableError("away");
   const answers = ["a", "b", "c"].map((name) => publishLarge(made.commits, { name, rows: 80 }));
@@ -278,7 +278,7 @@ test("when the store is away, what did not fit into the transaction is refused w
   for (const answer of await Promise.all(answers)) assert.ok(answer instanceof StoreUnavailableError);
 });
 
-test("an event that cannot be drafted is refused alone", async () => {
+test("an event that cannot be drafted is rejected alone", async () => {
   const { clock, commits, batches } = world();
   const composed = (): void => assert.fail("no draft");
   const bad = publishLarge(commits, { name: "bad", rows: 1, composed });
@@ -288,7 +288,7 @@ test("an event that cannot be drafted is refused alone", async () => {
   assert.equal(((await good) as { kind: string }).kind, "accepted");
 });
 
-test("while a transaction gets no answer, callers are refused and settlements wait", async () => {
+test("while a transaction is unanswered, callers are rejected and settlements wait", async () => {
   const made = world();
   const { clock, commits, batches } = made;
   const answered = Promise.withResolvers<null>();
@@ -313,7 +313,7 @@ test("while a transaction gets no answer, callers are refused and settlements wa
   assert.equal(clock.timers, 0, "no transaction leaves its timer behind");
 });
 
-test("while the store is down publishes are refused and settlements kept, then written once", async () => {
+test("while the store is down publishes are rejected and settlements kept, then written once", async () => {
   const made = world();
   const { clock, commits, batches } = made;
   made.fail = () => new StoreUnavailableError("disk full");
@@ -337,7 +337,7 @@ test("while the store is down publishes are refused and settlements kept, then w
   assert.equal(commits.trouble, null);
 });
 
-test("settlements that wait for the next attempt are written at once when the store is known to be back", async () => {
+test("settlements that wait for the next attempt are written as soon as the store is back", async () => {
   const made = world();
   const { clock, commits, batches } = made;
   made.fail = () => new StoreUnavailableError("away");
@@ -351,7 +351,7 @@ test("settlements that wait for the next attempt are written at once when the st
   assert.equal(batches.length, 1);
 });
 
-test("WDS-205 each failure in a row is an error in the log that says how many there were, the fifth included", async (t) => {
+test("WDS-205 each failure in a row is logged as an error with the number of failures, including the fifth", async (t) => {
   const errors: unknown[] = [];
   t.mock.method(telemetry.log, "error", (fields: { readonly failures?: number }) =>
     errors.push(fields.failures),
@@ -375,7 +375,7 @@ test("WDS-205 each failure in a row is an error in the log that says how many th
   assert.equal(errors.at(-1), 1, "a success in between begins the count anew");
 });
 
-test("one command that cannot be written does not take the others with it", async () => {
+test("one command that cannot be written does not fail the others with it", async () => {
   const made = world();
   const { clock, commits, batches } = made;
   const named = (batch: CommitBatch, name: string): boolean =>

@@ -38,7 +38,7 @@ function world() {
   return { clock, statistics, compose, accepted, published, touched: () => touched };
 }
 
-test("what a commit wrote is counted after it, and written with a later one", () => {
+test("a commit is counted after it, and its counts are written with a later one", () => {
   const { clock, statistics, compose, accepted, published } = world();
   const first = compose();
   assert.deepEqual([first.rows, first.published.length], [[], 1]);
@@ -50,7 +50,7 @@ test("what a commit wrote is counted after it, and written with a later one", ()
   assert.equal(statistics.unwrittenSince, clock.now());
 });
 
-test("after a commit that failed no bucket is written before the next one succeeded", () => {
+test("after a failed commit no bucket is written before the next success", () => {
   const { clock, statistics, compose, accepted, published } = world();
   accepted(compose());
   clock.advance(1_000);
@@ -64,7 +64,7 @@ test("after a commit that failed no bucket is written before the next one succee
   assert.deepEqual([published(last), last.writtenTo], [2, 3]);
 });
 
-test("a part of a commit that is written by itself carries no rows", () => {
+test("a separately written part of a commit carries no statistics", () => {
   const { clock, compose, accepted } = world();
   accepted(compose());
   clock.advance(1_000);
@@ -72,7 +72,7 @@ test("a part of a commit that is written by itself carries no rows", () => {
   assert.equal(compose().rows.length, 3);
 });
 
-test("a store that was replaced gets rows of another writer, which hold nothing of the one before", () => {
+test("a replaced store gets rows from a new writer, without data of the earlier store", () => {
   const { clock, statistics, compose, accepted } = world();
   const before = compose();
   accepted(before);
@@ -83,7 +83,7 @@ test("a store that was replaced gets rows of another writer, which hold nothing 
   assert.equal(statistics.unwrittenSince, null);
 });
 
-test("without commits of something else buckets ask for one, and not while they come", () => {
+test("buckets request a commit if there is none, and not while there are others", () => {
   const { clock, compose, accepted, touched } = world();
   accepted(compose());
   for (let second = 0; second < 5; second += 1) {
@@ -95,7 +95,7 @@ test("without commits of something else buckets ask for one, and not while they 
   assert.ok(touched() >= 1);
 });
 
-test("in the end everything is taken, however young", () => {
+test("at the end everything is written, however recent", () => {
   const { statistics, compose, accepted } = world();
   accepted(compose());
   statistics.end();

@@ -48,13 +48,13 @@ function commit(watch: ProblemWatch, settlements: readonly PendingSettlement[]) 
 
 const accepted = (count: number) => Array.from({ length: count }, () => settlementOf("accepted"));
 
-test("where nothing failed commits say nothing of problems", () => {
+test("without failures, commits contain nothing about problems", () => {
   const watch = newWatch();
   assert.equal(commit(watch, accepted(50)), undefined);
   assert.equal(commit(watch, accepted(50)), undefined);
 });
 
-test("a failure is told with its commit; the first acceptance after it, and the twentieth in a row, with the next", () => {
+test("a failure is reported with its commit; the first success after it, and the twentieth in a row, with the next", () => {
   const watch = newWatch();
   const failed = commit(watch, [settlementOf("accepted"), settlementOf("terminal")]);
   assert.deepEqual(
@@ -68,7 +68,7 @@ test("a failure is told with its commit; the first acceptance after it, and the 
   assert.equal(commit(watch, accepted(30)), undefined);
 });
 
-test("a failure in between begins again from nought, and a settlement that was lost counts for nothing", () => {
+test("a failure in between resets the count, and a lost settlement does not count", () => {
   const watch = newWatch();
   commit(watch, [settlementOf("transient")]);
   commit(watch, accepted(19));
@@ -80,7 +80,7 @@ test("a failure in between begins again from nought, and a settlement that was l
   assert.deepEqual(commit(watch, [])?.resolved, []);
 });
 
-test("what was accepted before its event was stored counts as much, where that is stored", () => {
+test("deliveries accepted before their event was stored also count once it is stored", () => {
   const watch = newWatch(["w"]);
   commit(watch, [settlementOf("transient")]);
   const passed = {
@@ -96,7 +96,7 @@ test("what was accepted before its event was stored counts as much, where that i
   assert.deepEqual(commit(watch, [])?.resolved, ["w"]);
 });
 
-test("what a failed commit said of recoveries is said again", () => {
+test("recoveries reported in a failed commit are reported again", () => {
   const watch = newWatch();
   commit(watch, [settlementOf("transient")]);
   commit(watch, accepted(1));
@@ -106,14 +106,14 @@ test("what a failed commit said of recoveries is said again", () => {
   assert.deepEqual(watch.compose([])?.recovering, ["w"]);
 });
 
-test("webhooks in trouble from before are known after a start", async () => {
+test("webhooks with earlier problems are known after a start", async () => {
   const watch = newWatch(["w"]);
   await watch.load();
   commit(watch, accepted(1));
   assert.deepEqual(commit(watch, [])?.recovering, ["w"]);
 });
 
-test("who watches hears of each move once, until it no longer wants to", () => {
+test("a watcher is notified of each move once, until it unsubscribes", () => {
   const watch = newWatch();
   const heard: string[] = [];
   const stop = watch.watch(({ kind }) => heard.push(kind));

@@ -73,7 +73,7 @@ async function failureOf(tokens: OAuth2Tokens): Promise<string> {
 }
 
 describe("oauth2 tokens", () => {
-  it("asks with client credentials in the Authorization header, form-encoded first (RFC 6749, 2.3.1)", async (t) => {
+  it("sends client credentials form-encoded in the Authorization header (RFC 6749, 2.3.1)", async (t) => {
     const { tokens, server } = await setUp(t, {
       credentials: { scope: "a b", audience: "https://api.test" },
     });
@@ -92,7 +92,7 @@ describe("oauth2 tokens", () => {
     });
   });
 
-  it("puts the client into the body on demand, and then into no header", async (t) => {
+  it("puts the client into the body on request, and then not into a header", async (t) => {
     const { tokens, server } = await setUp(t, { credentials: { authentication: "body" } });
     await tokens.token();
     const [request] = server.requests;
@@ -104,7 +104,7 @@ describe("oauth2 tokens", () => {
     });
   });
 
-  it("answers at once while the token is good, and gets another shortly before it expires", async (t) => {
+  it("uses a valid token at once, and fetches another shortly before it expires", async (t) => {
     const { tokens, server, wait } = await setUp(t);
     await tokens.token();
     wait(3600_000 - 60_000 - 1);
@@ -114,7 +114,7 @@ describe("oauth2 tokens", () => {
     assert.equal(server.requestCount, 2);
   });
 
-  it("uses short-lived tokens for three quarters of their life, and unspecified ones for minutes", async (t) => {
+  it("uses short-lived tokens for three quarters of their life, and tokens without a lifetime for minutes", async (t) => {
     const { tokens, server, wait } = await setUp(t);
     server.script((_, index) =>
       granted({ access_token: `t${index}`, expires_in: ["8", undefined, 1_780_272_120][index] }),
@@ -133,14 +133,14 @@ describe("oauth2 tokens", () => {
     assert.deepEqual(await tokens.token(), token("t3"));
   });
 
-  it("asks once for all who wait", async (t) => {
+  it("fetches once for all waiting callers", async (t) => {
     const { tokens, server } = await setUp(t);
     const answers = await Promise.all(Array.from({ length: 50 }, async () => tokens.token()));
     assert.equal(new Set(answers.map((answer) => JSON.stringify(answer))).size, 1);
     assert.equal(server.requestCount, 1);
   });
 
-  it("gets a fresh token after a rejection, one resend for each delivery", async (t) => {
+  it("fetches a new token after a rejection, with one resend for each delivery", async (t) => {
     const { tokens, server } = await setUp(t);
     await tokens.token();
     assert.equal(tokens.rejected(use("token-0", "dlv_1")), true);
@@ -153,7 +153,7 @@ describe("oauth2 tokens", () => {
     assert.equal(server.requestCount, 3);
   });
 
-  it("says what to mend, without secrets, whatever the server answers", async (t) => {
+  it("says what to fix, without secrets, whatever the server responds", async (t) => {
     const huge = JSON.stringify({ access_token: "x".repeat(70_000) });
     const rows: readonly [Answer, RegExp][] = [
       [
@@ -202,7 +202,7 @@ describe("oauth2 tokens", () => {
     assert.match(await failureOf(tokens), /could not be reached: .*ECONNREFUSED/);
   });
 
-  it("asks no address that the egress guard refuses", async (t) => {
+  it("does not contact an address that the egress guard rejects", async (t) => {
     const { tokens, server } = await setUp(t, { allowLoopback: false });
     assert.match(await failureOf(tokens), /egress refused: 127\.0\.0\.1 is loopback/);
     assert.equal(server.connectionCount, 0);

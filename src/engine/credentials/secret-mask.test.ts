@@ -38,9 +38,9 @@ function hex(code: number, digits: number): string {
 const whole = { secrets: [secret], wasCut: false };
 const cut = { secrets: [secret], wasCut: true };
 
-suite("secrets in what a receiver sent back", () => {
+suite("secrets in responses of receivers", () => {
   for (const [name, spell] of Object.entries(spellings)) {
-    test(`a secret is hidden that stands there as ${name}`, () => {
+    test(`a secret is hidden if it appears as ${name}`, () => {
       assert.equal(maskSecrets(`you sent ${spell(secret)}.`, whole), "you sent ***.");
     });
 
@@ -51,7 +51,7 @@ suite("secrets in what a receiver sent back", () => {
       });
     }
 
-    test(`as ${name}, a secret is hidden wherever the answer was cut`, () => {
+    test(`as ${name}, a secret is hidden wherever the response was cut`, () => {
       const spelt = spell(secret);
       // Part of its first character reveals nothing yet.
       for (let length = spell(secret.charAt(0)).length; length <= spelt.length; length += 1) {
@@ -60,16 +60,16 @@ suite("secrets in what a receiver sent back", () => {
     });
   }
 
-  test("an answer that was not cut keeps an end that only looks like the beginning of a secret", () => {
+  test("a complete response keeps an end that only looks like the start of a secret", () => {
     assert.equal(maskSecrets("you sent T", whole), "you sent T");
   });
 
-  test("several secrets are hidden where they overlap", () => {
+  test("overlapping secrets are hidden", () => {
     const secrets = ["abcdefghij", "ghijklmnop", "mnopqrstuv"];
     assert.equal(maskSecrets("<abcdefghijklmnopqrstuv>", { secrets, wasCut: false }), "<***>");
   });
 
-  test("a short secret is hidden where it is a word of its own", () => {
+  test("a short secret is hidden only as a separate word", () => {
     const short = { secrets: ["s3cr"], wasCut: false };
     assert.equal(maskSecrets("key=s3cr; s3cret, as3cr", short), "key=***; s3cret, as3cr");
     assert.equal(maskSecrets('{"key":"s3cr"}', short), '{"key":"***"}');
@@ -78,11 +78,11 @@ suite("secrets in what a receiver sent back", () => {
     assert.equal(maskSecrets("bananas", { secrets: ["s3cr"], wasCut: true }), "bananas");
   });
 
-  test("what is too short to be a secret stays", () => {
+  test("text that is too short to be a secret stays", () => {
     assert.equal(maskSecrets("no key", { secrets: ["key"], wasCut: true }), "no key");
   });
 
-  test("property: nothing but stars and what was there is shown, and no secret", () => {
+  test("property: the result contains only stars and original text, and no secret", () => {
     const encoded = fc.constantFrom(...Object.values(spellings));
     const text = fc.string({ maxLength: 20 }).map((drawn) => drawn.replaceAll("*", "-"));
     const parts = fc.array(fc.oneof(text, fc.constant(secret)), { maxLength: 6 });
@@ -99,7 +99,7 @@ suite("secrets in what a receiver sent back", () => {
     );
   });
 
-  test("a hostile answer of many escapes costs little", () => {
+  test("a hostile response with many escapes costs little", () => {
     const hostile = "a".repeat(2_000);
     const text = "%5c%26%25".repeat(113);
     const begunMs = processorMs();
@@ -124,13 +124,13 @@ suite("secrets in what a receiver sent back", () => {
     "lower case in percent-encoding": encodeURIComponent(long.toLowerCase()),
   };
   for (const [name, spelt] of Object.entries(hiddenAs))
-    test(`a long secret is hidden that stands there as ${name}`, () => {
+    test(`a long secret is hidden if it appears as ${name}`, () => {
       const shown = maskSecrets(`you sent <${spelt}>!`, { secrets: [long], wasCut: false });
       const rest = shown.replace("***", "");
       assert.ok(shown.startsWith("you sent <***") && rest.length <= "you sent <>!".length + 4, shown);
     });
 
-  test("a long secret is hidden in Base64 of more than it, wherever it begins", () => {
+  test("a long secret is hidden within larger Base64, wherever it starts", () => {
     for (const before of ["", "a", "ab", "abc", "user:"])
       for (const after of ["", ";", ";x", ";xy"]) {
         const encoded = Buffer.from(`${before}${long}${after}`).toString("base64");
@@ -139,7 +139,7 @@ suite("secrets in what a receiver sent back", () => {
       }
   });
 
-  test("the bytes of a signing secret are hidden, and the beginning of Base64 where an answer was cut", () => {
+  test("the bytes of a signing secret are hidden, and so is the start of its Base64 where a response was cut", () => {
     const key = Buffer.from("0123456789abcdefghijklmnopqrstuv");
     const secrets = [`whsec_${key.toString("base64")}`];
     for (const spelt of [key.toString("hex"), key.toString("base64"), key.toString("base64url")])
@@ -148,7 +148,7 @@ suite("secrets in what a receiver sent back", () => {
     assert.equal(maskSecrets(`you sent ${half}`, { secrets: [long], wasCut: true }), "you sent ***");
   });
 
-  test("ordinary text stays as it is", () => {
+  test("ordinary text stays unchanged", () => {
     const text = "<html>The quick brown fox: 12345678, deadbeefcafe, dGhlIHF1aWNrIGJyb3duIGZveA==</html>";
     assert.equal(maskSecrets(text, { secrets: [long], wasCut: false }), text);
   });

@@ -63,7 +63,7 @@ function delivery(priority: Priority = "normal"): ClaimedDelivery {
   } as unknown as ClaimedDelivery;
 }
 
-test("I-18 a lane whose lease was lost is looked at when the lease ends, also when the clock was set back", () => {
+test("I-18 a lane whose lease was lost is checked when the lease ends, even if the clock was set back", () => {
   const clock = new ManualClock();
   const dispatcher = newDispatcher(clock);
   const woken: Lane[] = [];
@@ -76,7 +76,7 @@ test("I-18 a lane whose lease was lost is looked at when the lease ends, also wh
   assert.deepEqual(woken, [lane]);
 });
 
-test("I-7 nothing of an ordered lane overtakes a head whose lease was lost", async () => {
+test("I-7 in an ordered lane nothing overtakes a head whose lease was lost", async () => {
   const scene = new DispatchScene({});
   const endpoint = scene.endpoint("strict", { ordering: "strict" });
   const [lane] = endpoint.lanes.values();
@@ -112,7 +112,7 @@ test("I-7 nothing of an ordered lane overtakes a head whose lease was lost", asy
   );
 });
 
-test("I-20 a delivery that is committed after the stop gives its lease back, and the stop waits for it", async () => {
+test("I-20 a delivery committed after the stop releases its lease, and the stop waits for it", async () => {
   const clock = new ManualClock();
   const released: Lease[] = [];
   const dispatcher = newDispatcher(clock, released);
@@ -126,7 +126,7 @@ test("I-20 a delivery that is committed after the stop gives its lease back, and
   assert.equal(lane.releasing, 0);
 });
 
-test("an ordered lane takes its turn at the priority of its head, and as a normal one while that is not known", () => {
+test("an ordered lane is served with the priority of its head, or as normal while that is unknown", () => {
   const lane = newLane("strict");
   assert.equal(lane.headTier(), -1);
   lane.markAllMore();
@@ -138,7 +138,7 @@ test("an ordered lane takes its turn at the priority of its head, and as a norma
   assert.equal(lane.headTier(), 2);
 });
 
-test("a flood of high priority goes first, and lower ones get a turn among every eight", () => {
+test("a flood of high priority is served first, and lower priorities get one turn in eight", () => {
   const tenantQueue = new TenantQueue("default", () => {});
   const high = [bareEndpoint(), bareEndpoint()];
   const normal = bareEndpoint({ id: "normal" });
@@ -161,7 +161,7 @@ test("a flood of high priority goes first, and lower ones get a turn among every
   assert.equal(served.filter((name) => name === "low").length, 2);
 });
 
-test("slow endpoints with a backlog do not keep the places that they share from one that waits", async () => {
+test("slow endpoints with a backlog do not keep shared slots from one that waits", async () => {
   for (const tenants of [
     ["t", "t", "t"],
     ["t", "u", "v"],
@@ -179,7 +179,7 @@ test("slow endpoints with a backlog do not keep the places that they share from 
   }
 });
 
-test("an endpoint that waits for a shared place stands in line once, however much is published for it", async () => {
+test("an endpoint that waits for a shared slot is queued once, however much is published for it", async () => {
   const scene = new DispatchScene({ concurrency: 4 });
   const [a, b, busy, late] = ["a", "b", "busy", "late"].map((name) =>
     scene.endpoint(name, { pace: "unknown", tenant: name }),
@@ -192,7 +192,7 @@ test("an endpoint that waits for a shared place stands in line once, however muc
   assert.ok(scene.sent.includes("late"), scene.sent.join(" "));
 });
 
-test("an endpoint that waits for a shared place keeps its turn when a place ends that is not one of them", async () => {
+test("an endpoint that waits for a shared slot keeps its turn when an unshared slot is freed", async () => {
   const scene = new DispatchScene({ concurrency: 5 });
   const [a, b, first, second] = ["a", "b", "first", "second"].map((name) =>
     scene.endpoint(name, { pace: "slow" }),
@@ -206,7 +206,7 @@ test("an endpoint that waits for a shared place keeps its turn when a place ends
   assert.deepEqual(scene.inFlight(), ["a", "b", "first"]);
 });
 
-test("WDS-225 tenants take turns after four deliveries of one, however many of them are due", async () => {
+test("WDS-225 tenants take turns after four deliveries each, however many deliveries are due", async () => {
   const scene = new DispatchScene({ concurrency: 100, webhookConcurrency: 20 });
   const [a, b] = ["a", "b"].map((tenant) => scene.endpoint(tenant, { tenant }));
   assert.ok(a !== undefined && b !== undefined);

@@ -73,7 +73,7 @@ class Scene {
 }
 
 suite("refilling lanes", () => {
-  test("two calls at a time; who asks meanwhile waits for the next, together", async () => {
+  test("two calls run at a time; later requests share the next call", async () => {
     const scene = new Scene();
     const lanes = ["a", "b", "c", "d"].map((id) => scene.lane(id));
     for (const lane of lanes) await scene.ask(lane);
@@ -92,7 +92,7 @@ suite("refilling lanes", () => {
     );
   });
 
-  test("a call that fails leaves no lane claiming, and the others go on", async () => {
+  test("a failed call leaves no lane in the claiming state, and the others continue", async () => {
     const scene = new Scene();
     const lanes = ["a", "b", "c"].map((id) => scene.lane(id));
     for (const lane of lanes) await scene.ask(lane);
@@ -108,7 +108,7 @@ suite("refilling lanes", () => {
     assert.equal(scene.running.length, 4);
   });
 
-  test("what is not owned any more is not claimed for, and is free to be taken again", async () => {
+  test("lanes that are no longer owned are not claimed, and can be acquired again", async () => {
     const scene = new Scene();
     const [a, b, lost] = ["a", "b", "lost"].map((id) => scene.lane(id));
     assert.ok(a !== undefined && b !== undefined && lost !== undefined);
@@ -121,7 +121,7 @@ suite("refilling lanes", () => {
     assert.equal(lost.claiming, false);
   });
 
-  test("calls that run together bring no more bytes than there is room for", async () => {
+  test("concurrent calls load no more bytes than fit", async () => {
     const scene = new Scene();
     const bytesAsked = (): number =>
       scene.running

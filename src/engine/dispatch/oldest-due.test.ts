@@ -33,13 +33,13 @@ function openCircuit(endpoint: Endpoint, now: number): void {
   }
 }
 
-test("a backlog that nothing holds is as late as its oldest delivery", async () => {
+test("a backlog that is not held is as late as its oldest delivery", async () => {
   const { scene, oldestDue } = backlogScene();
   scene.clock.advance(5 * minuteMs);
   assert.equal(await oldestDue.ageMs(), 5 * minuteMs);
 });
 
-test("WDS-241 a backlog behind a circuit is held while it is open, due to probe, and half open", async () => {
+test("WDS-241 a backlog behind a circuit is held while it is open, waiting to probe, and half open", async () => {
   const { scene, endpoint, oldestDue } = backlogScene();
   const circuit = endpoint.circuit as CircuitBreakerState;
   const { circuitBreaker } = endpoint.policy;

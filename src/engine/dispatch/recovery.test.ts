@@ -48,7 +48,7 @@ test("a backlog that cannot be read is read again until every lane is known", as
   assert.equal(reader.finished, true);
 });
 
-test("a stop ends the reading of the backlog for good", async () => {
+test("stopping ends the reading of the backlog for good", async () => {
   const { clock, reader, considered, calls } = scene(Number.POSITIVE_INFINITY);
   reader.start();
   await clock.turn();

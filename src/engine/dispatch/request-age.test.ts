@@ -47,8 +47,8 @@ async function assertSentAtOnce(
   }
 }
 
-suite("requests that wait", () => {
-  test("WDS-225 300 new endpoints of a tenant that hang: the first webhook of another tenant, created then, waits for a second", async () => {
+suite("waiting requests", () => {
+  test("WDS-225 with 300 new hanging endpoints of a tenant, the first webhook of another tenant created then waits for a second", async () => {
     const scene = new DispatchScene({});
     await hangingEndpoints(scene, { tenant: "hanging", count: 300 });
     const first = scene.endpoint("first", { tenant: "other", pace: "unknown" });
@@ -63,7 +63,7 @@ suite("requests that wait", () => {
     ["no other tenant", []],
     ["another tenant", ["other"]],
   ] as const)
-    test(`WDS-225 300 new endpoints that hang, and ${others}: another new one and a slow one of their tenant wait for less than six seconds`, async () => {
+    test(`WDS-225 with 300 new hanging endpoints, and ${others}: another new one and a slow one of their tenant wait for less than six seconds`, async () => {
       const scene = new DispatchScene({});
       for (const tenant of tenants) scene.endpoint(tenant, { tenant });
       const quick = scene.endpoint("quick", { tenant: "t" });
@@ -87,7 +87,7 @@ suite("requests that wait", () => {
       assert.equal(scene.dispatcher.inFlight, 305);
     });
 
-  test("WDS-225 30 tenants with four webhooks that were quick until their provider hangs: quick ones of other tenants find a slot each time", async () => {
+  test("WDS-225 with 30 tenants whose four quick webhooks all hang with their provider, quick webhooks of other tenants find a slot each time", async () => {
     const scene = new DispatchScene({});
     const known = Array.from({ length: 5 }, (_, index) =>
       scene.endpoint(`known ${index}`, { tenant: `k${index}` }),
@@ -107,7 +107,7 @@ suite("requests that wait", () => {
     );
   });
 
-  test("WDS-225 30 tenants with ten new webhooks that hang each: a new one of another tenant waits for a second", async () => {
+  test("WDS-225 with 30 tenants with ten new hanging webhooks each, a new one of another tenant waits for a second", async () => {
     const scene = new DispatchScene({});
     for (let tenant = 0; tenant < 30; tenant += 1)
       await hangingEndpoints(scene, { tenant: `t${tenant}`, count: 10 });
@@ -120,7 +120,7 @@ suite("requests that wait", () => {
     }
   });
 
-  test("WDS-225 a request gives its active slot back when it is a second old, not before", async () => {
+  test("WDS-225 a request releases its active slot when it is a second old, not before", async () => {
     const scene = new DispatchScene({ concurrency: 2 });
     const [a, b, c] = ["a", "b", "c"].map((name) => scene.endpoint(name));
     assert.ok(a !== undefined && b !== undefined && c !== undefined);
@@ -138,7 +138,7 @@ suite("requests that wait", () => {
     );
   });
 
-  test("WDS-167 active and waiting requests together count for their webhook, and one that never answered has one", async () => {
+  test("WDS-167 active and waiting requests both count for their webhook, and a webhook that never responded may have one", async () => {
     const scene = new DispatchScene({});
     const quick = scene.endpoint("quick");
     const fresh = scene.endpoint("fresh", { pace: "unknown" });
@@ -152,7 +152,7 @@ suite("requests that wait", () => {
     assert.equal(fresh.inFlight, 2);
   });
 
-  test("WDS-225 where all waiting slots are taken, requests stay active, and quick endpoints keep theirs", async () => {
+  test("WDS-225 if all waiting slots are in use, requests stay active, and quick endpoints keep their slots", async () => {
     const scene = new DispatchScene({ concurrency: 8, waitingRequests: 4 });
     const hanging = await hangingEndpoints(scene, { tenant: "t", count: 30 });
     await scene.seconds(20);
@@ -173,7 +173,7 @@ suite("requests that wait", () => {
     assert.deepEqual([scene.dispatcher.active, scene.waitingSlots.inUse], [0, 0]);
   });
 
-  test("WDS-225 endpoints that were silent before use three quarters of the waiting slots, so that slow ones have some", async () => {
+  test("WDS-225 endpoints that were silent before use three quarters of the waiting slots, so some remain for slow ones", async () => {
     const scene = new DispatchScene({ waitingRequests: 100 });
     await hangingEndpoints(scene, { tenant: "t", count: 300, pace: "silent" });
     await scene.seconds(30);
@@ -186,7 +186,7 @@ suite("requests that wait", () => {
     );
   });
 
-  test("WDS-225 a host with a limit has so many active requests; those that wait for a second are not among them", async () => {
+  test("WDS-225 the limit of a host counts active requests; those that wait for a second are not among them", async () => {
     const scene = new DispatchScene({ hostConcurrency: 2 });
     const hanging = await hangingEndpoints(scene, { tenant: "t", count: 4 });
     const quick = scene.endpoint("quick", { tenant: "t" });
@@ -197,7 +197,7 @@ suite("requests that wait", () => {
     assert.ok(hanging.every(({ inFlight }) => inFlight === 1));
   });
 
-  test("WDS-225 large bodies count as several requests, so that memory is bounded", async () => {
+  test("WDS-225 large bodies count as several requests to limit memory", async () => {
     const scene = new DispatchScene({ waitingRequests: 20 });
     const endpoints = Array.from({ length: 20 }, (_, index) => scene.endpoint(`large ${index}`));
     for (const endpoint of endpoints) {

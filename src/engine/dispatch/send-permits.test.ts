@@ -5,7 +5,7 @@ import { standard } from "../../domain/profiles/standard.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { SendPermits, type SendPermitsOptions } from "./send-permits.ts";
 
-test("WDS-147 a circuit that half-opens is counted once, as its first probe goes", () => {
+test("WDS-147 a half-opening circuit is counted once, when its first probe is sent", () => {
   const now = 1_800_000_000_000;
   const circuit = createCircuit(now);
   const circuitBreaker = standard.circuitBreaker;

@@ -5,7 +5,7 @@ import { type Webhook, webhookDefaults } from "../../domain/webhook.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
 import { buildEndpointConfig } from "./endpoint-config.ts";
 
-test("the host of a webhook is the name and port of its URL, however that is written", () => {
+test("the host of a webhook is the name and port of its URL, in any notation", () => {
   assert.equal(hostOf("https://Hooks.Example.com/a"), "hooks.example.com:443");
   assert.equal(hostOf("https://hooks.example.com:443/b?c"), "hooks.example.com:443");
   assert.equal(hostOf("https://hooks.example.com./b"), "hooks.example.com:443");

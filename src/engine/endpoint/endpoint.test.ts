@@ -5,7 +5,7 @@ import { DispatchScene } from "../dispatch/dispatch-scene.fixture.ts";
 import { bareEndpoint } from "./bare-endpoint.fixture.ts";
 import { paces } from "./pace.ts";
 
-test("how an endpoint answered last is known after a restart and to its next owner", () => {
+test("the last response of an endpoint is known after a restart and to its next owner", () => {
   for (const pace of paces) {
     const scene = new DispatchScene({});
     const before = scene.endpoint("before", { pace });
@@ -15,7 +15,7 @@ test("how an endpoint answered last is known after a restart and to its next own
   }
 });
 
-test("of an endpoint that an earlier version wrote down nothing is known", () => {
+test("a stored endpoint of an earlier version counts as unknown", () => {
   const scene = new DispatchScene({});
   const { health, ...rest } = scene.endpoint("before").state();
   const { pace: _, ...known } = JSON.parse(health ?? "") as Record<string, unknown>;
@@ -24,7 +24,7 @@ test("of an endpoint that an earlier version wrote down nothing is known", () =>
   assert.equal(after.pace, "unknown");
 });
 
-test("what began while the clock was ahead waits from when it is right again, once", () => {
+test("a wait that began while the clock was ahead starts again once the clock is right", () => {
   const now = 1_800_000_000_000;
   const ahead = now + 86_400_000;
   const endpoint = bareEndpoint({ now: ahead });
@@ -38,7 +38,7 @@ test("what began while the clock was ahead waits from when it is right again, on
   assert.equal(endpoint.clockSetBack(now + 5_000), false);
 });
 
-test("a pause and a circuit of a right clock stay as they are when it is set back", () => {
+test("a pause and a circuit from a correct clock stay unchanged when the clock is set back", () => {
   const now = 1_800_000_000_000;
   const endpoint = bareEndpoint({ now });
   endpoint.pause({ until: now + 86_400_000, reason: "retry_after" }, now);

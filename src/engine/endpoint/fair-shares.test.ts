@@ -21,14 +21,14 @@ function countOf(scene: DispatchScene, tenant: string): number {
   return scene.flights.filter(({ endpoint }) => endpoint.tenantQueue.tenantId === tenant).length;
 }
 
-suite("places by tenant", () => {
+suite("slots by tenant", () => {
   for (const [pace, most] of [
     ["quick", 64],
     ["unknown", 62],
     ["slow", 62],
     ["silent", 25],
   ] as const)
-    test(`300 ${pace} endpoints of one tenant, none of which answers, leave places to every endpoint of another`, async () => {
+    test(`300 ${pace} endpoints of one tenant that never respond leave slots to every endpoint of another`, async () => {
       const scene = new DispatchScene({});
       const small = (["quick", "unknown", "slow", "silent"] as const).map((each) =>
         scene.endpoint(each, { tenant: "small", pace: each }),
@@ -41,7 +41,7 @@ suite("places by tenant", () => {
       }
     });
 
-  test("twenty small tenants find places beside three that take what they can get", async () => {
+  test("twenty small tenants find slots next to three greedy ones", async () => {
     const scene = new DispatchScene({});
     const small = Array.from({ length: 20 }, (_, index) =>
       scene.endpoint(`small${index}`, { tenant: `small${index}`, pace: "slow" }),
@@ -59,13 +59,13 @@ suite("places by tenant", () => {
     assert.equal(small.filter(({ inFlight }) => inFlight > 0).length, 20, "a second later");
   });
 
-  test("a tenant that is the only one with webhooks uses every place", async () => {
+  test("a tenant that alone has webhooks uses every slot", async () => {
     const scene = new DispatchScene({});
     await crowd(scene, { tenant: "only", endpoints: 60, pace: "quick" });
     assert.equal(countOf(scene, "only"), 100);
   });
 
-  test("a tenant that had all places for itself gives them up as soon as there is another", async () => {
+  test("a tenant that had all slots gives them up as soon as there is another", async () => {
     const scene = new DispatchScene({});
     const endpoints = await crowd(scene, { tenant: "first", endpoints: 60, pace: "quick" });
     const second = scene.endpoint("second", { tenant: "second", pace: "unknown" });
@@ -77,7 +77,7 @@ suite("places by tenant", () => {
     assert.equal(countOf(scene, "first"), 64, "about two thirds, and the second has one");
   });
 
-  test("what becomes free goes to tenants in turn, however many endpoints of each wait", async () => {
+  test("freed slots go to tenants in turn, however many endpoints of each wait", async () => {
     const scene = new DispatchScene({ concurrency: 8 });
     await crowd(scene, { tenant: "a", endpoints: 50, pace: "slow" });
     await crowd(scene, { tenant: "b", endpoints: 2, pace: "slow" });
@@ -89,7 +89,7 @@ suite("places by tenant", () => {
     assert.ok(turns("b") >= 5 && turns("c") >= 5, scene.sent.slice(from).join(" "));
   });
 
-  test("a silent endpoint that answers again is no longer counted among the silent ones", async () => {
+  test("a silent endpoint that responds again no longer counts as silent", async () => {
     const scene = new DispatchScene({});
     scene.endpoint("other", { tenant: "other" });
     const [first] = await crowd(scene, { tenant: "t", endpoints: 30, pace: "silent" });
@@ -98,7 +98,7 @@ suite("places by tenant", () => {
     assert.ok((first as Endpoint).inFlight > 2, "it may have more than two again");
   });
 
-  test("whatever comes and ends in whatever order, everything is sent and no limit is passed", async () => {
+  test("in any order of starts and ends, everything is sent and no limit is exceeded", async () => {
     const seed = Math.floor(Math.random() * 2 ** 31);
     for (let round = 0; round < 30; round += 1) await randomWorld(seed + round);
   });

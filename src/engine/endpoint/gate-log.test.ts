@@ -7,7 +7,7 @@ import { GateLog, gateLogFromJson } from "./gates.ts";
 
 const minuteMs = 60_000;
 
-test("a gate that is found closed many times stands in the log once, from the first time to the last", () => {
+test("a gate that is found closed many times is logged once, from the first time to the last", () => {
   const log = new GateLog();
   for (let at = 0; at <= 10_000; at += 500) log.note("rate_limit", at + 500, at);
   assert.deepEqual(log.within({ from: 0, until: 20_000 }), [
@@ -19,7 +19,7 @@ test("a gate that is found closed many times stands in the log once, from the fi
   assert.deepEqual(log.within({ from: 10_500, until: 20_000 }), []);
 });
 
-test("a circuit that opens again after its probes failed was one wait; one that opens an hour later is another", () => {
+test("a circuit that opens again after failed probes is one wait; one that opens an hour later is another", () => {
   const log = new GateLog();
   log.note("circuit_open", 30_000, 0);
   log.note("circuit_open", 90_000, 60_000);
@@ -30,7 +30,7 @@ test("a circuit that opens again after its probes failed was one wait; one that 
   ]);
 });
 
-test("a gate that a person opens was closed until then", () => {
+test("a manually opened gate was closed until then", () => {
   const log = new GateLog();
   log.note("retry_after", 100 * minuteMs, 0);
   log.note("inactive", null, 1_000);
@@ -45,7 +45,7 @@ test("a gate that a person opens was closed until then", () => {
   );
 });
 
-test("the log keeps a bounded number of times, and never forgets since when a gate has closed again and again", () => {
+test("the log keeps a bounded number of periods, and always remembers when repeated closing began", () => {
   const log = new GateLog();
   for (let hour = 0; hour < 1_000; hour += 1)
     for (const waitingFor of ["circuit_open", "timeout_pause"] as const)
@@ -59,7 +59,7 @@ test("the log keeps a bounded number of times, and never forgets since when a ga
   assert.deepEqual(gateLogFromJson([["no_gate", 1, 2], "x", ["order"], null])?.toJSON(), []);
 });
 
-test("WDS-150 WDS-182 what a circuit held is told from when it was due until it was sent, over a handover too", async () => {
+test("WDS-150 WDS-182 the wait behind a circuit is reported from when the delivery was due until it was sent, even across a handover", async () => {
   const scene = new DispatchScene({});
   const endpoint = scene.endpoint("a");
   const { clock } = scene;

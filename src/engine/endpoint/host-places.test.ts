@@ -4,8 +4,8 @@ import { forceOpen } from "../../domain/circuit-breaker.ts";
 import { DispatchScene } from "../dispatch/dispatch-scene.fixture.ts";
 import { HostPlaces } from "./host-places.ts";
 
-suite("places at a host", () => {
-  test("a host has so many requests at once over its webhooks, and another host its own", async () => {
+suite("slots per host", () => {
+  test("the limit of a host applies across its webhooks, and other hosts have their own", async () => {
     const scene = new DispatchScene({ hostConcurrency: 3 });
     const [a, b] = [scene.endpoint("a"), scene.endpoint("b")];
     const elsewhere = scene.endpoint("elsewhere", { host: "two.example:443" });
@@ -25,7 +25,7 @@ suite("places at a host", () => {
     assert.equal(scene.flights[0]?.place.host, null);
   });
 
-  test("who waits is served in the order of coming, of one tenant or of several, before who had its turn", async () => {
+  test("waiters are served in arrival order, of one tenant or several, ahead of those that already had a turn", async () => {
     for (const tenants of [
       ["t", "t", "t"],
       ["t", "u", "v"],
@@ -41,7 +41,7 @@ suite("places at a host", () => {
     }
   });
 
-  test("a place that its next one has no use for goes to the one after it", async () => {
+  test("a slot that the next waiter cannot use goes to the one after it", async () => {
     const scene = new DispatchScene({ hostConcurrency: 1 });
     const [a, disabled, emptied, d] = ["a", "disabled", "emptied", "d"].map((name) => scene.endpoint(name));
     assert.ok(a !== undefined && disabled !== undefined && emptied !== undefined && d !== undefined);
@@ -52,7 +52,7 @@ suite("places at a host", () => {
     assert.deepEqual(scene.inFlight(), ["d"]);
   });
 
-  test("a place that its next one has no use for is not lost while the whole process is busy", async () => {
+  test("a slot that the next waiter cannot use is not lost while the whole process is busy", async () => {
     const scene = new DispatchScene({ concurrency: 2, hostConcurrency: 1 });
     const [a, b, c] = [scene.endpoint("a"), scene.endpoint("b"), scene.endpoint("c")];
     const busy = scene.endpoint("busy", { host: "two.example:443", tenant: "crowd" });
@@ -67,7 +67,7 @@ suite("places at a host", () => {
     assert.ok(scene.sent.includes("c"), scene.sent.join(" "));
   });
 
-  test("a tenant whose limit is used up does not keep the place that it was to have", async () => {
+  test("a tenant at its limit does not keep the slot reserved for it", async () => {
     const scene = new DispatchScene({ hostConcurrency: 1 });
     scene.tenantQueue("limited").limit({ requestsPerMinute: 1, burst: 1 });
     const a = scene.endpoint("a");
@@ -84,7 +84,7 @@ suite("places at a host", () => {
     assert.deepEqual(scene.inFlight(), ["b", "spender"], "and it gets one when its limit lets it");
   });
 
-  test("a tenant whose limit is used up between the call and its turn makes way as well", async () => {
+  test("a tenant that reaches its limit between the call and its turn gives way too", async () => {
     const scene = new DispatchScene({ concurrency: 2, hostConcurrency: 1 });
     scene.tenantQueue("limited").limit({ requestsPerMinute: 1, burst: 1 });
     const a = scene.endpoint("a");
@@ -101,7 +101,7 @@ suite("places at a host", () => {
     assert.deepEqual(scene.inFlight(), ["c", "spender"]);
   });
 
-  test("a place goes back to the host that it was taken from, when the URL leads elsewhere meanwhile", async () => {
+  test("a slot is returned to the host it was taken from, even if the URL changed since", async () => {
     const scene = new DispatchScene({ hostConcurrency: 1 });
     const [moves, b] = [scene.endpoint("moves"), scene.endpoint("b")];
     const there = scene.endpoint("there", { host: "two.example:443" });
@@ -117,7 +117,7 @@ suite("places at a host", () => {
     assert.deepEqual(scene.inFlight(), ["b", "moves"]);
   });
 
-  test("an endpoint that waits goes with its URL, and whoever is behind it moves up", async () => {
+  test("a waiting endpoint follows its URL, and those behind it move up", async () => {
     const scene = new DispatchScene({ hostConcurrency: 1 });
     const [a, moves, c] = [scene.endpoint("a"), scene.endpoint("moves"), scene.endpoint("c")];
     for (const endpoint of [a, moves, c]) await scene.publish(endpoint);
@@ -127,7 +127,7 @@ suite("places at a host", () => {
     assert.deepEqual(scene.inFlight(), ["c", "moves"]);
   });
 
-  test("endpoints that hang leave places to one that answers, and to one that nobody knows", async () => {
+  test("hanging endpoints leave slots to one that responds, and to an unknown one", async () => {
     const scene = new DispatchScene({ hostConcurrency: 4 });
     const hanging = ["h1", "h2"].map((name) => scene.endpoint(name, { pace: "unknown" }));
     for (const endpoint of hanging) await scene.publish(endpoint, 10);
@@ -144,7 +144,7 @@ suite("places at a host", () => {
     assert.deepEqual(scene.inFlight(), ["h1", "h2", "late", "quick"]);
   });
 
-  test("a quick endpoint with a backlog does not keep out one that is slow", async () => {
+  test("a quick endpoint with a backlog does not block a slow one", async () => {
     const scene = new DispatchScene({ hostConcurrency: 1 });
     const quick = scene.endpoint("quick");
     const slow = scene.endpoint("slow", { pace: "unknown" });
@@ -159,7 +159,7 @@ suite("places at a host", () => {
     assert.ok(turns >= 3, scene.sent.join(" "));
   });
 
-  test("an endpoint that turns out quick while it waits may use the places of the quick ones", async () => {
+  test("an endpoint that proves quick while it waits may use the slots for quick ones", async () => {
     const scene = new DispatchScene({ hostConcurrency: 6 });
     const [h1, h2, h3, fresh] = ["h1", "h2", "h3", "fresh"].map((name) =>
       scene.endpoint(name, { pace: "slow" }),
@@ -182,7 +182,7 @@ suite("places at a host", () => {
     assert.deepEqual(scene.inFlight(), ["fresh", "h1", "h1", "h2", "h3", "q"]);
   });
 
-  test("a place is not kept for an endpoint that lacks one of the process", async () => {
+  test("a slot is not reserved for an endpoint that lacks a slot of the process", async () => {
     const scene = new DispatchScene({ concurrency: 2, hostConcurrency: 1 });
     const hangs = scene.endpoint("hangs", { host: "two.example:443", pace: "unknown" });
     const [a, slow, c] = [
@@ -201,7 +201,7 @@ suite("places at a host", () => {
     assert.deepEqual(scene.inFlight(), ["slow"]);
   });
 
-  test("an ordered lane keeps its order, and has one on its way, however its host is shared", async () => {
+  test("an ordered lane keeps its order, with one request in flight, however its host is shared", async () => {
     const scene = new DispatchScene({ hostConcurrency: 1 });
     const ordered = scene.endpoint("ordered", { ordering: "strict" });
     const other = scene.endpoint("other");
@@ -217,7 +217,7 @@ suite("places at a host", () => {
     assert.deepEqual(refs, [1, 2, 3]);
   });
 
-  test("a half-open circuit gives no probe away while its host has no place", async () => {
+  test("a half-open circuit does not lose a probe while its host has no free slot", async () => {
     const scene = new DispatchScene({ hostConcurrency: 1 });
     const [a, broken] = [scene.endpoint("a"), scene.endpoint("broken", { pace: "unknown" })];
     await scene.publish(a);
@@ -231,7 +231,7 @@ suite("places at a host", () => {
     assert.equal(scene.flights[0]?.probe !== null, true);
   });
 
-  test("a host is forgotten when nothing is on its way to it and nobody waits for it", async () => {
+  test("a host is forgotten when it has no requests in flight and no waiters", async () => {
     const scene = new DispatchScene({});
     const [a, b] = [scene.endpoint("a"), scene.endpoint("b")];
     const places = new HostPlaces(1, () => false);

@@ -7,7 +7,7 @@ const response = { kind: "response", status: 500 } as TransportResult["observati
 const failure = { kind: "failure", category: "network" } as TransportResult["observation"];
 const timeout = { kind: "failure", category: "timeout" } as TransportResult["observation"];
 
-test("the pace of an endpoint is that of its last answer, whatever it said", () => {
+test("the pace of an endpoint is that of its last response, whatever its status", () => {
   for (const [observation, durationMs, pace] of [
     [response, 999, "quick"],
     [response, 1_000, "slow"],

@@ -120,8 +120,8 @@ function limited(limit: RateLimitConfig = minutely): { readonly scene: Scene; re
   return { scene, worker };
 }
 
-suite("limits of tenants over all workers", () => {
-  test("two workers have one burst and one rate", async () => {
+suite("limits of tenants across all workers", () => {
+  test("two workers share one burst and one rate", async () => {
     const { scene, worker } = limited();
     const other = scene.worker();
     other.limit(minutely);
@@ -132,7 +132,7 @@ suite("limits of tenants over all workers", () => {
     assert.equal((await other.send()) + (await worker.send()), 1);
   });
 
-  test("asking takes nothing, and is answered by a wake-up", async () => {
+  test("asking takes nothing, and the answer arrives with a wake-up", async () => {
     const { scene, worker } = limited();
     assert.equal(worker.waitMs(), 0);
     assert.deepEqual(scene.draws, [], "looking does not draw");
@@ -144,7 +144,7 @@ suite("limits of tenants over all workers", () => {
     assert.equal(worker.trySend(), true);
   });
 
-  test("a tenant queue without limit asks nothing", async () => {
+  test("a tenant queue without a limit asks nothing", async () => {
     const { scene, worker } = limited();
     worker.limit(null);
     assert.equal(worker.tenantQueue().allowance, null);
@@ -153,7 +153,7 @@ suite("limits of tenants over all workers", () => {
     assert.deepEqual(scene.draws, []);
   });
 
-  test("what all tenant queues ask in one turn is one call", async () => {
+  test("all requests of tenant queues in one turn are one call", async () => {
     const { scene, worker } = limited();
     worker.limit({ requestsPerMinute: 600, burst: 1 }, "beta");
     for (const tenantId of ["acme", "beta"]) assert.equal(worker.trySend(tenantId), false);
@@ -165,7 +165,7 @@ suite("limits of tenants over all workers", () => {
     assert.equal(scene.draws.length, 1);
   });
 
-  test("draws what is ready, and no more than the limit allows in 150 ms", async () => {
+  test("draws what is ready, up to what the limit allows in 150 ms", async () => {
     const { scene, worker } = limited({ requestsPerMinute: 6_000, burst: 100 });
     worker.ready(4);
     worker.trySend();
@@ -181,7 +181,7 @@ suite("limits of tenants over all workers", () => {
     );
   });
 
-  test("what is refused is asked again when the next token is there, and not before", async () => {
+  test("a refused request is repeated when the next token is available, and not before", async () => {
     const { scene, worker } = limited();
     await worker.send();
     const asked = scene.draws.length;
@@ -193,14 +193,14 @@ suite("limits of tenants over all workers", () => {
     assert.equal(await worker.send(), 1);
   });
 
-  test("a bucket with slack is left alone for a moment, so that a call brings several tokens", async () => {
+  test("a bucket with slack is left alone for a moment, so that one call brings several tokens", async () => {
     const { worker } = limited({ requestsPerMinute: 60_000, burst: 81 });
     worker.ready(1_000);
     await worker.send();
     assert.equal(worker.waitMs(), 10);
   });
 
-  test("another limit counts at once, whatever the old one refused", async () => {
+  test("a new limit applies at once, whatever the old one refused", async () => {
     const { scene, worker } = limited({ requestsPerMinute: 1, burst: 1 });
     await worker.send();
     assert.equal(worker.waitMs(), 60_000);
@@ -211,7 +211,7 @@ suite("limits of tenants over all workers", () => {
     assert.equal(await worker.send(), 1);
   });
 
-  test("an answer to the old limit does not hold up the new one", async () => {
+  test("a response for the old limit does not delay the new one", async () => {
     const { scene, worker } = limited({ requestsPerMinute: 1, burst: 1 });
     const gate = Promise.withResolvers<undefined>();
     await worker.send();
@@ -229,8 +229,8 @@ suite("limits of tenants over all workers", () => {
   });
 });
 
-suite("what was drawn and not used", () => {
-  test("goes back after about a second", async () => {
+suite("drawn but unused tokens", () => {
+  test("are returned after about a second", async () => {
     const { scene, worker } = limited({ requestsPerMinute: 600, burst: 10 });
     worker.ready(1);
     worker.trySend();
@@ -248,7 +248,7 @@ suite("what was drawn and not used", () => {
     assert.equal(scene.clock.timers, 0, "nothing is held, so nothing is looked at");
   });
 
-  test("goes back at the end, also what was still being drawn", async () => {
+  test("are returned at the end, including those still being drawn", async () => {
     const { scene, worker } = limited();
     const gate = Promise.withResolvers<undefined>();
     scene.trouble = () => gate.promise;
@@ -266,7 +266,7 @@ suite("what was drawn and not used", () => {
     assert.equal(await other.send(), 3);
   });
 
-  test("is lost where the state is away, and nobody waits for it", async () => {
+  test("are lost if the shared state is unavailable, without waiting for it", async () => {
     const { scene, worker } = limited();
     worker.trySend();
     await scene.clock.turn();
@@ -277,7 +277,7 @@ suite("what was drawn and not used", () => {
 });
 
 suite("without the shared state", () => {
-  test("WDS-207 a worker keeps to its part of the limit, and to all of it once the state is back", async () => {
+  test("WDS-207 a worker keeps to its part of the limit, and to the whole limit once the state is back", async () => {
     const { scene, worker } = limited();
     scene.memory.disconnect();
     assert.equal(await worker.send(), 1);
@@ -289,7 +289,7 @@ suite("without the shared state", () => {
     assert.equal(await worker.send(), 3);
   });
 
-  test("what was sent by the shared limit counts, so that a loss brings no second burst", async () => {
+  test("requests sent under the shared limit count, so a loss of the state causes no second burst", async () => {
     const { scene, worker } = limited();
     assert.equal(await worker.send(), 3);
     scene.memory.disconnect();
@@ -297,7 +297,7 @@ suite("without the shared state", () => {
     assert.equal(worker.waitMs(), 4_000);
   });
 
-  test("a call that fails is followed by the worker's own bucket, and by another call a second later", async () => {
+  test("after a failed call the worker uses its own bucket, and calls again a second later", async () => {
     const { scene, worker } = limited();
     scene.trouble = () => Promise.reject(new Error("a script is missing"));
     assert.equal(await worker.send(), 1);

@@ -47,7 +47,7 @@ test("a wall clock that jumps ahead is noticed within ten seconds", () => {
   assert.equal(sleeper.woken.length, 1);
 });
 
-test("everybody wakes in order, whatever the order of falling asleep", () => {
+test("all waiters wake in order of their time, whatever the order of scheduling", () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 100_000 }), { maxLength: 100 }), (delays) => {
       const clock = new ManualClock();

@@ -42,7 +42,7 @@ async function written(attempts: readonly ForwardedAttempt[]): Promise<readonly 
   return commands;
 }
 
-suite("what was passed on", () => {
+suite("forwarded messages", () => {
   const cases = {
     "one that failed": { outcomes: ["transient"], states: ["cancelled"] },
     "one that was accepted": { outcomes: ["accepted"], states: ["success"] },
@@ -52,7 +52,7 @@ suite("what was passed on", () => {
     },
   } as const;
   for (const [name, { outcomes, states }] of Object.entries(cases))
-    test(`${name} is settled by the transaction that stores it: an owner must not find it pending`, async () => {
+    test(`${name} is settled by the transaction that stores it, so an owner never finds it pending`, async () => {
       const commands = await written(outcomes.map((outcome, at) => attemptOf(`d${at}`, outcome)));
       assert.equal(commands.length, 1);
       const [command] = commands;

@@ -45,7 +45,7 @@ function scene({ known = [], stored = [] }: { readonly known?: string[]; readonl
   return { messages, seen, state };
 }
 
-test("what a process has heard nothing of yet is read before a message for it is stored", async () => {
+test("an unknown configuration is read before a message is stored", async () => {
   const { messages, seen } = scene({ known: ["old"], stored: ["new"] });
   await messages.publish(relayed("old", "new"));
   assert.deepEqual(seen, { read: ["new"], stored: [["old", "new"]], forwarded: [] });
@@ -57,14 +57,14 @@ test("and before a message is forwarded to it", async () => {
   assert.deepEqual(seen, { read: ["new"], stored: [], forwarded: ["new"] });
 });
 
-test("what is known is not read", async () => {
+test("a known configuration is not read", async () => {
   const { messages, seen } = scene({ known: ["old"] });
   await messages.publish(relayed("old"));
   await messages.forward(forwarded("old"));
   assert.deepEqual(seen, { read: [], stored: [["old"]], forwarded: ["old"] });
 });
 
-test("messages that come meanwhile share one reading; later ones read anew", async () => {
+test("messages that arrive during a read share it; later ones start a new read", async () => {
   const { messages, seen } = scene({});
   await Promise.all(Array.from({ length: 50 }, () => messages.publish(relayed("new"))));
   assert.deepEqual(seen.read, ["new"]);
@@ -72,7 +72,7 @@ test("messages that come meanwhile share one reading; later ones read anew", asy
   assert.deepEqual(seen.read, ["new", "new"]);
 });
 
-test("one that was deleted gets nothing, and the others get theirs", async () => {
+test("a deleted webhook gets nothing, and the others get their messages", async () => {
   const { messages, seen } = scene({ known: ["old"] });
   await messages.publish(relayed("deleted", "old"));
   assert.deepEqual(seen.stored, [["old"]]);
@@ -80,7 +80,7 @@ test("one that was deleted gets nothing, and the others get theirs", async () =>
   assert.deepEqual(await messages.forward(forwarded("deleted")), why);
 });
 
-test("a message is refused while its webhook cannot be read, and taken afterwards", async () => {
+test("a message is rejected while its webhook cannot be read, and accepted afterwards", async () => {
   const { messages, seen, state } = scene({ stored: ["new"] });
   state.trouble = new StoreUnavailableError("away");
   await assert.rejects(messages.publish(relayed("new")), UnavailableError);

@@ -55,7 +55,7 @@ function scene() {
   return { clock, memory, known, calls, warnings, given, remember };
 }
 
-test("what was published by key is known until its time, and asked for in one call a turn", async () => {
+test("publishes are known by key until their time, and are looked up in one call per turn", async () => {
   const { clock, known, calls, remember } = scene();
   remember("a");
   remember("b");
@@ -74,7 +74,7 @@ test("what was published by key is known until its time, and asked for in one ca
   assert.equal(clock.timers, 0);
 });
 
-test("nobody waits for a state that is away, slow or broken", async () => {
+test("no caller waits for a state that is unavailable, slow or broken", async () => {
   const { clock, memory, known, calls, warnings, given, remember } = scene();
   memory.disconnect();
   remember("a");
@@ -95,7 +95,7 @@ test("nobody waits for a state that is away, slow or broken", async () => {
   assert.equal(warnings.length, 2);
 });
 
-test("at the end whoever waits goes to the store, and what was committed is still told", async () => {
+test("at the end waiting callers use the store, and committed publishes are still announced", async () => {
   const { clock, memory, known, given, remember } = scene();
   given.trouble = () => new Promise(() => undefined);
   const first = known.recall(keyOf("a"));

@@ -31,7 +31,7 @@ const firing: AlertRecord = {
 const over: AlertRecord = { ...firing, id: "a2", state: "resolved", resolvedAt: 5 * minute };
 const group = { group: "operator:", audience: "operator", tenantId: null } as const;
 
-test("programs are told of an alert with all that the catalogue names", () => {
+test("programs get all documented fields of an alert", () => {
   const events = alertEvents([{ ...group, fired: [firing], resolved: [over] }], 6 * minute);
   assert.deepEqual(
     events.map(({ key, tenantId, onlyForOperator }) => [key, tenantId, onlyForOperator]),
@@ -44,13 +44,13 @@ test("programs are told of an alert with all that the catalogue names", () => {
     assert.deepEqual(new Set(Object.keys(data)), new Set(Object.keys(membersOf(type))));
 });
 
-test("an alert of a tenant's rule is told to the tenant as well", () => {
+test("an alert of a tenant's rule is also reported to the tenant", () => {
   const own = { ...firing, audience: "tenant", tenantId: "acme" } as const;
   const [event] = alertEvents([{ ...group, fired: [own], resolved: [] }], minute);
   assert.deepEqual([event?.tenantId, event?.onlyForOperator], ["acme", undefined]);
 });
 
-test("a message says what fires and what is over, in the language of its channel", () => {
+test("a message says what fires and what has ended, in the language of its channel", () => {
   const message = { ...group, fired: [firing], resolved: [over] };
   const [english, german] = [alertContent(message, "en"), alertContent(message, "de")];
   assert.equal(english.subject, "Alert: Many deliveries wait (and 1 more)");

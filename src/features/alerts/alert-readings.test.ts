@@ -33,13 +33,13 @@ function readingsOfRows(rows: readonly object[]): AlertReadings {
   return new AlertReadings(store as unknown as ConstructorParameters<typeof AlertReadings>[0], now);
 }
 
-test("one sample is not enough: what lasts is the least of at least two", async () => {
+test("one sample is not enough: a lasting value is the minimum of at least two", async () => {
   assert.equal(await readingsOf(spanOfSamples(90_000)).lasting("oldest_due_ms"), null);
   assert.equal(await readingsOf(spanOfSamples(0, 90_000, 0, 0)).lasting("oldest_due_ms"), 0);
   assert.equal(await readingsOf(spanOfSamples(70_000, 85_000)).lasting("oldest_due_ms"), 70_000);
 });
 
-test("samples of the minute before count where a process took one a minute", async () => {
+test("samples of the previous minute count if a process samples once a minute", async () => {
   const rows = [70_000, 130_000].map((sample, index) => ({
     start: minute - index * 60_000,
     writer: 1,
@@ -48,7 +48,7 @@ test("samples of the minute before count where a process took one a minute", asy
   assert.equal(await readingsOfRows(rows).lasting("oldest_due_ms"), 70_000);
 });
 
-test("of several processes the latest one counts", async () => {
+test("with several processes the latest sample counts", async () => {
   const readings = readingsOf(spanOfSamples(0, 0), spanOfSamples(70_000, 90_000), spanOfSamples(500_000));
   assert.equal(await readings.lasting("oldest_due_ms"), 70_000);
 });

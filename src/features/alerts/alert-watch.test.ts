@@ -81,8 +81,8 @@ class Scene {
 const waiting = { high: 0, normal: 0, low: 0 };
 const nothing = (): void => {};
 
-suite("looking at alerts", () => {
-  test("WDS-205 five failures of the database in a row are an alert, also where it can be written down only later", async () => {
+suite("evaluating alerts", () => {
+  test("WDS-205 five failures of the database in a row raise an alert, even if it can be stored only later", async () => {
     const scene = new Scene();
     const watch = scene.scheduler("one");
     watch.start();
@@ -102,7 +102,7 @@ suite("looking at alerts", () => {
     await watch.stop();
   });
 
-  test("two schedulers send once, also when the one takes over from the other", async () => {
+  test("two schedulers send once, even when one takes over from the other", async () => {
     const scene = new Scene();
     const [one, two] = [scene.scheduler("one"), scene.scheduler("two")];
     scene.leader = "one";
@@ -114,7 +114,7 @@ suite("looking at alerts", () => {
   });
 });
 
-test("WDS-240 the slots that count are those of active or of waiting requests, whichever are nearer to their limit", () => {
+test("WDS-240 the alert uses the slots of active or of waiting requests, whichever are nearer to their limit", () => {
   const span = (readings: Partial<GaugeReading>) => [spanOf(readings as GaugeReading, 0)];
   const used = { active_requests: 5, places: 100, waiting_requests: 900, waiting_places: 1_000 };
   assert.equal(placesUsedOf(span(used)), 0.9);

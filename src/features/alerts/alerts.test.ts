@@ -28,19 +28,19 @@ function walk(holds: readonly boolean[], of: AlertRule = rule): readonly (string
 }
 
 suite("the states of an alert", () => {
-  test("it is pending until it has held for long enough, and then fires", () => {
+  test("it is pending until its condition has lasted long enough, and then fires", () => {
     assert.deepEqual(walk([true, true, true, true]), ["pending", "pending", "firing", "firing"]);
   });
 
-  test("what ends before it fires leaves nothing", () => {
+  test("an alert that ends before it fires leaves no trace", () => {
     assert.deepEqual(walk([true, true, false, true]), ["pending", "pending", null, "pending"]);
   });
 
-  test("what has to hold for no time fires at once", () => {
+  test("an alert without a duration fires at once", () => {
     assert.deepEqual(walk([true], { ...rule, forMs: 0 }), ["firing"]);
   });
 
-  test("it goes on firing over a short calm, and is over after a longer one", () => {
+  test("it keeps firing through a short calm, and ends after a longer one", () => {
     const calm = { ...rule, forMs: 0, keepFiringForMs: 2 * minute };
     assert.deepEqual(walk([true, false, true, false, false, false], calm), [
       "firing",
@@ -59,7 +59,7 @@ function firing(of: Partial<AlertRecord> = {}): AlertRecord {
   return { ...record, ...of };
 }
 
-suite("what is told of alerts", () => {
+suite("notifications of alerts", () => {
   const told = (records: readonly AlertRecord[], now: number, mutes = {}) =>
     dueMessages(records, { rules: [], mutes: [], now, ...mutes }).map(({ group, fired, resolved }) => ({
       group,
@@ -67,7 +67,7 @@ suite("what is told of alerts", () => {
       resolved: resolved.map(({ id }) => id),
     }));
 
-  test("those of a tenant are one message", () => {
+  test("alerts of a tenant are one message", () => {
     const records = [firing({ id: "a" }), firing({ id: "b" }), firing({ id: "c", tenantId: "birch" })];
     assert.deepEqual(told(records, minute), [
       { group: "operator:acme", fired: ["a", "b"], resolved: [] },
@@ -75,7 +75,7 @@ suite("what is told of alerts", () => {
     ]);
   });
 
-  test("a group hears once in five minutes, and then of all that came meanwhile", () => {
+  test("a group is notified once in five minutes, then of everything new", () => {
     const records = [firing({ id: "a", firedToldAt: minute }), firing({ id: "b" })];
     assert.deepEqual(told(records, 2 * minute), []);
     assert.deepEqual(told(records, minute + messageEveryMs), [
@@ -83,7 +83,7 @@ suite("what is told of alerts", () => {
     ]);
   });
 
-  test("the end is told to whoever was told of the beginning, once", () => {
+  test("the end is announced once, to those notified of the start", () => {
     const over = { state: "resolved", resolvedAt: 2 * minute } as const;
     const records = [
       firing({ id: "told", ...over, firedToldAt: minute }),
@@ -93,7 +93,7 @@ suite("what is told of alerts", () => {
     assert.deepEqual(told(records, 20 * minute), [{ group: "operator:acme", fired: [], resolved: ["told"] }]);
   });
 
-  test("what is muted is told when the mute is over", () => {
+  test("a muted alert is announced when the mute ends", () => {
     const record = firing({ id: "a" });
     const mutes = [{ key: alertKey(record), until: 10 * minute, reason: null }];
     assert.deepEqual(told([record], 9 * minute, { mutes }), []);
@@ -102,7 +102,7 @@ suite("what is told of alerts", () => {
     assert.deepEqual(told([record], 9 * minute, { rules }), []);
   });
 
-  test("what another alert explains is not told", () => {
+  test("an alert explained by another one is not announced", () => {
     const store = firing({ rule: "store-away", webhookId: null });
     const circuit = firing({ rule: "circuit-opened" });
     const rate = firing({ rule: "success-rate" });
@@ -115,6 +115,6 @@ suite("what is told of alerts", () => {
   });
 });
 
-test("the rules that Posthorn brings have names of their own", () => {
+test("built-in rules have distinct names", () => {
   assert.equal(new Set(defaultAlertRules.map(({ name }) => name)).size, defaultAlertRules.length);
 });

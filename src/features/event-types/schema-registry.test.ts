@@ -48,7 +48,7 @@ async function problems({ registry }: Scene, data: unknown) {
   return registry.problems({ ...key, data });
 }
 
-test("only the types that are published are read, each of them once", async () => {
+test("only published types are read, each of them once", async () => {
   const made = scene();
   save(made, "text");
   made.stored.set("beta order.paid", { ...key, tenantId: "beta", schema: "unused" } as EventType);
@@ -59,7 +59,7 @@ test("only the types that are published are read, each of them once", async () =
   assert.deepEqual([made.reads, made.compiled], [["acme order.paid"], ["text"]]);
 });
 
-test("after a change of another process all are read again, and compiled again only where it changed them", async () => {
+test("after a change by another process all are read again, and only changed ones are compiled again", async () => {
   const made = scene();
   save(made, "text");
   await problems(made, "text");
@@ -72,7 +72,7 @@ test("after a change of another process all are read again, and compiled again o
   assert.deepEqual(made.compiled, ["text", "new"]);
 });
 
-test("what was read before a change is not used after it", async () => {
+test("data read before a change is not used after it", async () => {
   const made = scene();
   save(made, "old");
   const read = Promise.withResolvers<null>();
@@ -85,7 +85,7 @@ test("what was read before a change is not used after it", async () => {
   assert.deepEqual(await judged, invalid);
 });
 
-test("a type without a schema, or one that is not registered, accepts everything", async () => {
+test("a type without a schema, or an unregistered one, accepts everything", async () => {
   const made = scene();
   assert.deepEqual(await problems(made, 1), []);
   save(made, null);

@@ -35,7 +35,7 @@ class HangingStore extends ModelGateway {
   }
 }
 
-test("a change of one connection that takes long does not keep those of other tenants waiting", async () => {
+test("a slow change of one connection does not delay those of other tenants", async () => {
   const store = new HangingStore();
   for (const tenantId of ["slow", "quick"]) await store.saveConnection(connectionOf(tenantId));
   const directory = new GatewayDirectory(store);

@@ -69,7 +69,7 @@ async function evaluationsAt(stepMs: number, count: number, flushMs = 0) {
 }
 
 suite("filters over many requests", () => {
-  test("a look ends after its time, says how far it came, and gives others turns", async () => {
+  test("a run ends after its time, says how far it came, and lets others run", async () => {
     const { evaluations, turns } = await evaluationsAt(10, 500);
     const found = await evaluations.evaluate(everybody, { filter: { body: { n: 1 } }, sourceId, last: 500 });
     assert.ok(found.kind === "requests" && !found.isComplete);
@@ -79,21 +79,21 @@ suite("filters over many requests", () => {
     assert.equal(turns.taken, looked);
   });
 
-  test("that the log is written first costs a look nothing of its time", async () => {
+  test("flushing the log first uses none of the time of a run", async () => {
     const { evaluations } = await evaluationsAt(0, 3, 10_000);
     const found = await evaluations.evaluate(everybody, { filter: {}, sourceId });
     assert.ok(found.kind === "requests" && found.isComplete);
     assert.equal(found.matched.count, 3);
   });
 
-  test("however slow the first one is, it is looked at", async () => {
+  test("the first request is evaluated, however slow it is", async () => {
     const { evaluations } = await evaluationsAt(1_000, 3);
     const found = await evaluations.evaluate(everybody, { filter: {}, sourceId });
     assert.ok(found.kind === "requests" && !found.isComplete);
     assert.equal(found.matched.count, 1);
   });
 
-  test("all that there are, or that were asked for, is complete; pages of the store join without a gap", async () => {
+  test("a run over all or the requested number of requests is complete; pages of the store join without a gap", async () => {
     const { evaluations } = await evaluationsAt(0, 250);
     for (const [last, looked] of [
       [240, 240],
@@ -109,20 +109,20 @@ suite("filters over many requests", () => {
   });
 });
 
-suite("what filters see of the log", () => {
+suite("values of logged requests that filters see", () => {
   const see = (path: string, secretParameters: readonly string[] | null, filter: object) => {
     const message = loggedMessage({ headers: [], path }, notKept, secretParameters);
     return compileFilter(filter).examine(message);
   };
 
-  test("path and query are those behind the address, as when the message came", () => {
+  test("path and query come after the address, as when the message arrived", () => {
     const rule = { path: "/orders/1", query: { a: "b c" } };
     assert.equal(see("/in/…/orders/1?a=b+c", [], rule), null);
     assert.equal(see("/_webhooks/shop/orders/1?a=b+c", [], rule), null);
     assert.equal(see("/in/…?a=/b", [], { path: "", query: { a: "/b" } }), null);
   });
 
-  test("parameters that are masked, left out, or of a verification that is gone are not known", () => {
+  test("masked and omitted parameters, and those of a removed verification, are unknown", () => {
     assert.equal(see("/in/…?token=***&a=1", [], { query: { token: "x" } }), undefined);
     assert.equal(see("/in/…?token=***&a=1", [], { query: { token: { $exist: true } } }), null);
     assert.equal(see("/in/…?a=1", ["k"], { query: { k: { $exist: false } } }), undefined);

@@ -11,7 +11,7 @@ suite("limits of failed senders", () => {
     for (let n = 0; n < count; n += 1) senders.failed("s", address, hadProof);
   };
 
-  test("an address that fails often needs a proof, at that source alone, and is forgiven with time", () => {
+  test("an address that fails often needs a valid signature, at that source only, and is forgiven over time", () => {
     const clock = new ManualClock();
     const senders = new FailedSenders(clock);
     fail(senders, 29, "192.0.2.1");
@@ -27,7 +27,7 @@ suite("limits of failed senders", () => {
     assert.equal(senders.limit("s", "192.0.2.1"), null);
   });
 
-  test("an address that sent an authentic message is not closed by wrong proofs of others behind it", () => {
+  test("an address that sent an authentic message is not blocked by invalid signatures of others behind it", () => {
     const clock = new ManualClock();
     const senders = new FailedSenders(clock);
     fail(senders, 300, "192.0.2.1", true);
@@ -49,7 +49,7 @@ suite("limits of failed senders", () => {
   });
 });
 
-test("of each kind of line one a minute is written, with the count of the rest", () => {
+test("each kind of line is logged once a minute, with the count of the rest", () => {
   const clock = new ManualClock();
   const written: string[] = [];
   const write = (fields: LogFields, message: string): void =>
@@ -69,7 +69,7 @@ test("of each kind of line one a minute is written, with the count of the rest",
   assert.equal(clock.timers, 0);
 });
 
-test("the address of a sender is the first in X-Forwarded-For, from its end, that is no trusted proxy", () => {
+test("the address of a sender is the last untrusted one in X-Forwarded-For", () => {
   const read = clientAddressReader(["10.0.0.0/8", "fd00::/8"]);
   const cases: readonly (readonly [peer: string, fields: readonly string[], expected: string])[] = [
     ["203.0.113.5", ["192.0.2.1"], "203.0.113.5"],

@@ -72,7 +72,7 @@ const turns = async (): Promise<void> => {
 };
 
 suite("held messages", () => {
-  test("a release that a crash cut short goes on in the next process, in order", async () => {
+  test("a release interrupted by a crash continues in the next process, in order", async () => {
     const store = new ModelGateway();
     await store.saveConnection(connectionOf("c"));
     const events = await hold(store, "c", 350);
@@ -94,7 +94,7 @@ suite("held messages", () => {
     await second.held.stop();
   });
 
-  test("connections take turns: a long line of one does not keep another waiting", async () => {
+  test("connections take turns: a long queue of one does not delay another", async () => {
     const store = new ModelGateway();
     const ids = ["a", "b", "c", "d", "e", "f"];
     for (const id of ids) await store.saveConnection(connectionOf(id));
@@ -107,7 +107,7 @@ suite("held messages", () => {
     assert.ok(last > 0 && last < 1_000, `the last message of the short line was number ${last}`);
   });
 
-  test("one that is paused again keeps what is left", async () => {
+  test("a connection that is paused again keeps its remaining messages", async () => {
     const store = new ModelGateway();
     await store.saveConnection(connectionOf("c"));
     await hold(store, "c", 150);
@@ -123,7 +123,7 @@ suite("held messages", () => {
     assert.equal((await held.counts([paused])).get("c"), 150 - sent.length);
   });
 
-  test("a message waits while the last held ones are sent, and is routed as they are through", async () => {
+  test("a message waits while the last held messages are sent, and follows them", async () => {
     const store = new ModelGateway();
     await store.saveConnection(connectionOf("c"));
     const sent: string[] = [];

@@ -18,18 +18,18 @@ function stepsOf(filters: readonly object[], body: unknown): number {
   return budget.spent;
 }
 
-suite("what the rules cost for a message", () => {
+suite("cost of the rules for a message", () => {
   const list = Array.from({ length: 10_000 }, (_, index) => index);
   const condition = (value: number) => ({ body: { list: { $neq: -value } } });
 
-  test("a list is looked through once, however many conditions and connections compare it", () => {
+  test("a list is searched once, however many conditions and connections compare it", () => {
     const one = stepsOf([condition(1)], { list });
     const filters = Array.from({ length: 12_000 }, (_, index) => condition(index + 1));
     assert.ok(one >= list.length);
     assert.ok(stepsOf(filters, { list }) <= one + 2 * filters.length);
   });
 
-  test("values of $in and $nin are looked up, not walked through, for a plain value", () => {
+  test("for a plain value, $in and $nin use a lookup, not a scan", () => {
     const values = Array.from({ length: 500 }, (_, index) => `value ${index}`);
     const filter = { body: { a: { $in: values } } };
     assert.ok(stepsOf([filter], { a: "none" }) <= 600);
@@ -53,14 +53,14 @@ suite("what the rules cost for a message", () => {
     assert.ok(budget.spent < 2_000, String(budget.spent));
   });
 
-  test("leaving members out changes nothing for the rules that come after", () => {
+  test("omitted members do not affect later rules", () => {
     const reading = new MessageReading(bytes({ a: { b: 1, c: [1, { d: 2 }] }, e: 3 }));
     assert.equal(reading.textWithout(["/a/c/1/d", "/e"]), '{"a":{"b":1,"c":[1,{}]}}');
     assert.equal(reading.textAt("/a/c/1/d"), "2");
     assert.equal(reading.textWithout([]), '{"a":{"b":1,"c":[1,{"d":2}]},"e":3}');
   });
 
-  test("others get a turn after many steps", async () => {
+  test("other work gets a turn after many steps", async () => {
     const budget = new StepBudget();
     const reading = new MessageReading(bytes({}), budget);
     let turns = 0;
@@ -78,7 +78,7 @@ suite("what the rules cost for a message", () => {
     assert.equal(turns, 1);
   });
 
-  test("filters read the value of a repeated query parameter that event types and keys are read from", () => {
+  test("filters see the same value of a repeated query parameter as event types and keys", () => {
     const url = "/in/token?type=first&type=second&__proto__=own";
     const message = { method: "POST", url, headers: receivedHeaders([]), body: bytes({}) };
     const { query } = filteredHead([], url, "");

@@ -5,7 +5,7 @@ import type { ReceivedRequest } from "../../ports/store/gateway.ts";
 import type { Logger } from "../../ports/telemetry.ts";
 import { RequestLog } from "./request-log.ts";
 
-test("what the store did not take is written when it does, without waiting for another request", async () => {
+test("requests that the store rejected are written once it accepts them, without waiting for another request", async () => {
   const clock = new ManualClock();
   const written: ReceivedRequest[] = [];
   let isAway = true;

@@ -10,7 +10,7 @@ const event = { id: "e", eventType: "relayed", priority: "normal" } as StoredEve
 const connection = (webhookId: string) => ({ id: `to ${webhookId}`, webhookId }) as Connection;
 const notAsked = () => Promise.reject(new Error("nobody asks for that"));
 
-test("a webhook that another process made a moment ago gets what is sent again, too", async () => {
+test("a webhook that another process created a moment ago also gets retried messages", async () => {
   const known = new Map([["old", bareEndpoint({ id: "old" })]]);
   const read: string[] = [];
   const access = {

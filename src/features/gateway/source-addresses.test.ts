@@ -40,7 +40,7 @@ function open() {
   return { clock, sources, works };
 }
 
-test("the old address of a source works for its overlap and not after it, also without a restart", async () => {
+test("the old address of a source works during its overlap and not after, even without a restart", async () => {
   const { clock, sources, works } = open();
   const input = { name: "one", verification: { type: "none" } };
   const first = await sources.create(admin, input);

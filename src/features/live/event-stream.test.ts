@@ -29,7 +29,7 @@ function opened() {
   return { clock, stream, reader, attach: () => stream.attach(reader as unknown as ServerResponse) };
 }
 
-test("what happens before the answer has begun is told when it has", () => {
+test("events before the response began are sent once it has begun", () => {
   const { stream, reader, attach } = opened();
   stream.send({ name: "deliveries", data: { n: 1 } });
   attach();
@@ -37,7 +37,7 @@ test("what happens before the answer has begun is told when it has", () => {
   assert.deepEqual(reader.written.match(/^data: .*$/gm), ['data: {"n":1}', 'data: {"n":2}']);
 });
 
-test("a reader that falls behind is told nothing more, and to begin anew when it has caught up", () => {
+test("a slow reader gets nothing more, and is told to start again once it catches up", () => {
   const { stream, reader, attach } = opened();
   attach();
   reader.writableLength = unreadBytesMax + 1;
@@ -52,7 +52,7 @@ test("a reader that falls behind is told nothing more, and to begin anew when it
   assert.match(reader.written, /"heard"/);
 });
 
-test("a quiet stream says every 15 seconds that it lives", () => {
+test("a quiet stream sends a heartbeat every 15 seconds", () => {
   const { clock, stream, reader, attach } = opened();
   attach();
   reader.written = "";
@@ -66,7 +66,7 @@ test("a quiet stream says every 15 seconds that it lives", () => {
   assert.equal(reader.written, ": \n\n");
 });
 
-test("whoever waits for the end hears of it once, whether client or server ended it, or it never began", () => {
+test("callers that wait for the end are notified once, whether client or server ended it, or it never began", () => {
   for (const end of ["client", "server", "never attached"] as const) {
     const { stream, reader, attach } = opened();
     let ends = 0;
@@ -82,7 +82,7 @@ test("whoever waits for the end hears of it once, whether client or server ended
   }
 });
 
-test("a client goes on within a minute", () => {
+test("a client reconnects within a minute", () => {
   const now = 1_800_000_000_000;
   const idOf = (at: number) => at.toString(36);
   assert.equal(resumedFrom(undefined, now), null);

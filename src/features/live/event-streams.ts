@@ -45,7 +45,7 @@ export class EventStream {
     this.#writtenAtMs = clock.monotonicMs();
   }
 
-  /** Called once, also if the stream has already ended. */
+  /** Called once, even if the stream has already ended. */
   whenEnded(callback: () => void): void {
     if (this.#hasEnded) callback();
     else this.#whenEnded.push(callback);

@@ -64,7 +64,7 @@ class Minutes {
   }
 }
 
-test("what was published is told although nobody gets it", async () => {
+test("a publish without receivers is reported", async () => {
   const minutes = await new Minutes().watched();
   minutes.published = [1];
   assert.deepEqual(await minutes.told(), [[5, 0, 1]]);
@@ -73,7 +73,7 @@ test("what was published is told although nobody gets it", async () => {
   assert.deepEqual(await minutes.told(), []);
 });
 
-test("what was published in a minute and sent in the next is told of both", async () => {
+test("an event published in one minute and sent in the next is reported in both", async () => {
   const minutes = await new Minutes().watched();
   minutes.published = [1, 0];
   minutes.attempts = [1];
@@ -83,7 +83,7 @@ test("what was published in a minute and sent in the next is told of both", asyn
   ]);
 });
 
-test("what is sent again before anything new was published is told as it is", async () => {
+test("a resend before any new publish is reported as it is", async () => {
   const minutes = await new Minutes().watched();
   minutes.published = [3];
   minutes.attempts = [1, 2];
@@ -93,7 +93,7 @@ test("what is sent again before anything new was published is told as it is", as
   ]);
 });
 
-test("a customer is told nothing of what was published", async () => {
+test("a customer gets nothing about publishing", async () => {
   const portal = { webhookIds: null, capabilities: new Set<never>(), reference: null, expiresAt: noon };
   const minutes = await new Minutes().watched({ tenantId: "oak", portal });
   minutes.published = [3];

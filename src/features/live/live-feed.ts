@@ -303,7 +303,7 @@ export class LiveFeed {
       read: async () => {
         const query = { ...anyStatistics, from: clock.now() - statisticsMs, step: "1m" } as const;
         const sent = (await statistics.deliveries(scope, query)).series[0]?.points ?? [];
-        // Customers see what is sent to them, not what is published.
+        // Customers see their own deliveries, not published events.
         if (scope.portal !== undefined) return sent;
         const accepted = (await statistics.events(scope, query)).series[0]?.points ?? [];
         return withPublished(sent, accepted);

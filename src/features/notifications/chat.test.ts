@@ -18,8 +18,8 @@ const message: ChatMessage = {
   createdAt: 0,
 };
 
-suite("messages to chats", () => {
-  test("what receivers answered is neither markup nor a mention anywhere", () => {
+suite("chat messages", () => {
+  test("text from receivers is never markup or a mention", () => {
     const slack = chatBody("slack", message) as {
       text: string;
       blocks: readonly { text: { type: string } }[];
@@ -42,11 +42,11 @@ suite("messages to chats", () => {
   });
 });
 
-suite("the ladder", () => {
+suite("escalation steps", () => {
   const hourMs = 3_600_000;
   const failing = { failingSince: 0, disabledAt: 72 * hourMs, isStopped: false };
 
-  test("has its steps at a quarter of an hour, half of the time, and a day before the end", () => {
+  test("are at a quarter of an hour, half of the time, and a day before the end", () => {
     const due = (hours: number) => dueSteps(failing, hours * hourMs);
     assert.deepEqual([due(0.2), due(0.25)], [[], ["first_problem"]]);
     assert.deepEqual(due(35.9), ["first_problem"]);
@@ -55,7 +55,7 @@ suite("the ladder", () => {
     assert.equal(failingEventAt(failing), 36 * hourMs);
   });
 
-  test("leaves out what would come before the step below it", () => {
+  test("skip steps that would come before the previous one", () => {
     const soon = { ...failing, disabledAt: 24 * hourMs };
     assert.deepEqual(dueSteps(soon, 23 * hourMs), ["first_problem", "half_time"]);
     const stopped = { failingSince: 0, disabledAt: 60_000, isStopped: true };

@@ -10,7 +10,7 @@ type Timing = Pick<NotificationChannel, "frequency" | "timeZone" | "quietHours">
 const berlin: Timing = { frequency: "immediate", timeZone: "Europe/Berlin", quietHours: null };
 const night = { from: 22 * 60, until: 7 * 60 };
 
-suite("when a message goes to a channel", () => {
+suite("the time at which a message is sent to a channel", () => {
   const cases: readonly [what: string, timing: Timing, now: string, due: string][] = [
     ["at once", berlin, "2026-06-01T12:34Z", "2026-06-01T12:34Z"],
     ["at the next full hour", { ...berlin, frequency: "hourly" }, "2026-06-01T12:34Z", "2026-06-01T13:00Z"],
@@ -50,13 +50,13 @@ suite("when a message goes to a channel", () => {
 });
 
 suite("wall clocks", () => {
-  test("zones are those that the runtime knows", () => {
+  test("time zones are those that the runtime knows", () => {
     assert.equal(isTimeZone("Europe/Berlin"), true);
     assert.equal(isTimeZone("Europe/Nowhere"), false);
     assert.equal(isTimeZone(""), false);
   });
 
-  test("every minute of a day with a change is found, and never in the past", () => {
+  test("every minute of a day with a clock change is found, and never in the past", () => {
     for (const from of ["2026-03-28T12:00Z", "2026-10-24T12:00Z", "2026-07-01T00:00Z"]) {
       for (let minute = 0; minute < 1_440; minute += 7) {
         const found = nextAt(at(from), minute, "Europe/Berlin");

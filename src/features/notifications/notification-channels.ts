@@ -431,7 +431,7 @@ function mayGetConfirmation(consent: AddressConsent | null): boolean {
   return consent !== null && consent.confirmationSentAt === null;
 }
 
-/** Refuses a test that would not be sent, and tells what to do. */
+/** Refuses a test that would not be sent, and says what to do. */
 function refuseTest(stored: StoredChannel, now: number): void {
   const { channel, status, consent } = stored;
   const { address } = channel;

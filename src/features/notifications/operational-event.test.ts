@@ -8,7 +8,7 @@ import {
 import { hourOf, operationalEventTypes, shownUrl, webhookEvent } from "./operational-event.ts";
 
 suite("operational events", () => {
-  test("every type is described, with an example that has each member of its schema", () => {
+  test("every type is described, with an example that has every member of its schema", () => {
     assert.deepEqual(Object.keys(operationalEventCatalogue).toSorted(), operationalEventTypes.toSorted());
     for (const type of operationalEventTypes) {
       const { required } = operationalEventSchema(type) as { readonly required: readonly string[] };
@@ -17,7 +17,7 @@ suite("operational events", () => {
     }
   });
 
-  test("the key names webhook, type and what tells it from others", () => {
+  test("the key contains webhook, type and what distinguishes the event", () => {
     const webhook = {
       id: "w1",
       tenantId: "acme",
@@ -30,7 +30,7 @@ suite("operational events", () => {
     assert.equal(event.data["url"], "https://example.com/hooks");
   });
 
-  test("hours are told apart, and only they", () => {
+  test("only hours are distinguished by time", () => {
     assert.equal(hourOf(Date.UTC(2026, 0, 1, 9, 59, 59)), hourOf(Date.UTC(2026, 0, 1, 9)));
     assert.notEqual(hourOf(Date.UTC(2026, 0, 1, 9, 59, 59)), hourOf(Date.UTC(2026, 0, 1, 10)));
     assert.equal(shownUrl("http://example.com:8080/a?b#c"), "http://example.com:8080/a");

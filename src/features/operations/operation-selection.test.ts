@@ -36,7 +36,7 @@ async function readAll(history: HistoryStore, before: number): Promise<readonly 
   return positions;
 }
 
-test("a selection of several pages is read whole, once, from the oldest to the newest", async () => {
+test("a selection of several pages is read completely, once, from oldest to newest", async () => {
   for (const count of [0, 1, 199, 200, 201, 400, 1_234]) {
     const rows = rowsOf(count);
     const history = historyOf(rows);
@@ -46,7 +46,7 @@ test("a selection of several pages is read whole, once, from the oldest to the n
   }
 });
 
-test("what came later is left alone", async () => {
+test("later deliveries are not included", async () => {
   const rows = rowsOf(500);
   const history = historyOf(rows);
   const { count, before } = await measureSelection(history, selection);
@@ -57,7 +57,7 @@ test("what came later is left alone", async () => {
   assert.ok(positions.every((position) => position < before));
 });
 
-test("deliveries that join a slice after it was cut push none of the old ones out", async () => {
+test("deliveries that join a slice later push out none of the old ones", async () => {
   const rows = rowsOf(150);
   const history = historyOf(rows);
   const [slice] = await sliceSelection(history, selection, 450, never);

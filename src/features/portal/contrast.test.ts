@@ -25,7 +25,7 @@ suite("repaired accents", () => {
       for (const scheme of schemes) assertReadable(colour, scheme);
   });
 
-  test("what is readable stays as it is", () => {
+  test("a readable accent stays unchanged", () => {
     assert.deepEqual(repairedAccent("#1b5e83", "light"), {
       text: "#1b5e83",
       fill: "#1b5e83",

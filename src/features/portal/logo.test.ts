@@ -21,14 +21,14 @@ function webp(kind: string, content: readonly number[]): Uint8Array {
 }
 
 suite("logos", () => {
-  test("a picture is told by its content", () => {
+  test("an image is recognized by its content", () => {
     assert.equal(logoTypeOf(png()), "image/png");
     assert.equal(logoTypeOf(webp("VP8X", [0, 0, 0, 0, 99, 0, 0, 99, 0, 0])), "image/webp");
     assert.equal(logoTypeOf(webp("VP8L", [0x2f, 99, 0, 0, 0])), "image/webp");
     assert.equal(logoTypeOf(webp("VP8 ", [0, 0, 0, 0x9d, 1, 0x2a, 50, 0, 50, 0])), "image/webp");
   });
 
-  test("what is no PNG or WebP, too large, or huge on the screen is none", () => {
+  test("anything but PNG or WebP, and images that are too large in bytes or pixels, are rejected", () => {
     const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>');
     for (const [what, bytes] of Object.entries({
       svg,

@@ -34,8 +34,8 @@ async function enter(sessions: PortalSessions, input: object = {}): Promise<stri
   return redeemed.token;
 }
 
-suite("sessions of the portal", () => {
-  test("any process takes a code, once and within a minute, and any knows the token", async () => {
+suite("portal sessions", () => {
+  test("any process accepts a code, once and within a minute, and any process knows the token", async () => {
     const { clock, here, there } = open();
     const { code } = await here.create(admin, { tenantId: "acme", reference: "ada" });
     const redeemed = await there.redeem(code);
@@ -51,7 +51,7 @@ suite("sessions of the portal", () => {
       assert.equal(await here.holderOf(wrong), null);
   });
 
-  test("a session ends with its time, with its id and with its reference", async () => {
+  test("a session is ended by time, by id and by reference", async () => {
     const { clock, here } = open();
     const short = await enter(here, { expiresInSeconds: 60 });
     const [one, named, other] = [
@@ -72,7 +72,7 @@ suite("sessions of the portal", () => {
     assert.equal(await here.count(), 1);
   });
 
-  test("another process hears that one was ended; where the news were lost it finds out within a minute", async () => {
+  test("other processes learn of an ended session at once, or within a minute if the message was lost", async () => {
     const { clock, here, there } = open();
     const [heard, unheard] = [await enter(here), await enter(here)];
     for (const token of [heard, unheard]) assert.notEqual(await there.holderOf(token), null);
@@ -85,7 +85,7 @@ suite("sessions of the portal", () => {
     assert.equal(await there.holderOf(unheard), null);
   });
 
-  test("what a session may do is what it names, else what the settings say", async () => {
+  test("the rights of a session are those it names, else those in the settings", async () => {
     const { here } = open();
     const token = await enter(here);
     assert.deepEqual([...((await here.holderOf(token))?.portal?.capabilities ?? [])], ["endpoints:read"]);
@@ -93,7 +93,7 @@ suite("sessions of the portal", () => {
     assert.deepEqual([...((await here.holderOf(named))?.portal?.capabilities ?? ["?"])], []);
   });
 
-  test("a tenant makes and ends its own alone", async () => {
+  test("a tenant creates and ends only its own sessions", async () => {
     const { here } = open();
     const { session } = await here.create(admin, { tenantId: "acme" });
     await assert.rejects(here.end({ tenantId: "beta" }, session.id), { code: "not_found" });

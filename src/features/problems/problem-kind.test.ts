@@ -11,7 +11,7 @@ const failure = {
   errorMessage: null,
 } as const;
 
-test("answers that differ in numbers and ids alone are of one kind", () => {
+test("responses that differ only in numbers and ids are of one kind", () => {
   const same = [
     ["order 4711 is not known", "order 12 is not known"],
     ['{"error":"x","request_id":"req_8fA01"}', '{"error":"x","request_id":"req_77bc2"}'],
@@ -36,7 +36,7 @@ test("property: a fingerprint is one short line without digits and control chara
   );
 });
 
-test("without an answer the error tells, and its code", () => {
+test("without a response the error and its code are used", () => {
   const refused = "connect ECONNREFUSED 127.0.0.1:4000";
   const kind = problemKind({
     category: "network",

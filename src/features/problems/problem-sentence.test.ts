@@ -17,7 +17,7 @@ function problem(kind: Partial<ProblemKind>, outcome: "transient" | "terminal") 
   return { ...withFailure(newProblem(of, failed), failed), deliveries: 1_204 };
 }
 
-test("a problem is a sentence with what happens by itself and what to do, and no secret of the URL", () => {
+test("a problem is a sentence with what happens automatically and what to do, without secrets of the URL", () => {
   const { title, remedy } = problemSentences(
     problem({ category: "client_error", statusCode: 422 }, "terminal"),
     live,

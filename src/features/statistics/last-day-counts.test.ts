@@ -66,7 +66,7 @@ const only = names(1);
 const rateOf = (found: ReadonlyMap<string, Counts>) =>
   Math.round((failureRateOf(found.get("webhook-0") ?? new Counts()) ?? -1) * 1_000) / 1_000;
 
-test("the first question reads the day, those after it the minutes since", async () => {
+test("the first query reads the day, later ones only the minutes since", async () => {
   const counts = new MinuteCounts();
   const lastDay = lastDayOf(counts);
   assert.equal(rateOf(await lastDay.of(only, noon + 10 * minute)), 0);
@@ -82,7 +82,7 @@ test("the first question reads the day, those after it the minutes since", async
   }
 });
 
-test("questions side by side count nothing twice", async () => {
+test("concurrent queries count nothing twice", async () => {
   const counts = new MinuteCounts();
   const lastDay = lastDayOf(counts);
   await lastDay.of(only, noon + 5 * minute);
@@ -92,7 +92,7 @@ test("questions side by side count nothing twice", async () => {
   assert.deepEqual(found.map(rateOf), [rateOf(again), rateOf(again), rateOf(again)]);
 });
 
-test("with the hour the day moves on", async () => {
+test("the day moves on each hour", async () => {
   const counts = new MinuteCounts({ countedSince: noon - day });
   const lastDay = lastDayOf(counts);
   counts.failingSince = noon - day;
@@ -103,7 +103,7 @@ test("with the hour the day moves on", async () => {
   assert.equal(counts.seeks, 24 + 9 + 1);
 });
 
-test("in the first hour, and where nobody added up for long, as many webhooks are asked for as there are", async () => {
+test("in the first hour, and after a long gap, as many webhooks are read as there are", async () => {
   const first = new MinuteCounts({ countedSince: noon + minute, hoursUntil: 0 });
   assert.equal((await lastDayOf(first).of(names(250), noon + 10 * minute)).size, 250);
   assert.ok(first.seeks <= 250 * 10, `${first.seeks} buckets`);
@@ -116,7 +116,7 @@ test("in the first hour, and where nobody added up for long, as many webhooks ar
   assert.ok(behind.seeksAtOnce < 15_000, `${behind.seeksAtOnce} buckets at once`);
 });
 
-test("those that nobody asked for longest are forgotten, and read again", async () => {
+test("webhooks not queried for the longest time are dropped, and read again", async () => {
   const counts = new MinuteCounts();
   const lastDay = lastDayOf(counts, { keptMax: 2 });
   const [first, second, third] = names(3);

@@ -114,7 +114,7 @@ function rangesOf(
   return ranges.filter((range) => range.from < range.to);
 }
 
-/** Tells what to request instead. */
+/** Says what to request instead. */
 export function tooMuch(): InvalidRequestError {
   const message = "is too much for one response: use a longer step, a shorter range, or select webhooks";
   return new InvalidRequestError(`the range ${message}`, [{ field: "step", message }]);

@@ -19,7 +19,7 @@ test("an echo is the challenge itself, as text or as JSON", () => {
     assert.equal(isEcho(body, "abc"), false, body);
 });
 
-test("WDS-170 a receiver that returns whatever it gets passes, one that knows nothing does not", () => {
+test("WDS-170 a receiver that echoes the request passes, one without support does not", () => {
   assert.deepEqual(JSON.parse(challengeBody("abc")), {
     type: "posthorn.webhook.verification",
     challenge: "abc",

@@ -41,7 +41,7 @@ test("CEW-4.2.2-3 a rate is * or a positive whole number, and nothing else", () 
   );
 });
 
-test("CEW-4.2.1-1 permission is the origin that asked, letter for letter, or *", () => {
+test("CEW-4.2.1-1 permission is the requesting origin, character for character, or *", () => {
   for (const allowedOrigin of ["events.example.com", "*", " * "])
     assert.deepEqual(judgeHandshake({ ...asked, allowedOrigin }), {
       kind: "granted",
@@ -57,7 +57,7 @@ test("CEW-4.2.1-1 permission is the origin that asked, letter for letter, or *",
     assert.equal(judgeHandshake({ ...asked, allowedOrigin }).kind, "refused", allowedOrigin);
 });
 
-test("CEW-4.2-3 the headers are the consent and the status is not, but for redirects and failures of the server", () => {
+test("CEW-4.2-3 the headers are the consent and the status is not, except for redirects and server errors", () => {
   for (const status of [200, 204, 299, 400, 401, 404, 405, 499])
     assert.equal(judgeHandshake({ ...asked, status }).kind, "granted", String(status));
   for (const status of [200, 204, 404, 405])
@@ -70,7 +70,7 @@ test("CEW-4.2-3 the headers are the consent and the status is not, but for redir
   for (const status of [500, 503]) assert.equal(judgeHandshake({ ...asked, status }).kind, "failed");
 });
 
-test("CEW-4.2.2-2 without a rate the one that was asked for holds, or none", () => {
+test("CEW-4.2.2-2 without a rate the requested one applies, or none", () => {
   const silent = { ...asked, allowedRate: undefined };
   assert.deepEqual(judgeHandshake(silent), { kind: "granted", allowedRatePerMinute: 120 });
   assert.deepEqual(judgeHandshake({ ...silent, requestedRatePerMinute: null }), {

@@ -41,7 +41,7 @@ describe("direct requests to receivers", () => {
     ["tenant", ["t1", "b.test"]],
     ["host", ["t2", "a.test"]],
   ] as const) {
-    it(`are bounded for ${kind}: at once, and within a minute`, async () => {
+    it(`are limited for ${kind}: concurrently, and per minute`, async () => {
       const { calls, begin, wait } = setUp({ [kind]: few });
       const [first, second] = [begin("t1", "a.test"), begin("t1", "a.test")];
       let ran = false;
@@ -64,7 +64,7 @@ describe("direct requests to receivers", () => {
     });
   }
 
-  it("leave room for other tenants and hosts", async () => {
+  it("leave capacity for other tenants and hosts", async () => {
     const { calls, begin } = setUp({ tenant: few, host: few });
     const running = [begin("t1", "a.test"), begin("t1", "a.test")];
     assert.equal(await calls.run("t2", "https://b.test/", async () => 1), 1);
@@ -74,7 +74,7 @@ describe("direct requests to receivers", () => {
     }
   });
 
-  it("are free again after a failure", async () => {
+  it("are released after a failure", async () => {
     const { calls } = setUp({ all: { atOnce: 1, perMinute: 9 } });
     const failing = () => calls.run("t1", "https://a.test/", () => Promise.reject(new Error("no")));
     await assert.rejects(failing(), /no/);

@@ -45,7 +45,7 @@ test("a webhook waits until it is permitted, and stops when it is refused", () =
   assert.equal(shut.verification.allowedRatePerMinute, null);
 });
 
-test("a receiver that cannot be reached keeps what it had", () => {
+test("an unreachable receiver keeps its state", () => {
   const open = after(hook(), granted);
   const still = after(open, unreachable);
   assert.deepEqual(
@@ -55,7 +55,7 @@ test("a receiver that cannot be reached keeps what it had", () => {
   assert.equal(after(hook(), unreachable).status, "unverified");
 });
 
-test("CEW-4-4 without support: nothing at all, or one request a minute", () => {
+test("CEW-4-4 without support: nothing is sent, or one request a minute", () => {
   const quiet = after(hook("refuse"), waiting);
   assert.deepEqual([quiet.status, quiet.verification.allowedRatePerMinute], ["unverified", null]);
   const slow = after(hook("slow"), waiting);
@@ -72,7 +72,7 @@ test("CEW-4-4 without support: nothing at all, or one request a minute", () => {
   assert.equal(after(hook("slow"), unreachable).status, "unverified");
 });
 
-test("permission does not switch on what its owner switched off", () => {
+test("permission does not enable a webhook that its owner disabled", () => {
   const off = after(hook("refuse", "disabled"), granted);
   assert.deepEqual([off.status, isPermitted(off.verification)], ["disabled", true]);
 });

@@ -5,7 +5,7 @@ import { embedSchema } from "./data-schemas.ts";
 const at = "#/components/schemas/a-data";
 const pointerTo = (reference: string): string => at + reference.slice(1);
 
-test("references move with the schema, wherever a subschema may stand", () => {
+test("references move with the schema, wherever a subschema occurs", () => {
   const ref = (to: string): object => ({ $ref: to });
   const schemaWith = (from: (to: string) => object): object => ({
     properties: { a: from("/$defs/x"), $ref: from("/$defs/x"), const: from("") },
@@ -36,7 +36,7 @@ test("references move with the schema, wherever a subschema may stand", () => {
   );
 });
 
-test("values that look like references are left alone, and the schema loses its own identity", () => {
+test("values that look like references are left alone, and the schema loses its identifier", () => {
   const values = {
     const: { $ref: "#/a" },
     enum: [{ $ref: "#/a" }],

@@ -18,14 +18,14 @@ const document = {
   },
 };
 
-test("the text is that of JSON.stringify", async () => {
+test("the text equals that of JSON.stringify", async () => {
   for (const value of [document, {}, [document], "text", null, 1]) {
     const text = await jsonInTurns(value, new RequestPace(new ManualClock()));
     assert.equal(text, JSON.stringify(value));
   }
 });
 
-test("a document that takes long gives others a turn after each of its schemas", async () => {
+test("a long document lets other work run after each of its schemas", async () => {
   let turns = 0;
   let isLong = false;
   const clock = new ManualClock();

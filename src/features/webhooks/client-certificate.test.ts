@@ -23,7 +23,7 @@ function problemsOf(privateKeyPem: string): readonly string[] {
   }
 }
 
-test("a key that takes long to sign with is refused, because every handshake would hold up all deliveries", () => {
+test("a key that is slow to sign with is rejected, because every handshake would delay all deliveries", () => {
   assert.deepEqual(problemsOf(rsaKey(4_160)), ["must have at most 4096 bits"]);
   assert.deepEqual(problemsOf(rsaKey(2_048)), ["does not belong to the certificate, or is too weak for TLS"]);
 });

@@ -38,7 +38,7 @@ class Scene {
   }
 }
 
-test("who asks again gets the order that is kept, and a newer one is found meanwhile", async () => {
+test("a repeated query gets the cached order while a newer one is computed", async () => {
   const scene = new Scene();
   const first = scene.ask();
   await scene.found();
@@ -56,7 +56,7 @@ test("who asks again gets the order that is kept, and a newer one is found meanw
   assert.deepEqual(await scene.ask(), ["2", 1_000]);
 });
 
-test("after a minute nobody is given what is kept, and a failure is told", async () => {
+test("after a minute the cached order is no longer used, and a failure is reported", async () => {
   const scene = new Scene();
   const first = scene.ask();
   await scene.found();
@@ -71,7 +71,7 @@ test("after a minute nobody is given what is kept, and a failure is told", async
   assert.deepEqual(await again, ["2", 200]);
 });
 
-test("where a newer order cannot be found, the kept one is given until it is too old", async () => {
+test("if a newer order cannot be computed, the cached one is used until it is too old", async () => {
   const scene = new Scene();
   const first = scene.ask();
   await scene.found();
@@ -82,7 +82,7 @@ test("where a newer order cannot be found, the kept one is given until it is too
   assert.deepEqual(await scene.ask(), ["1", 10_000]);
 });
 
-test("an order that is found in no time is waited for, and a failure of that gives the kept one", async () => {
+test("an order that is computed quickly is waited for, and if it fails the cached one is used", async () => {
   const scene = new Scene();
   const first = scene.ask();
   await scene.found({ tookMs: 5 });

@@ -46,7 +46,7 @@ function changesOf(before: Webhook | null, after: Webhook) {
   return changes as Readonly<Record<string, { readonly from?: unknown; readonly to: unknown }>>;
 }
 
-test("a revision names fields and what is in them as a caller sets them", () => {
+test("a revision has the names and values of fields as callers set them", () => {
   const changes = changesOf(null, webhook);
   for (const [name, field] of Object.entries(webhookFields as Record<string, Field>)) {
     if (field.kind.is !== "object") continue;
@@ -61,7 +61,7 @@ test("a revision names fields and what is in them as a caller sets them", () => 
   assert.ok("retry_config" in changes && "circuit_breaker_config" in changes && "signing.schemes" in changes);
 });
 
-test("a revision of retries tells what was set, and null for what the profile says", () => {
+test("a revision of retries has the configured values, and null for defaults of the profile", () => {
   const delaysMs = [5_000, 60_000];
   const schedule = { kind: "list", delaysMs, jitter: { from: 1, to: 1 } } as const;
   const after = { ...webhook, retry: { ...webhook.retry, schedule, ageMsMax: null } };

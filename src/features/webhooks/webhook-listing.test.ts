@@ -48,7 +48,7 @@ async function listed(
   return [found[0]?.webhook.id, rankedAt];
 }
 
-test("many webhooks are asked for once, and the order of each tenant's is kept", async () => {
+test("many webhooks are queried once, and the order of each tenant's is cached", async () => {
   const scene = sourcesOf(1_500);
   assert.deepEqual(await listed(scene), ["w02999", now]);
   assert.deepEqual(scene.asked, [1_000, 1_000, 1_000]);
@@ -58,7 +58,7 @@ test("many webhooks are asked for once, and the order of each tenant's is kept",
   assert.deepEqual(scene.asked.slice(3), [1_000, 500], "of one tenant");
 });
 
-test("few webhooks, and the few that a filter leaves of many, are asked for each time", async () => {
+test("few webhooks, or few after a filter, are queried each time", async () => {
   const few = sourcesOf(250);
   for (let times = 1; times < 3; times += 1) {
     assert.deepEqual(await listed(few), ["w00499", null]);

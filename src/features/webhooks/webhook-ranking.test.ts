@@ -64,7 +64,7 @@ async function ranked(
   return { ...ranking, first: first?.webhook.id, asked: sources.asked.map(({ length }) => length) };
 }
 
-test("by failure rate only those are asked for that failed in the last day, in parts", async () => {
+test("by failure rate, only webhooks that failed in the last day are queried, in parts", async () => {
   const { first, asked, isComplete, searchedTo } = await ranked("failure_rate", {
     count: 1_000,
     failed: 300,
@@ -81,7 +81,7 @@ test("by failure rate only those are asked for that failed in the last day, in p
   );
 });
 
-test("the order by failure rate ends with its time, and says how far back it has looked", async () => {
+test("the order by failure rate stops at its time limit, and says how far back it looked", async () => {
   const { asked, isComplete, searchedTo } = await ranked("failure_rate", { count: 2_000, tookMs: 100 });
   assert.deepEqual(
     { asked, isComplete, searchedTo },
@@ -93,14 +93,14 @@ test("the order by failure rate ends with its time, and says how far back it has
   );
 });
 
-test("by backlog those are counted that have work, failing ones first, within its time", async () => {
+test("by backlog, webhooks with work are counted, failing ones first, within the time limit", async () => {
   const whole = await ranked("backlog", { count: 700, tookMs: 1 });
   assert.deepEqual([whole.first, whole.isComplete], ["w00499", true]);
   const part = await ranked("backlog", { count: 700, tookMs: 100 });
   assert.deepEqual([part.asked, part.isComplete], [[32, 32], false]);
 });
 
-test("rows that there was no time to count have no number", async () => {
+test("rows that could not be counted in time have no number", async () => {
   const { history, clock } = sourcesOf(100);
   const ids = webhooks(100).map(({ webhook }) => webhook.id);
   const counts = await waitingOfRows(ids, { history, clock } as unknown as Sources);
@@ -150,7 +150,7 @@ async function orderOf(
   return { order, waiting: ranking.waiting };
 }
 
-test("deep backlogs are in the order of the counts that rows show", async () => {
+test("deep backlogs are ordered by the counts that rows show", async () => {
   const { order, waiting } = await orderOf("backlog", {
     a: { waiting: 8_000 },
     b: { waiting: 1_100 },

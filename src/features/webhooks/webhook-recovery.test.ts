@@ -8,7 +8,7 @@ import { createCircuit } from "../../domain/circuit-breaker.ts";
 import { standard } from "../../domain/profiles/standard.ts";
 import { WebhookRecovery } from "./webhook-recovery.ts";
 
-test("a customer has one recovery of a webhook under way at a time; a key has as many as it likes", async () => {
+test("a customer has one active recovery of a webhook; a key may have several", async () => {
   const underWay: Pick<BatchOperation, "kind" | "selection">[] = [];
   const operations = {
     unfinished: async () => underWay,

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { test } from "node:test";
 import { contentSecurityPolicy, html, htmlAnswer, page, prose } from "./html.ts";
 
-test("values are escaped, parts that are HTML are not", () => {
+test("values are escaped, HTML parts are not", () => {
   assert.equal(
     html`<p title="${'"x"'}">${"<b>"}${html`<i>${1}</i>`}${["&", null]}</p>`.text,
     '<p title="&#34;x&#34;">&#60;b&#62;<i>1</i>&#38;</p>',
@@ -11,14 +11,14 @@ test("values are escaped, parts that are HTML are not", () => {
   assert.equal(prose("a `<b>` c").text, "a <code>&#60;b&#62;</code> c");
 });
 
-test("the policy names the style of the page", () => {
+test("the policy contains the hash of the page's style", () => {
   const style = /<style>([^]*?)<\/style>/.exec(page("x", html``))?.[1] ?? "";
   assert.ok(
     contentSecurityPolicy.includes(`'sha256-${createHash("sha256").update(style).digest("base64")}'`),
   );
 });
 
-test("the page that tries calls may run its own script and nothing else, and call this server alone", () => {
+test("the page that tries calls may run only its own script, and call only this server", () => {
   const script =
     /<script type="module">([^]*?)<\/script>/.exec(page("x", html``, { canTry: true }))?.[1] ?? "";
   const hash = createHash("sha256").update(script).digest("base64");

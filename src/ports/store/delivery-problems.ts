@@ -12,7 +12,7 @@ import type { SearchPage, SearchPlace } from "./search.ts";
 import type { StepResult } from "./upkeep.ts";
 
 /**
- * Failures grouped into problems (core/delivery-problems). Promises:
+ * Failures grouped into problems (features/problems). Promises:
  * - a failed attempt and its changes here are stored together, once, or not at all; an attempt whose settlement was
  *   refused changes nothing;
  * - a webhook has at most `problemKindsMax` rows and one for all other kinds. The row that was resolved longest ago

@@ -30,7 +30,7 @@ describe("an alarm", () => {
     assert.deepEqual(rung, ["second"]);
   });
 
-  it("can be set by its own call back", () => {
+  it("can be set by its own callback", () => {
     const { clock, alarm, set, rung } = newAlarm();
     alarm.set(100, () => set(100, "again"));
     clock.advance(100);
@@ -39,7 +39,7 @@ describe("an alarm", () => {
     assert.deepEqual(rung, ["again"]);
   });
 
-  it("rings no more once cancelled, until it is set again", () => {
+  it("does not ring once cancelled, until it is set again", () => {
     const { clock, alarm, set, rung } = newAlarm();
     set(100, "cancelled");
     alarm.cancel();

@@ -6,7 +6,7 @@ import { withDeadline } from "./alarm.ts";
 const timeoutMs = 100;
 
 describe("a promise with a deadline", () => {
-  it("gives the result that comes in time, and leaves no timer", async () => {
+  it("gives a result that arrives in time, and leaves no timer", async () => {
     const clock = new ManualClock();
     assert.equal(await withDeadline(Promise.resolve("done"), { clock, timeoutMs }), "done");
     assert.equal(clock.timers, 0);
@@ -24,7 +24,7 @@ describe("a promise with a deadline", () => {
     assert.equal(await waiting, null);
   });
 
-  it("rejects once the time is up where that is an error", async () => {
+  it("rejects once the time is up if lateness is an error", async () => {
     const clock = new ManualClock();
     const overdue = new Error("no answer");
     const waiting = withDeadline(new Promise(() => undefined), { clock, timeoutMs, overdue: () => overdue });
@@ -32,7 +32,7 @@ describe("a promise with a deadline", () => {
     await assert.rejects(waiting, overdue);
   });
 
-  it("tells a result of null from lateness where that is an error", async () => {
+  it("distinguishes a null result from lateness if lateness is an error", async () => {
     const clock = new ManualClock();
     const given = withDeadline(Promise.resolve(null), { clock, timeoutMs, overdue: () => new Error("late") });
     assert.equal(await given, null);

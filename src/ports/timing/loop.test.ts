@@ -37,7 +37,7 @@ async function isOver(promise: Promise<unknown>, clock: ManualClock): Promise<bo
 }
 
 describe("the timer of a loop", () => {
-  it("begins after a pause", () => {
+  it("starts after a pause", () => {
     const { clock, loop, ends } = newLoop();
     loop.start();
     clock.advance(pauseMs - 1);
@@ -46,7 +46,7 @@ describe("the timer of a loop", () => {
     assert.equal(ends.length, 1);
   });
 
-  it("counts a pause from the end of a round, so that there are never two at once", async () => {
+  it("counts a pause from the end of a round, so two rounds never overlap", async () => {
     const { clock, loop, ends, took } = newLoop();
     loop.soon(0);
     clock.advance(10 * pauseMs);
@@ -60,7 +60,7 @@ describe("the timer of a loop", () => {
     assert.equal(ends.length, 2);
   });
 
-  it("goes on after a round that failed, and says so", async () => {
+  it("continues after a failed round, and reports it", async () => {
     const { clock, loop, ends, failures } = newLoop();
     loop.soon(0);
     clock.advance(0);
@@ -71,7 +71,7 @@ describe("the timer of a loop", () => {
     assert.equal(ends.length, 2);
   });
 
-  it("is set earlier, never later, by who wants a round soon", () => {
+  it("can be moved earlier, never later, by a request for an early round", () => {
     const { clock, loop, ends } = newLoop();
     loop.start();
     loop.soon(20);
@@ -82,7 +82,7 @@ describe("the timer of a loop", () => {
     assert.equal(clock.timers, 0);
   });
 
-  it("gathers those who want a round soon, and rests where there is no pause", async () => {
+  it("merges requests for an early round, and rests if there is no pause", async () => {
     const { clock, loop, ends } = newLoop({ isPeriodic: false });
     loop.start();
     assert.equal(clock.timers, 0);
@@ -99,8 +99,8 @@ describe("the timer of a loop", () => {
   });
 });
 
-describe("a round of a loop that is asked for", () => {
-  it("begins at once, and leaves the timer alone", async () => {
+describe("a requested round of a loop", () => {
+  it("starts at once, and does not affect the timer", async () => {
     const { clock, loop, ends } = newLoop();
     loop.start();
     clock.advance(pauseMs / 2);
@@ -112,7 +112,7 @@ describe("a round of a loop that is asked for", () => {
     assert.equal(ends.length, 2);
   });
 
-  it("is one more for all who ask while one runs", async () => {
+  it("is one more for all requests during a round", async () => {
     const { clock, loop, ends } = newLoop();
     const first = loop.run();
     const late = Promise.all([loop.run(), loop.run()]);
@@ -128,7 +128,7 @@ describe("a round of a loop that is asked for", () => {
     await again;
   });
 
-  it("shares its one more with the timer", async () => {
+  it("shares its additional round with the timer", async () => {
     const { clock, loop, ends } = newLoop();
     void loop.run();
     loop.soon(10);
@@ -141,7 +141,7 @@ describe("a round of a loop that is asked for", () => {
     assert.equal(clock.timers, 1);
   });
 
-  it("resolves also when it failed", async () => {
+  it("resolves even if it failed", async () => {
     const { loop, ends, failures } = newLoop();
     const asked = loop.run();
     ends[0]?.reject(new Error("away"));
@@ -150,8 +150,8 @@ describe("a round of a loop that is asked for", () => {
   });
 });
 
-describe("the stop of a loop", () => {
-  it("is for good", async () => {
+describe("stopping a loop", () => {
+  it("is permanent", async () => {
     const { clock, loop, ends } = newLoop();
     loop.start();
     await loop.stop();
@@ -163,7 +163,7 @@ describe("the stop of a loop", () => {
     assert.ok(loop.isStopped);
   });
 
-  it("waits for the round that runs, and lets no other begin", async () => {
+  it("waits for the current round, and lets no other start", async () => {
     const { clock, loop, ends } = newLoop();
     void loop.run();
     const more = loop.run();

@@ -11,7 +11,7 @@ async function isAtOnce(work: Promise<void>): Promise<boolean> {
   return isDone;
 }
 
-test("a request that worked for some milliseconds gives the loop a turn", async () => {
+test("a request that worked for some milliseconds yields to the event loop", async () => {
   const clock = new ManualClock();
   const pace = new RequestPace(clock);
   assert.equal(await isAtOnce(pace.worked()), true);
@@ -23,7 +23,7 @@ test("a request that worked for some milliseconds gives the loop a turn", async 
   assert.equal(await isAtOnce(pace.worked()), true);
 });
 
-test("a request has one transaction's worth of rows on their way to the store, and no more", async () => {
+test("a request has at most one transaction's worth of rows on the way to the store", async () => {
   const pace = new RequestPace(new ManualClock());
   const written = Promise.withResolvers<null>();
   assert.equal(await isAtOnce(pace.submitted(written.promise, 1_500)), true);

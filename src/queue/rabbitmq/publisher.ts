@@ -158,7 +158,7 @@ const contentType = "application/json";
 
 /**
  * Sends over one channel with publisher confirms. The number of messages in flight is bounded. Beyond the bound, and
- * while the broker is away or does not confirm, every call is refused at once; so memory stays flat and callers can use
+ * while the broker is unavailable or does not confirm, every call is refused at once; so memory stays flat and callers can use
  * another path.
  *
  * A hint passes through the outbox (one turn), then is in flight, then confirmed. The broker also confirms messages for

@@ -89,7 +89,7 @@ export class Topology {
 
   attach(connection: ChannelModel): void {
     this.#connection = connection;
-    // Anything may have been deleted while the connection was away.
+    // Anything may have been deleted while the connection was lost.
     for (const pool of this.#pools.keys()) this.#pools.set(pool, { kind: "unknown" });
   }
 

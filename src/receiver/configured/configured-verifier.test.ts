@@ -76,7 +76,7 @@ suite("every type", () => {
     }
   });
 
-  test("answers with promises on WebCrypto, and refuses all the same", async () => {
+  test("answers with promises on WebCrypto, and refuses the same messages", async () => {
     const crypto = createWebCrypto(globalThis.crypto.subtle);
     for (const [type, configuration] of Object.entries(working)) {
       const made = verifierFromConfiguration(configuration, crypto);
@@ -87,7 +87,7 @@ suite("every type", () => {
   });
 });
 
-suite("what cannot work is named, with its place", () => {
+suite("invalid values are reported with their path", () => {
   test("unknown types fail closed", () => {
     assert.match(problemsOf({ type: "githib", secrets: ["x"] })[0] ?? "", /^\/type: .*did you mean github/);
     assert.match(
@@ -99,7 +99,7 @@ suite("what cannot work is named, with its place", () => {
       assert.match(problemsOf(configuration)[0] ?? "", /^: verification must be an object/);
   });
 
-  test("every fault at once", () => {
+  test("all errors together", () => {
     const problems = problemsOf({
       type: "hmac",
       secret: "x",
@@ -114,7 +114,7 @@ suite("what cannot work is named, with its place", () => {
     assert.match(problems[0] ?? "", /did you mean secrets/);
   });
 
-  test("options that contradict each other, under the names of the configuration", () => {
+  test("contradicting options are reported with the names of the configuration", () => {
     const hmac = { type: "hmac", header: "X-Signature", secrets: ["hush"] };
     for (const [more, expected] of [
       [{ signed: "{timestamp}.{body}" }, /^\/signed: signed must contain \{timestamp\} exactly if/],
@@ -134,7 +134,7 @@ suite("what cannot work is named, with its place", () => {
     assert.match(problemsOf({ type: "basic", username: "a:b", secrets: ["x"] })[0] ?? "", /^\/username: /);
   });
 
-  test("in compositions, with the place inside; and their number is bounded", () => {
+  test("in compositions, with the inner path; and their number is limited", () => {
     const bearer = { type: "bearer", secrets: ["hush"] };
     const problems = problemsOf({ type: "any_of", verifiers: [bearer, { type: "github" }, { type: "?" }] });
     assert.deepEqual(
@@ -153,7 +153,7 @@ suite("what cannot work is named, with its place", () => {
     assert.match(problemsOf({ type: "any_of", verifiers: [] })[0] ?? "", /^\/verifiers: /);
   });
 
-  test("no part of a secret is in a problem, whatever is wrong", () => {
+  test("no part of a secret is in a problem, however invalid the value", () => {
     for (const { type } of verificationTypes) {
       for (const wrong of ["whsk_hush-hush", " hush-hush ", "hush-hush\n", "hush-hush".repeat(400)]) {
         const problems = problemsOf({ ...working[type], secrets: [wrong], public_keys: [wrong] });
@@ -162,7 +162,7 @@ suite("what cannot work is named, with its place", () => {
     }
   });
 
-  test("nothing that JSON can hold makes it throw", () => {
+  test("no JSON value causes an exception", () => {
     const types = fc.constantFrom(...verificationTypes.map(({ type }) => type), "__proto__");
     const fields = fc.dictionary(
       fc.constantFrom(...new Set(verificationTypes.flatMap(({ fields: names }) => Object.keys(names)))),
@@ -180,7 +180,7 @@ suite("what cannot work is named, with its place", () => {
 suite("generic verifiers", () => {
   const body = '{"type":"order.paid"}';
 
-  test("hmac: hash, encoding, prefix, key encoding and what is signed", () => {
+  test("hmac: hash, encoding, prefix, key encoding and signed content", () => {
     const key = Buffer.alloc(20, 9);
     for (const hash of ["sha1", "sha256", "sha512"] as const)
       for (const encoding of ["hex", "base64"] as const) {
@@ -234,7 +234,7 @@ suite("generic verifiers", () => {
     assert.equal(received(source, messageOf({ "X-Sig": header }, body)).kind, "verified");
   });
 
-  test("basic: the name is who sent, and each of two passwords is taken", () => {
+  test("basic: the name is the producer, and each of two passwords is accepted", () => {
     const source = sourceOf({ type: "basic", username: "shop", secrets: ["old:one", "neü"] });
     const sent = (text: string) =>
       received(source, messageOf({ Authorization: `Basic ${Buffer.from(text).toString("base64")}` }, body));
@@ -276,7 +276,7 @@ suite("compositions", () => {
   const github = { "X-Hub-Signature-256": `sha256=${hex("sha256", "hush", body)}` };
   const delivery = { ...github, "X-GitHub-Event": "push", "X-GitHub-Delivery": "d-1" };
 
-  test("any_of: key and event type are those of the one that accepts", () => {
+  test("any_of: key and event type come from the verifier that accepts", () => {
     const source = sourceOf({
       type: "any_of",
       verifiers: [
@@ -294,7 +294,7 @@ suite("compositions", () => {
     assert.equal(refused.kind === "rejected" && refused.cause, "no_matching_signature");
   });
 
-  test("any_of with none is unverified, and says so", () => {
+  test("any_of with none is unverified, and reports that", () => {
     const source = sourceOf({
       type: "any_of",
       verifiers: [{ type: "github", secrets: ["x"] }, { type: "none" }],
@@ -303,7 +303,7 @@ suite("compositions", () => {
     assert.ok(!sourceOf({ type: "all_of", verifiers: [working["bearer"], { type: "none" }] }).isUnverified);
   });
 
-  test("all_of: every one has to accept", () => {
+  test("all_of: every verifier must accept", () => {
     const source = sourceOf({
       type: "all_of",
       verifiers: [
@@ -320,7 +320,7 @@ suite("compositions", () => {
   });
 });
 
-test("secrets are replaced wherever they stand, and nothing else is", () => {
+test("secrets are replaced everywhere, and nothing else is", () => {
   const configuration = {
     type: "any_of",
     verifiers: [

@@ -19,7 +19,7 @@ function receive(configuration: object, message: ReceivedMessage): Received {
 
 const get = (url: string): ReceivedMessage => ({ ...messageOf({}, "", url), method: "GET" });
 
-test("every provider can be set up by what its preset says", () => {
+test("every provider can be set up with the values in its preset", () => {
   for (const { name, steps, eventType, forwardHeaders, secret } of presetTable) {
     assert.ok(steps.length >= 2, name);
     assert.ok(steps.join().includes("{url}"), `${name}: no step says where the address goes`);
@@ -68,13 +68,13 @@ suite("challenges", () => {
     });
   });
 
-  test("X: nobody gets a body signed by asking for its check", () => {
+  test("X: the check cannot be used to get a body signed", () => {
     const x = { type: "x", secrets: ["hush"] };
     for (const token of ['{"for_user_id":"1"}', " {}", "[]", "a".repeat(257), ""])
       assert.equal(receive(x, get(`/in?crc_token=${encodeURIComponent(token)}`)).kind, "rejected", token);
   });
 
-  test("Slack, Zoom and Discord ask in signed messages, and an unsigned question is refused", () => {
+  test("Slack, Zoom and Discord send signed challenges, and an unsigned one is rejected", () => {
     const question = '{"type":"url_verification","challenge":"3eZbrw1a"}';
     const slack = { type: "slack", secrets: ["hush"] };
     const sign = (body: string) =>
@@ -94,7 +94,7 @@ suite("challenges", () => {
     assert.match(validated.answer.body, /"encryptedToken":"36517668f50730dfc6247803d9cc2b23/);
   });
 
-  test("a request by GET is nothing where the provider does not ask by it", () => {
+  test("a GET request is ignored if the provider does not send GET challenges", () => {
     for (const type of ["github", "none", "bearer"])
       assert.equal(
         receive(type === "none" ? { type } : { type, secrets: ["x"] }, get("/in")).kind,
@@ -103,7 +103,7 @@ suite("challenges", () => {
   });
 });
 
-suite("ids and kinds of events", () => {
+suite("ids and types of events", () => {
   test("Stripe: both are in the signed body", () => {
     const body = '{"id":"evt_1","object":"event","type":"invoice.paid"}';
     const mac = createHmac("sha256", "whsec_x").update(`${now.nowSeconds}.${body}`).digest("hex");
@@ -116,7 +116,7 @@ suite("ids and kinds of events", () => {
     );
   });
 
-  test("Shopify: both are in headers that nobody signed, and that is said", () => {
+  test("Shopify: both are in unsigned headers, and marked as such", () => {
     const mac = createHmac("sha256", "hush").update("{}").digest("base64");
     const headers = {
       "X-Shopify-Hmac-SHA256": mac,
@@ -132,7 +132,7 @@ suite("ids and kinds of events", () => {
     );
   });
 
-  test("values that are no texts are passed over", () => {
+  test("values that are not text are ignored", () => {
     const headers = {
       "X-Hub-Signature": `sha1=${createHmac("sha1", "hush").update('{"id":{},"topic":["x"]}').digest("hex")}`,
     };
@@ -144,7 +144,7 @@ suite("ids and kinds of events", () => {
     assert.deepEqual([answer.key, answer.eventType], [null, null]);
   });
 
-  test("a JSON pointer leads to members of their own alone", () => {
+  test("a JSON pointer finds only own members", () => {
     const value = { "a/b": { "~": [7] }, "": 1 };
     assert.equal(memberAt(value, "/a~1b/~0/0"), 7);
     assert.equal(memberAt(value, "/"), 1);

@@ -36,7 +36,7 @@ function watched(bytes: readonly number[]): { readonly bytes: Uint8Array; readon
   return { bytes: fake as unknown as Uint8Array, looks: () => looks };
 }
 
-describe("comparing looks at every byte, wherever the first difference is", () => {
+describe("a comparison reads every byte, wherever the first difference is", () => {
   test("TS16-88 on WebCrypto", () => {
     const { equal } = createWebCrypto(globalThis.crypto.subtle);
     const expected = Uint8Array.from({ length: 32 }, () => 7);
@@ -47,7 +47,7 @@ describe("comparing looks at every byte, wherever the first difference is", () =
     }
   });
 
-  test("TS16-88 on node:crypto, whose own comparison is used", () => {
+  test("TS16-88 on node:crypto, whose comparison is used", () => {
     const compared: [unknown, unknown][] = [];
     const timingSafeEqual: typeof nodeCrypto.timingSafeEqual = (left, right) => {
       compared.push([left, right]);
@@ -104,7 +104,7 @@ const schemes: readonly SharedSecretScheme[] = [
     })),
 ];
 
-describe("every shared-secret scheme leaves the comparison to that", () => {
+describe("every shared-secret scheme uses that comparison", () => {
   for (const { name, verifier, message } of schemes) {
     test(`TS16-88 ${name}`, async () => {
       const crypto = createNodeCrypto(nodeCrypto);

@@ -26,7 +26,7 @@ function withLongerInteger(signature: Buffer): Buffer {
 
 for (const [name, crypto] of cryptos) {
   describe(`cryptography of the kit on ${name}`, () => {
-    test("HMAC of any key and parts is that of node:crypto", async () => {
+    test("an HMAC of any key and parts equals that of node:crypto", async () => {
       const hash = fc.constantFrom("sha1" as const, "sha256" as const, "sha512" as const);
       const key = fc.uint8Array({ minLength: 1, maxLength: 200 });
       const data = fc.array(fc.uint8Array(), { maxLength: 4 });
@@ -41,7 +41,7 @@ for (const [name, crypto] of cryptos) {
       );
     });
 
-    test("one key serves several hashes", async () => {
+    test("one key can be used with several hashes", async () => {
       const key = randomBytes(20);
       for (const hash of ["sha1", "sha256", "sha512"] as const) {
         const mac = await crypto.hmac({ hash, key, data: parts });
@@ -49,7 +49,7 @@ for (const [name, crypto] of cryptos) {
       }
     });
 
-    test("digests are those of node:crypto", async () => {
+    test("digests equal those of node:crypto", async () => {
       for (const hash of ["sha256", "sha512"] as const) {
         assert.ok(
           createHash(hash)
@@ -60,7 +60,7 @@ for (const [name, crypto] of cryptos) {
       }
     });
 
-    test("Ed25519: the signature fits its key and message, and nothing else", async () => {
+    test("Ed25519: a signature is valid only for its key and message", async () => {
       const { publicKey, signed } = rawPublicKey();
       const altered = Buffer.from(signed);
       altered[10] = (altered[10] ?? 0) ^ 1;
@@ -75,7 +75,7 @@ for (const [name, crypto] of cryptos) {
       assert.equal(await crypto.verifyEd25519({ publicKey: other, signature: signed, data: parts }), false);
     });
 
-    test("ECDSA P-256: DER signatures fit, broken ones do not", async () => {
+    test("ECDSA P-256: valid DER signatures are accepted, broken ones are not", async () => {
       const pair = generateKeyPairSync("ec", { namedCurve: "P-256" });
       const publicKey = pair.publicKey.export({ format: "der", type: "spki" });
       // A coordinate has a leading zero once in 256 times, so many signatures are created.
@@ -104,7 +104,7 @@ for (const [name, crypto] of cryptos) {
       }
     });
 
-    test("RFC 9421 B.2.6: the published Ed25519 signature fits", async () => {
+    test("RFC 9421 B.2.6: the published Ed25519 signature is valid", async () => {
       const vector = published.cases.find(({ section }) => section === "B.2.6") ?? assert.fail();
       const publicKey = Buffer.from(published.keys["test-key-ed25519"].jwk.x, "base64url");
       const signature = Buffer.from(vector.signature.split(":")[1] ?? "", "base64");
@@ -112,7 +112,7 @@ for (const [name, crypto] of cryptos) {
       assert.equal(await crypto.verifyEd25519({ publicKey, signature, data }), true);
     });
 
-    test("comparing takes bytes of any length", () => {
+    test("values of any length can be compared", () => {
       fc.assert(
         fc.property(fc.uint8Array(), fc.uint8Array(), (left, right) => {
           assert.equal(crypto.equal(left, right), Buffer.from(left).equals(right));
@@ -124,11 +124,11 @@ for (const [name, crypto] of cryptos) {
 }
 
 describe("choosing an implementation", () => {
-  test("Node answers at once", () => {
+  test("Node returns a result synchronously", () => {
     assert.ok(defaultCrypto.digest({ hash: "sha256", data: whole }) instanceof Uint8Array);
   });
 
-  test("memory that threads share is taken as well", async () => {
+  test("shared memory is accepted too", async () => {
     const shared = new Uint8Array(new SharedArrayBuffer(3));
     for (const [, crypto] of cryptos) {
       const digest = await crypto.digest({ hash: "sha256", data: shared });
@@ -136,7 +136,7 @@ describe("choosing an implementation", () => {
     }
   });
 
-  test("a platform without Ed25519 is a mistake of the set-up, and says so", async () => {
+  test("a platform without Ed25519 is reported as a configuration error", async () => {
     const without = {
       importKey: () => Promise.reject(new DOMException("unknown algorithm", "NotSupportedError")),
     } as unknown as typeof globalThis.crypto.subtle;
@@ -149,7 +149,7 @@ describe("choosing an implementation", () => {
     );
   });
 
-  test("DER becomes two coordinates of fixed length", () => {
+  test("DER is converted to two coordinates of fixed length", () => {
     const raw = p1363FromDer(Buffer.from("3008020101020300ff01", "hex"));
     assert.ok(raw !== null);
     assert.equal(Buffer.from(raw).toString("hex"), `${"00".repeat(31)}01${"00".repeat(30)}ff01`);

@@ -58,7 +58,7 @@ test("every provider is in the table, and has a sender in these tests", () => {
 
 for (const sender of senders) {
   suite(sender.name, () => {
-    test("what the provider signed is verified, at once and with promises", async () => {
+    test("messages signed by the provider are verified, synchronously and with promises", async () => {
       const expected: Verification = {
         kind: "verified",
         scheme: sender.name,
@@ -86,7 +86,7 @@ for (const sender of senders) {
       }
     });
 
-    test("one other byte in the body is noticed", { skip: withoutBodyProof.includes(sender.name) }, () => {
+    test("one changed byte in the body is detected", { skip: withoutBodyProof.includes(sender.name) }, () => {
       const message = messageFrom(sender);
       const changed = Uint8Array.from(message.body);
       changed[3] = (changed[3] ?? 0) ^ 1;
@@ -96,7 +96,7 @@ for (const sender of senders) {
       }
     });
 
-    test("without any one of its headers a message is refused", () => {
+    test("a message without any one of its headers is rejected", () => {
       const { headers } = providerTable.find(({ name }) => name === sender.name) ?? { headers: [] };
       assert.equal(headers.length === 0, withoutHeaders.includes(sender.name));
       for (const header of headers) {
@@ -107,7 +107,7 @@ for (const sender of senders) {
     });
 
     if (!withoutHeaders.includes(sender.name)) {
-      test("a signature that is not one is refused", () => {
+      test("an invalid signature is rejected", () => {
         const { headers = [] } = providerTable.find(({ name }) => name === sender.name) ?? {};
         const signatureHeader = headers.find((name) => /signature|hmac|trello-webhook/i.test(name)) ?? "";
         for (const value of [
@@ -131,14 +131,14 @@ for (const sender of senders) {
     }
 
     if (sender.isTimed) {
-      test("the tolerance is 300 s to both sides, and the bound is inside", () => {
+      test("the tolerance is 300 s in both directions, including the bound", () => {
         for (const ageSeconds of [300, -300, 0])
           assert.equal(causeOf(sender, messageFrom(sender, { ageSeconds })), "verified");
         assert.equal(causeOf(sender, messageFrom(sender, { ageSeconds: 301 })), "too_old");
         assert.equal(causeOf(sender, messageFrom(sender, { ageSeconds: -301 })), "too_new");
       });
 
-      test("a receiver whose clock is broken believes nobody", () => {
+      test("a receiver with a broken clock accepts nothing", () => {
         const answer = sender
           .verifier(providers, [0])
           .verify(messageFrom(sender), { nowSeconds: Number.NaN });
@@ -148,7 +148,7 @@ for (const sender of senders) {
   });
 }
 
-test("no attacker is believed, and none makes a verifier throw", async () => {
+test("no attacker's message is accepted, and none makes a verifier throw", async () => {
   const names = [...new Set(providerTable.flatMap(({ headers }) => headers)), "Content-Type"];
   const value = fc.oneof(
     fc.string({ unit: "binary-ascii" }),
@@ -187,7 +187,7 @@ test("no attacker is believed, and none makes a verifier throw", async () => {
   await fc.assert(fc.asyncProperty(fields, body, url, refuse), { numRuns: 1_000 });
 });
 
-test("a message id that nobody signed is taken only when asked for", () => {
+test("an unsigned message id is used only on request", () => {
   const headers: Readonly<Record<string, string>> = {
     bitbucket: "X-Request-UUID",
     github: "X-GitHub-Delivery",
@@ -212,7 +212,7 @@ test("a message id that nobody signed is taken only when asked for", () => {
   }
 });
 
-test("options that cannot work are refused at once, and no key is in the message", () => {
+test("invalid options are rejected at once, without keys in the message", () => {
   const publicUrl = "https://example.com/hooks";
   const attempts: readonly (() => unknown)[] = [
     () => providers.stripe({ secrets: "" }),
@@ -243,7 +243,7 @@ test("options that cannot work are refused at once, and no key is in the message
   }
 });
 
-test("the tolerance can be chosen", () => {
+test("the tolerance can be configured", () => {
   const sender = senders.find(({ name }) => name === "zoom") as Sender;
   const old = messageFrom(sender, { ageSeconds: 3_600 });
   const verifier = providers.zoom({ secrets: "first secret, with a blank", toleranceSeconds: 3_600 });

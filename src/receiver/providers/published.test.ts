@@ -89,7 +89,7 @@ suite("published examples", () => {
   });
 });
 
-suite("Twilio's ways of writing", () => {
+suite("Twilio's notations", () => {
   /** Created with getExpectedTwilioSignature of the npm package twilio 6.2.0, with forms parsed by node:querystring. */
   const made = [
     {
@@ -119,7 +119,7 @@ suite("Twilio's ways of writing", () => {
     },
   ];
 
-  test("forms as Twilio's own library signs them, with and without a port", () => {
+  test("forms signed by Twilio's library, with and without a port", () => {
     for (const { publicUrl, url, form, signature } of made) {
       const verifier = providers.twilio({ secrets: "12345", publicUrl });
       const headers = {
@@ -130,7 +130,7 @@ suite("Twilio's ways of writing", () => {
     }
   });
 
-  test("what was signed for another query of the same path is not for this address", () => {
+  test("a signature for another query of the same path is rejected", () => {
     const found = made.find(({ url }) => url.includes("a=b"));
     const { publicUrl, url, form, signature } = found ?? assert.fail();
     const headers = {
@@ -143,7 +143,7 @@ suite("Twilio's ways of writing", () => {
     }
   });
 
-  test("a body that the signature does not cover is refused", () => {
+  test("a body that the signature does not cover is rejected", () => {
     // The signature of an address without parameters, which an observer of one message knows.
     const verifier = providers.twilio({ secrets: "12345", publicUrl: "http://example.com:8080/sms" });
     const signature = { "X-Twilio-Signature": "3wNxw5b/A1F1l0ovt5GPjBq3YXQ=" };
@@ -154,7 +154,7 @@ suite("Twilio's ways of writing", () => {
     assert.equal(outcome(verifier, messageOf(form, "a=1", "/sms?bodySHA256=00")), "no_matching_signature");
   });
 
-  test("a form is parsed within bounds only", () => {
+  test("form parsing is bounded", () => {
     const verifier = providers.twilio({ secrets: "12345", publicUrl: "https://example.com/sms" });
     const headers = {
       "X-Twilio-Signature": "3wNxw5b/A1F1l0ovt5GPjBq3YXQ=",
@@ -172,7 +172,7 @@ suite("Twilio's ways of writing", () => {
 suite("checks of an address", () => {
   const bytes = (text: string) => new TextEncoder().encode(text);
 
-  test("Slack gets its challenge back", () => {
+  test("Slack's challenge is returned", () => {
     assert.equal(slackChallenge(bytes('{"type":"url_verification","challenge":"3eZbrw1a"}')), "3eZbrw1a");
     for (const body of [
       '{"type":"event_callback","challenge":"x"}',
@@ -202,7 +202,7 @@ suite("checks of an address", () => {
       assert.equal(providers.zoomUrlValidation({ secret: "hush", body: bytes(other) }), null, other);
   });
 
-  test("Discord's two kinds of ping are told from events", () => {
+  test("Discord's two kinds of ping are distinguished from events", () => {
     assert.deepEqual(discordPing(bytes('{"id":"1","type":1,"token":"t"}')), {
       status: 200,
       json: '{"type":1}',

@@ -138,8 +138,8 @@ suite("signed by the vendors' libraries", () => {
   });
 });
 
-suite("what is peculiar to one provider", () => {
-  test("DocuSign: any of the numbered signatures may be the one of a known key", async () => {
+suite("special rules of single providers", () => {
+  test("DocuSign: any of the numbered signatures may be made with a known key", async () => {
     const verifier = providers.docusign({ secrets: "second key" });
     const mac = (await sign("second key", "{}")).slice("sha256=".length);
     const known = Buffer.from(mac, "hex").toString("base64");
@@ -150,7 +150,7 @@ suite("what is peculiar to one provider", () => {
     assert.equal(outcome(verifier, messageOf(unknown, "{}")), "no_matching_signature");
   });
 
-  test("GitLab: a secret token beside a signing token, each for its own messages", () => {
+  test("GitLab: a secret token and a signing token, each for its own messages", () => {
     const signing = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
     const verifier = providers.gitlab({ secrets: [signing, "shown as it is"] });
     const message = (token: string) => messageOf({ "X-Gitlab-Token": token }, "{}");
@@ -160,7 +160,7 @@ suite("what is peculiar to one provider", () => {
     assert.equal(outcome(verifier, messageOf({}, "{}")), "missing_header");
   });
 
-  test("Zendesk: other spellings of a time are refused", () => {
+  test("Zendesk: other notations of a time are rejected", () => {
     const verifier = providers.zendesk({ secrets: "hush" });
     const signature = Buffer.alloc(32).toString("base64");
     for (const time of ["1627207200", "2021-07-25", "2021-13-45T10:00:00Z", "2021-07-25T10:00:00+02:00"]) {

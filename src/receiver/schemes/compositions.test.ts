@@ -58,7 +58,7 @@ for (const [name, crypto] of cryptos) {
       assert.equal(await causeOf(any, {}), "missing_header");
     });
 
-    test("the cause that came farthest is told", async () => {
+    test("the cause from the verifier that got furthest is reported", async () => {
       const body = Buffer.from("altered");
       assert.equal(await causeOf(any, standardHeaders([secret]), { body }), "no_matching_signature");
       assert.equal(await causeOf(any, signed, { body, url }), "body_altered");
@@ -70,7 +70,7 @@ for (const [name, crypto] of cryptos) {
       assert.equal(result.kind === "rejected" && result.cause, "too_old");
     });
 
-    test("all of them are asked for, and the first names the producer", async () => {
+    test("all of them are required, and the first names the producer", async () => {
       const all = allOf([bearer, standard]);
       const headers = { ...standardHeaders([secret]), authorization: "Bearer token" };
       assert.deepEqual(await all.verify(received(headers), now), {
@@ -87,7 +87,7 @@ for (const [name, crypto] of cryptos) {
       assert.equal(await causeOf(all, headers, { body: Buffer.from("x") }), "no_matching_signature");
     });
 
-    test("compositions contain each other", async () => {
+    test("compositions can be nested", async () => {
       const either = anyOf([allOf([bearer, xWebhook]), allOf([standard])]);
       assert.equal(await causeOf(either, standardHeaders([secret])), "v1");
       assert.equal(await causeOf(either, xWebhookHeaders([secret])), "missing_header");
@@ -96,12 +96,12 @@ for (const [name, crypto] of cryptos) {
 }
 
 describe("compositions", () => {
-  test("at least one verifier is needed", () => {
+  test("at least one verifier is required", () => {
     assert.throws(() => anyOf([]), ReceiverError);
     assert.throws(() => allOf([]), ReceiverError);
   });
 
-  test("verifiers after the one that decided are not asked", async () => {
+  test("verifiers after the deciding one are not called", async () => {
     const asked: string[] = [];
     const answering = (name: string, answer: Verification, isLater: boolean): MessageVerifier => ({
       verify: () => {
@@ -133,7 +133,7 @@ describe("compositions", () => {
     }
   });
 
-  test("only what needs a promise answers with one", () => {
+  test("only verifiers that need a promise return one", () => {
     const yes: Verification = {
       kind: "verified",
       scheme: "s",

@@ -67,20 +67,20 @@ for (const [name, crypto] of cryptos) {
       });
     }
 
-    test("TS16-66 a secret is taken with and without its prefix", async () => {
+    test("TS16-66 a secret is accepted with and without its prefix", async () => {
       for (const keys of [secret, secret.slice("whsec_".length)]) {
         assert.equal((await verify(received(valid), { keys })).kind, "verified");
       }
     });
 
-    test("TS16-67 TS16-68 any of several keys may have signed, and the producer's name comes back", async () => {
+    test("TS16-67 TS16-68 any of several keys may have signed, and the producer's name is returned", async () => {
       const keys = { shop: [newSecret(), newPair().publicKey], bank: [newSecret(), pair.publicKey] };
       const result = await verify(received(valid), { keys });
       assert.ok(result.kind === "verified");
       assert.deepEqual([result.producer, result.scheme], ["bank", "v1a"]);
     });
 
-    test("EDS-9.4-6 a signature of one producer does not pass for another's", async () => {
+    test("EDS-9.4-6 a signature of one producer is not accepted for another", async () => {
       const keys = { shop: newSecret(), bank: secret };
       const result = await verify(received(valid), { keys });
       assert.equal(result.kind === "verified" && result.producer, "bank");
@@ -111,9 +111,9 @@ for (const [name, crypto] of cryptos) {
       ["an id with a period", { "webhook-id": "a.b" }, "bad_message_id"],
       ["two ids", { "webhook-id": "a, b" }, "bad_message_id"],
       ["another time", { "webhook-timestamp": String(signedAt + 1) }, "no_matching_signature"],
-      ["a time that is none", { "webhook-timestamp": "now" }, "bad_timestamp"],
+      ["an invalid time", { "webhook-timestamp": "now" }, "bad_timestamp"],
       ["a padded time", { "webhook-timestamp": `0${signedAt}` }, "bad_timestamp"],
-      ["a scheme nobody knows", { "webhook-signature": "v2,AAAA" }, "malformed_header"],
+      ["an unknown scheme", { "webhook-signature": "v2,AAAA" }, "malformed_header"],
       ["a signature of another length", { "webhook-signature": "v1,AAAA" }, "malformed_header"],
       [
         "schemes exchanged",
@@ -132,7 +132,7 @@ for (const [name, crypto] of cryptos) {
       });
     }
 
-    test("EDS-11.4-1 TS16-61 every flipped byte of the body is noticed", async () => {
+    test("EDS-11.4-1 TS16-61 every flipped byte of the body is detected", async () => {
       for (let index = 0; index < orderBody.length; index++) {
         const body = Buffer.from(orderBody);
         body[index] = (body[index] ?? 0) ^ 1;
@@ -142,7 +142,7 @@ for (const [name, crypto] of cryptos) {
       }
     });
 
-    test("TS16-61 odd bytes that are no JSON and no UTF-8 verify as they are", async () => {
+    test("TS16-61 bytes that are neither JSON nor UTF-8 verify unchanged", async () => {
       const body = Buffer.from([0xef, 0xbb, 0xbf, 0xff, 0x00, 0x0d]);
       const headers = standardHeaders([secret, pair.secret], body);
       for (const keys of [secret, pair.publicKey]) {
@@ -150,7 +150,7 @@ for (const [name, crypto] of cryptos) {
       }
     });
 
-    test("TS16-61 JSON verifies as it was written: spaces, order, repeated members, 1.0 and escapes", async () => {
+    test("TS16-61 JSON verifies as written: spaces, order, repeated members, 1.0 and escapes", async () => {
       for (const text of [
         '{ "b" : 1.0,\n "a": 2 }',
         '{"a":1,"a":2}',
@@ -171,7 +171,7 @@ for (const [name, crypto] of cryptos) {
       assert.notEqual(await causeOf(moved), "verified");
     });
 
-    test("TS16-66 a key of the other kind is told apart when a message comes", async () => {
+    test("TS16-66 a key of the other kind is reported when a message arrives", async () => {
       const result = await verify(received(standardHeaders([secret])), { keys: pair.publicKey });
       assert.ok(result.kind === "rejected" && result.cause === "wrong_key_kind");
       assert.match(result.detail, /whsec_/);
@@ -180,7 +180,7 @@ for (const [name, crypto] of cryptos) {
       assert.match(other.detail, /whpk_/);
     });
 
-    test("whatever an attacker sends, the verifier answers", async () => {
+    test("the verifier answers any hostile input", async () => {
       const verifier = prepareStandardWebhooksVerifier(crypto, { keys: [secret, pair.publicKey] });
       await fc.assert(
         fc.asyncProperty(strangeMessages(valid), async (message) => {
@@ -216,7 +216,7 @@ describe("setting up Standard Webhooks", () => {
     ["a key with a line break", `${secret}\n`, /blanks/],
   ];
   for (const [what, keys, message] of refused) {
-    test(`TS16-66 ${what} is refused at once, without repeating it`, () => {
+    test(`TS16-66 ${what} is rejected at once, without repeating it`, () => {
       assert.throws(
         () => prepareStandardWebhooksVerifier(crypto, { keys: keys as string }),
         (error) =>
@@ -237,12 +237,12 @@ describe("setting up Standard Webhooks", () => {
     }
   });
 
-  test("on Node the answer is there at once", () => {
+  test("on Node the result is synchronous", () => {
     const verifier = prepareStandardWebhooksVerifier(crypto, { keys: [newSecret(), secret] });
     assert.ok(!(verifier.verify(received(valid), { nowSeconds: signedAt }) instanceof Promise));
   });
 
-  test("a header full of signatures does not make every key try every one of them", () => {
+  test("a header with many signatures does not make every key try every signature", () => {
     let trials = 0;
     const counting = {
       ...crypto,

@@ -37,7 +37,7 @@ for (const [name, crypto] of cryptos) {
   };
 
   describe(`X-Webhook-Signature in the kit, on ${name}`, () => {
-    test("WDS-153 WDS-155 what the sender signs is accepted", async () => {
+    test("WDS-153 WDS-155 messages signed by the sender are accepted", async () => {
       assert.deepEqual(await verify(received(valid)), {
         kind: "verified",
         scheme: "x-webhook-v1",
@@ -48,7 +48,7 @@ for (const [name, crypto] of cryptos) {
       });
     });
 
-    test("WDS-172 the signed key of an event is its id, whatever else an attacker puts beside it", async () => {
+    test("WDS-172 the signed key of an event is its id, whatever keys an attacker adds", async () => {
       const body = Buffer.from(
         '{"id":"e1","event_type":"order.paid","data":{},"idempotency_key":"order-4711"}',
       );
@@ -66,7 +66,7 @@ for (const [name, crypto] of cryptos) {
       assert.equal(await causeOf(received(valid), { secrets: secret.slice("whsec_".length) }), "verified");
     });
 
-    test("a secret that never had a prefix is taken as it is", async () => {
+    test("a secret that never had a prefix is used unchanged", async () => {
       const v1 = createHmac("sha256", "short").update(`${signedAt}.`).update(orderBody).digest("hex");
       const message = received({ "x-webhook-signature": `t=${signedAt},v1=${v1}` });
       assert.equal(await causeOf(message, { secrets: "short" }), "verified");
@@ -116,7 +116,7 @@ for (const [name, crypto] of cryptos) {
       });
     }
 
-    test("every flipped byte of the body is noticed", async () => {
+    test("every flipped byte of the body is detected", async () => {
       for (let index = 0; index < orderBody.length; index++) {
         const body = Buffer.from(orderBody);
         body[index] = (body[index] ?? 0) ^ 1;
@@ -124,7 +124,7 @@ for (const [name, crypto] of cryptos) {
       }
     });
 
-    test("whatever an attacker sends, the verifier answers", async () => {
+    test("the verifier answers any hostile input", async () => {
       const verifier = prepareXWebhookVerifier(crypto, { secrets: secret });
       await fc.assert(
         fc.asyncProperty(strangeMessages(valid), async (message) => {
@@ -139,7 +139,7 @@ for (const [name, crypto] of cryptos) {
 describe("setting up X-Webhook-Signature", () => {
   const [, crypto] = cryptos[0] ?? assert.fail();
 
-  test("TS16-66 a key of another kind is refused at once and names what is needed", () => {
+  test("TS16-66 a key of another kind is rejected at once, naming the required kind", () => {
     const { publicKey, secret: privateKey } = newPair();
     assert.throws(
       () => prepareXWebhookVerifier(crypto, { secrets: publicKey }),

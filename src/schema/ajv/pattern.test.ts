@@ -152,7 +152,7 @@ test("classic runaway patterns cost no more than text times program", () => {
   }
 });
 
-test("patterns that cannot run in linear time are refused with a reason", () => {
+test("patterns that cannot run in linear time are rejected with a reason", () => {
   const table: readonly (readonly [pattern: string, reason: RegExp])[] = [
     ["(a)\\1", /backreference/],
     ["(?<x>a)\\k<x>", /backreference/],

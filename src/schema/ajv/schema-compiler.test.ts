@@ -100,7 +100,7 @@ test("names that every object inherits are not mistaken for properties", async (
   assert.deepEqual(validator.validate(JSON.parse('{"toString":1,"__proto__":2}')), []);
 });
 
-test("at most ten problems are reported, also of a hundred thousand", async () => {
+test("at most ten problems are reported, even of a hundred thousand", async () => {
   const problems = await validateWithinBound(
     { items: { type: "string" } },
     Array.from({ length: 100_000 }, () => 1),
@@ -108,7 +108,7 @@ test("at most ten problems are reported, also of a hundred thousand", async () =
   assert.ok(problems.length > 0);
 });
 
-test("schemas with unsupported keywords are refused at the keyword", async () => {
+test("schemas with unsupported keywords are rejected at the keyword", async () => {
   const table: readonly (readonly [schema: unknown, field: string])[] = [
     [null, "schema"],
     [true, "schema"],
@@ -159,7 +159,7 @@ test("schemas are bounded in bytes, depth and number of subschemas", async () =>
   assert.match((await refusalOf({ properties: many }))[0]?.message ?? "", /500 subschemas/);
 });
 
-test("references that never take a step into the data are refused", async () => {
+test("references that never descend into the data are rejected", async () => {
   assert.match((await refusalOf({ $ref: "#" }))[0]?.message ?? "", /endlessly/);
   const circle = {
     $defs: { a: { allOf: [{ $ref: "#/$defs/b" }] }, b: { not: { $ref: "#/$defs/a" } } },
@@ -221,7 +221,7 @@ const attacks: Readonly<Record<string, { readonly schema: unknown; readonly data
   },
   "a runaway pattern": { schema: { pattern: "^(a+)+$" }, data: `${"a".repeat(200_000)}!` },
   "a runaway pattern with choices": { schema: { pattern: "^(a|a)*$" }, data: `${"a".repeat(200_000)}!` },
-  "a runaway pattern that looks far back": {
+  "a runaway pattern with long lookback": {
     schema: { pattern: "(.*a){20}$" },
     data: `${"a".repeat(200_000)}!`,
   },
@@ -273,7 +273,7 @@ test("the largest schemas are compiled on another thread", async () => {
   assert.ok(validator.bytes > 100_000);
 });
 
-test("a schema is refused for the right reason: too many steps are not an endless reference", async () => {
+test("a schema is rejected for the right reason: too many steps are not an endless reference", async () => {
   const $defs: Record<string, unknown> = { d20: { type: "object" } };
   for (let index = 0; index < 20; index += 1) {
     const next = { $ref: `#/$defs/d${index + 1}` };

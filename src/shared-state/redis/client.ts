@@ -23,7 +23,7 @@ end
 
 /**
  * A bucket is stored as the time at which it is full again; a missing key means full. Takes as many of the requested
- * tokens as are available. As in the core, a time that is too far away (another limit, a clock set back) is corrected
+ * tokens as are available. As in the domain, a time that is too far away (another limit, a clock set back) is corrected
  * once and stored.
  */
 const draw = `${bucketTime}

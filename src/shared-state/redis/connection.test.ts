@@ -64,7 +64,7 @@ class World {
   }
 }
 
-test("attempts to come back follow each other after 100 ms at first, then more and more, at most 2 s", async () => {
+test("reconnection attempts follow after 100 ms at first, then increasingly slowly, up to 2 s", async () => {
   for (const { chance, gaps } of [
     { chance: 0, gaps: [50, 100, 200, 400, 800, 1_000, 1_000, 1_000] },
     { chance: 0.999_999, gaps: [100, 200, 400, 800, 1_600, 2_000, 2_000, 2_000] },
@@ -95,7 +95,7 @@ test("attempts to come back follow each other after 100 ms at first, then more a
   }
 });
 
-test("a client that is given up while it dials is ended when it arrives after all", async () => {
+test("a client abandoned while dialing is closed when it connects later", async () => {
   const world = new World();
   await world.connection.open(5_000);
   world.newest.emit("error", new Error("gone"));
@@ -118,7 +118,7 @@ for (const { when, dial } of [
   { when: "waiting for the next attempt", dial: refused },
   { when: "dialling", dial: (): Promise<undefined> => new Promise(() => undefined) },
 ]) {
-  test(`after closing while ${when} there is nothing left to wait for`, async () => {
+  test(`after closing while ${when} nothing keeps the process alive`, async () => {
     const world = new World();
     await world.connection.open(5_000);
     const client = world.newest;

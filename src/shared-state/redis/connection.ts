@@ -49,7 +49,7 @@ interface ConnectionOptions {
   readonly restored: () => void;
 }
 
-/** Reconnecting soon matters more than a few extra attempts at a server that is away. */
+/** Reconnecting soon matters more than a few extra attempts at an unavailable server. */
 const againBounds = { delayMsMin: 100, delayMsMax: 2_000 };
 /** Time limit for one attempt to connect and prepare, and for the answer to a heartbeat. */
 const attemptTimeoutMs = 2_000;
@@ -116,7 +116,7 @@ export class Connection {
       return client;
     } catch (error) {
       discard(client);
-      // A client abandoned while connecting goes on connecting, so discard it afterwards.
+      // A client abandoned while connecting keeps connecting, so discard it afterwards.
       void ready.catch(() => undefined).finally(() => discard(client));
       throw error;
     }

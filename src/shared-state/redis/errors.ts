@@ -150,7 +150,7 @@ const lasting: ReadonlySet<RedisProblem> = new Set([
   "tls",
 ]);
 
-/** Translates a failed attempt to reconnect; null when the server is only away or busy. */
+/** Translates a failed attempt to reconnect; null when the server is only unavailable or busy. */
 export function lastingProblem(
   error: unknown,
   at: string,
@@ -158,7 +158,7 @@ export function lastingProblem(
 ): SharedStateSetupError | null {
   const known = setupError(error, { at, isEncrypted }.at, { at, isEncrypted }.isEncrypted);
   if (!(known instanceof SharedStateSetupError) || !lasting.has(known.problem)) return null;
-  // A server that is away breaks off encrypted connections too.
+  // An unavailable server breaks off encrypted connections too.
   const isAway = error instanceof Error && (error instanceof NoAnswerError || lossOf(error) !== null);
   return known.problem === "tls" && isAway ? null : known;
 }

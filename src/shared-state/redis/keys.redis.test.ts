@@ -156,7 +156,7 @@ test("an endpoint that is always busy has a bounded number of fields", async (t)
   assert.equal(fieldsMax, 122);
 });
 
-test("times are exact to the 1024th of a millisecond, as the core's", async (t) => {
+test("times are exact to the 1024th of a millisecond, as in the domain", async (t) => {
   const { prefix, operator, state } = await newWorld(t);
   const limit = { requestsPerMinute: 7, burst: 1_000 };
   const { intervalMs } = createBucket(limit);

@@ -183,7 +183,7 @@ function isNumber(value: unknown): value is number {
   return typeof value === "number";
 }
 
-/** Ticks of the scripts per millisecond; the core's intervals are whole numbers of ticks. */
+/** Ticks of the scripts per millisecond; the domain's intervals are whole numbers of ticks. */
 const ticksPerMs = 1_024;
 
 /**
@@ -210,7 +210,7 @@ export class RedisLimits implements SharedLimits {
     await this.#calls.each(this.#entries(draws), (client, { key, values }) => client.giveBack(key, values));
   }
 
-  /** Throws RangeError before anything is sent if a value is not a limit, as the core does. */
+  /** Throws RangeError before anything is sent if a value is not a limit, as the domain does. */
   #entries(draws: readonly TokenDraw[]): readonly Entry[] {
     return draws.map(({ key, limit, tokens }) => {
       const { intervalMs, toleranceMs } = createBucket(limit);

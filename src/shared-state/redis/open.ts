@@ -34,8 +34,8 @@ const loadingPauseMs = 100;
 
 /**
  * Opens the state that workers share in Redis (6.2 or later) or Valkey (7.2 or later). At start the server must be
- * reachable and must permit everything that calls need, because a wrong setting should show at once. Later it may go
- * away: deliveries continue without it.
+ * reachable and must permit everything that calls need, because a wrong setting should show at once. Later it may become
+ * unavailable: deliveries continue without it.
  *
  * Throws SharedStateSetupError within the connect timeout.
  */

@@ -182,7 +182,7 @@ interface SharedStateStatus {
 
 /**
  * Two connections: one for calls, one that receives configuration changes. Only the first decides whether the shared
- * state is available. After the second was away, listeners receive `unknown`.
+ * state is available. After the second was lost, listeners receive `unknown`.
  */
 export class RedisSharedState implements SharedState {
   readonly limits: SharedLimits;
@@ -292,7 +292,7 @@ export class RedisSharedState implements SharedState {
     this.#notifyWatchers(false);
   }
 
-  /** An operator who changed a password should not have to guess why a running server counts as away. */
+  /** An operator who changed a password should not have to guess why a running server counts as unavailable. */
   #stays(error: unknown): void {
     const { address, telemetry } = this.#parts;
     const problem = lastingProblem(error, address.at, address.isEncrypted);

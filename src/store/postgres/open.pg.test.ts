@@ -77,7 +77,7 @@ function wireMessage(type: string, content: string): Buffer {
 
 for (const { name, answer, problem } of [
   {
-    name: "that requires what the client cannot do",
+    name: "that requires a feature that the client lacks",
     answer: wireMessage("R", "\0\0\0\nANOTHER-MECHANISM\0\0"),
     problem: "login_refused",
   },

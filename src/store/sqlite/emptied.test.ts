@@ -32,9 +32,9 @@ async function killedFolder(t: TestContext): Promise<string> {
 /** Everything that opens the file, for reading or writing. */
 const openings: Readonly<Record<string, (dataDir: string) => unknown>> = {
   "a start": (dataDir) => openSqliteStore({ dataDir, now: start, pid: process.pid }),
-  "a look at what would be migrated": (dataDir) => planStoreMigrations({ dataDir }),
+  "a migration preview": (dataDir) => planStoreMigrations({ dataDir }),
   "a backup": (dataDir) => backupSqliteStore(dataDir, join(dataDir, "copy.db")),
-  "a look at what would be moved": (dataDir) => openSqliteMoveSource({ dataDir, leavesNoTrace: true }),
+  "a preview of a move": (dataDir) => openSqliteMoveSource({ dataDir, leavesNoTrace: true }),
   "a move away": (dataDir) => openSqliteMoveSource({ dataDir, leavesNoTrace: false }),
   "a move into it": (dataDir) =>
     openSqliteMoveTarget({ dataDir, now: start, pid: process.pid, source: "elsewhere" }),

@@ -41,7 +41,7 @@ const complainEveryMs = 60_000;
 /**
  * Exports spans over OTLP/HTTP with OpenTelemetry's exporter and batch processor, which read their configuration from
  * the standard settings (`OTEL_EXPORTER_OTLP_*`, `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`). If the collector is
- * away, spans are lost and nothing else.
+ * unavailable, spans are lost and nothing else.
  */
 export class OtlpTracer implements Tracer {
   readonly sampling: TraceSampling;

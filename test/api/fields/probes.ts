@@ -93,7 +93,7 @@ function acceptedValues(kind: Exclude<Kind, ObjectKind> | Kind): Values {
       return [["the longest", `https://example.com/${"a".repeat(kind.lengthMax - 20)}`]];
     case "headers":
       return [
-        ["as many as there may be", headersOf(kind.countMax, "v")],
+        ["as many as allowed", headersOf(kind.countMax, "v")],
         ["the longest value", headersOf(1, "v".repeat(kind.valueLengthMax))],
       ];
     case "document":
@@ -139,8 +139,8 @@ const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 function acceptedLists(kind: ListKind): Values {
   const fromItems = acceptedValues(kind.item).map(([what, item]) => [`with ${what}`, [item]] as const);
   return [
-    ["as many items as there may be", itemsOf(kind, kind.countMax)],
-    ["as few items as there may be", itemsOf(kind, kind.countMin)],
+    ["as many items as allowed", itemsOf(kind, kind.countMax)],
+    ["as few items as allowed", itemsOf(kind, kind.countMin)],
     ...fromItems,
   ];
 }
@@ -153,8 +153,8 @@ function refusedValues(kind: Kind): Values {
     case "number":
       return [
         another,
-        ["less than the least", kind.whole ? kind.min - 1 : kind.min - 0.05],
-        ["more than the most", kind.whole ? kind.max + 1 : kind.max + 0.05],
+        ["less than the minimum", kind.whole ? kind.min - 1 : kind.min - 0.05],
+        ["more than the maximum", kind.whole ? kind.max + 1 : kind.max + 0.05],
         ...(kind.whole ? [["a fraction", kind.min + 0.5] as const] : []),
       ];
     case "choice":

@@ -12,7 +12,7 @@ deduplicationConformance({
   }),
 });
 
-test("the memory store is bounded: results make room, running claims never do", async () => {
+test("the memory store is bounded: results are evicted, running claims never are", async () => {
   const store = createMemoryDeduplicationStore({ entriesMax: 2 });
   const entry = { fingerprint: "f", token: "t", now: 0, expiresAt: 1_000 };
   await store.claim({ ...entry, key: "a" });

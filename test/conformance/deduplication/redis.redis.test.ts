@@ -26,7 +26,7 @@ deduplicationConformance({
   },
 });
 
-test("Redis removes claims and results by itself, each after its time", async (t) => {
+test("Redis removes claims and results automatically, each after its time", async (t) => {
   const prefix = `posthorn-receiver-test:${randomUUID()}:`;
   const client = createClient({ url });
   await client.connect();

@@ -45,7 +45,7 @@ export function deduplicationConformance(subject: DeduplicationSubject): void {
 }
 
 function claims(check: Promised): void {
-  check("IDK-18 IDK-20 of claims at the same time one is told to run", async ({ store, elsewhere }) => {
+  check("IDK-18 IDK-20 of concurrent claims exactly one may run", async ({ store, elsewhere }) => {
     const stores = [store, elsewhere ?? store];
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
@@ -56,27 +56,24 @@ function claims(check: Promised): void {
     assert.equal(outcomes.filter(({ kind }) => kind === "running").length, 19);
   });
 
-  check("a running claim says until when it is held", async ({ store }) => {
+  check("a running claim says until when it is valid", async ({ store }) => {
     await store.claim(claim);
     assert.deepEqual(await store.claim(other), { kind: "running", expiresAt: claim.expiresAt });
   });
 
-  check("keys are apart", async ({ store }) => {
+  check("keys are independent", async ({ store }) => {
     await store.claim(claim);
     assert.deepEqual(await store.claim({ ...other, key: "0a1c" }), { kind: "claimed" });
   });
 
-  check(
-    "a claim that a crash left behind frees itself, and not before its time",
-    async ({ store, elsewhere }) => {
-      await store.claim(claim);
-      const survivor = elsewhere ?? store;
-      assert.equal((await survivor.claim({ ...other, now: claim.expiresAt - 1 })).kind, "running");
-      const late = { ...other, now: claim.expiresAt, expiresAt: claim.expiresAt + minute };
-      assert.equal((await survivor.claim(late)).kind, "claimed");
-      assert.equal((await store.claim({ ...late, token: "t3" })).kind, "running");
-    },
-  );
+  check("a claim left by a crash expires at its time, and not before", async ({ store, elsewhere }) => {
+    await store.claim(claim);
+    const survivor = elsewhere ?? store;
+    assert.equal((await survivor.claim({ ...other, now: claim.expiresAt - 1 })).kind, "running");
+    const late = { ...other, now: claim.expiresAt, expiresAt: claim.expiresAt + minute };
+    assert.equal((await survivor.claim(late)).kind, "claimed");
+    assert.equal((await store.claim({ ...late, token: "t3" })).kind, "running");
+  });
 
   check("a released key can be claimed again", async ({ store }) => {
     await store.claim(claim);
@@ -86,7 +83,7 @@ function claims(check: Promised): void {
 }
 
 function results(check: Promised): void {
-  check("IDK-19 a completed key gives its result back, to everybody", async ({ store, elsewhere }) => {
+  check("IDK-19 a completed key returns its result to every caller", async ({ store, elsewhere }) => {
     await store.claim(claim);
     assert.equal(await store.finish(completion), true);
     const known = { kind: "completed", result: "answer" };
@@ -95,7 +92,7 @@ function results(check: Promised): void {
   });
 
   check(
-    "IDK-8 IDK-22 another fingerprint under the key is a mismatch, running or completed",
+    "IDK-8 IDK-22 another fingerprint with the same key is a mismatch, running or completed",
     async ({ store }) => {
       await store.claim(claim);
       const changed = { ...other, fingerprint: "g" };
@@ -105,7 +102,7 @@ function results(check: Promised): void {
     },
   );
 
-  check("EDS-7.2-4 IDK-14 after its time a key is as good as new", async ({ store }) => {
+  check("EDS-7.2-4 IDK-14 an expired key can be used again", async ({ store }) => {
     await store.claim(claim);
     await store.finish(completion);
     const late = { ...other, fingerprint: "g", now: start + day, expiresAt: start + day + minute };
@@ -113,14 +110,14 @@ function results(check: Promised): void {
     assert.equal((await store.claim({ ...late, token: "t3" })).kind, "running");
   });
 
-  check("work that outlived its claim is recorded when nobody else took the key", async ({ store }) => {
+  check("work that outlived its claim is stored if the key was not claimed again", async ({ store }) => {
     await store.claim(claim);
     await store.purge({ now: claim.expiresAt });
     assert.equal(await store.finish({ ...completion, now: claim.expiresAt + 1 }), true);
     assert.equal((await store.claim({ ...other, now: claim.expiresAt + 2 })).kind, "completed");
   });
 
-  check("purging removes what has expired and nothing else", async ({ store }) => {
+  check("purging removes only what has expired", async ({ store }) => {
     await store.claim(claim);
     await store.claim({ ...claim, key: "ff" });
     await store.finish(completion);
@@ -134,7 +131,7 @@ function results(check: Promised): void {
 function fences(check: Promised): void {
   const takeover = { ...other, now: claim.expiresAt, expiresAt: claim.expiresAt + minute };
 
-  check("whoever lost the key can neither finish nor release it", async ({ store }) => {
+  check("a caller that lost the key can neither finish nor release it", async ({ store }) => {
     await store.claim(claim);
     await store.claim(takeover);
     assert.equal(await store.finish(completion), false);
@@ -147,7 +144,7 @@ function fences(check: Promised): void {
     });
   });
 
-  check("a result stays: it is neither finished again nor released", async ({ store }) => {
+  check("a result is final: it is neither finished again nor released", async ({ store }) => {
     await store.claim(claim);
     await store.finish(completion);
     assert.equal(await store.finish({ ...completion, result: "changed" }), false);
@@ -157,7 +154,7 @@ function fences(check: Promised): void {
 }
 
 function hostileText(check: Promised): void {
-  check("IDK-29 results and fingerprints are data, whatever they contain", async ({ store }) => {
+  check("IDK-29 results and fingerprints may contain anything", async ({ store }) => {
     const result = `'; DROP TABLE x; -- "\\ \u00e4\u{1F600}\r\n$1 %s ] ]]`;
     const fingerprint = "'$1\" OR 1=1";
     await store.claim({ ...claim, fingerprint });

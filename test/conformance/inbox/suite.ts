@@ -39,7 +39,7 @@ export function inboxConformance(subject: InboxSubject): void {
 }
 
 function waiting(check: Promised): void {
-  check("a message comes back as it was put, once it is due", async ({ store }) => {
+  check("a message is returned unchanged once it is due", async ({ store }) => {
     await store.put(entry);
     assert.equal(await store.claim({ ...claim, now: 999 }), null);
     const claimed = await store.claim(claim);
@@ -57,7 +57,7 @@ function waiting(check: Promised): void {
     assert.equal(again?.envelope, entry.envelope);
   });
 
-  check("what has been due the longest comes first", async ({ store }) => {
+  check("the message that has been due longest is first", async ({ store }) => {
     for (const [id, dueAt] of [
       ["late", 3],
       ["early", 1],
@@ -71,7 +71,7 @@ function waiting(check: Promised): void {
     );
   });
 
-  check("of claims at the same time one gets a message", async ({ store, elsewhere }) => {
+  check("of concurrent claims exactly one gets a message", async ({ store, elsewhere }) => {
     for (const id of ["a", "b", "c"]) await store.put({ ...entry, id });
     const stores = [store, elsewhere ?? store];
     const claimed = await Promise.all(
@@ -82,7 +82,7 @@ function waiting(check: Promised): void {
   });
 
   check(
-    "what a crashed process had claimed comes back when its lease is over",
+    "a message claimed by a crashed process returns when its lease expires",
     async ({ store, elsewhere }) => {
       await store.put(entry);
       await store.claim(claim);

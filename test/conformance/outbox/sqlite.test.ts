@@ -30,7 +30,7 @@ outboxConformance({
   },
 });
 
-test("a transaction of the application that is open makes the outbox come back later, not wait", async (t) => {
+test("an open transaction of the application postpones the outbox instead of blocking it", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "posthorn-outbox-"));
   const file = join(directory, "application.db");
   const application = new DatabaseSync(file);
@@ -47,7 +47,7 @@ test("a transaction of the application that is open makes the outbox come back l
   assert.deepEqual(await store.claim(claim), []);
 });
 
-test("a name that is no table is refused", () => {
+test("an invalid table name is rejected", () => {
   const database = new DatabaseSync(":memory:");
   assert.throws(() => createSqliteOutboxStore(database, { table: "a; DROP TABLE b" }), TypeError);
   database.close();

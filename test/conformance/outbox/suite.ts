@@ -51,7 +51,7 @@ export function outboxConformance<Transaction, Put extends void | Promise<void>>
 }
 
 function transactions(check: Promised): void {
-  check("an event is there with the commit of its transaction, and not before", async (open) => {
+  check("an event appears when its transaction commits, and not before", async (open) => {
     const { store, elsewhere } = open;
     await open.transaction((transaction) => store.put({ id: "a", event }, transaction), "commit");
     await open.transaction((transaction) => store.put({ id: "b", event }, transaction), "rollback");
@@ -66,13 +66,13 @@ function transactions(check: Promised): void {
 }
 
 function claiming(check: Promised): void {
-  check("the oldest come first, so many as were asked for", async ({ store }) => {
+  check("the oldest come first, up to the requested number", async ({ store }) => {
     await put(store, "c", "a", "b", "d");
     assert.deepEqual(idsOf(await store.claim({ ...claim, limit: 3 })), ["c", "a", "b"]);
   });
 
   check(
-    "while one has claimed nobody else gets anything, so that order is kept",
+    "while one caller has a claim no other gets anything, which keeps the order",
     async ({ store, elsewhere }) => {
       await put(store, "a", "b");
       assert.deepEqual(idsOf(await store.claim({ ...claim, limit: 1 })), ["a"]);
@@ -82,7 +82,7 @@ function claiming(check: Promised): void {
     },
   );
 
-  check("of claims at the same time one gets the entries", async ({ store, elsewhere }) => {
+  check("of concurrent claims exactly one gets the entries", async ({ store, elsewhere }) => {
     await put(store, "a", "b");
     const claims = ["t1", "t2", "t3", "t4"].map((token, index) =>
       (index % 2 === 0 ? store : elsewhere).claim({ ...claim, token }),
@@ -95,7 +95,7 @@ function claiming(check: Promised): void {
   });
 
   check(
-    "a claim that nobody ended is over at its time, and tells when the first one was",
+    "an unfinished claim expires at its time, and the time of the first attempt is returned",
     async ({ store }) => {
       await put(store, "a");
       await store.claim(claim);
@@ -107,14 +107,14 @@ function claiming(check: Promised): void {
 }
 
 function settling(check: Promised): void {
-  check("what is done is gone", async ({ store }) => {
+  check("finished entries are deleted", async ({ store }) => {
     await put(store, "a", "b");
     await store.claim(claim);
     await store.done({ token: "t1", ids: ["a", "b"] });
     assert.deepEqual(await store.counts(), { waiting: 0, parked: 0 });
   });
 
-  check("what is released waits for its time, and all that came later with it", async ({ store }) => {
+  check("a released entry waits for its time, and so does everything after it", async ({ store }) => {
     await put(store, "a", "b");
     await store.claim({ ...claim, limit: 1 });
     await store.release({ token: "t1", ids: ["a"], dueAt: 2_000 });
@@ -123,7 +123,7 @@ function settling(check: Promised): void {
     assert.deepEqual(idsOf(due), ["a", "b"]);
   });
 
-  check("whoever lost its claim changes nothing", async ({ store, elsewhere }) => {
+  check("a caller that lost its claim changes nothing", async ({ store, elsewhere }) => {
     await put(store, "a");
     await store.claim(claim);
     await elsewhere.claim({ ...claim, token: "t2", now: 5_000, leaseUntil: 9_000 });
@@ -136,7 +136,7 @@ function settling(check: Promised): void {
 }
 
 function parking(check: Promised): void {
-  check("a parked event holds nothing up, and comes back corrected", async ({ store }) => {
+  check("a parked event blocks nothing, and returns corrected", async ({ store }) => {
     await put(store, "a", "b");
     await store.claim(claim);
     await store.park({ token: "t1", id: "a", parkedAt: 1_500, error: "invalid_request: no" });
@@ -152,7 +152,7 @@ function parking(check: Promised): void {
     ]);
   });
 
-  check("a parked event can be discarded, one that waits cannot", async ({ store }) => {
+  check("a parked event can be discarded, a waiting one cannot", async ({ store }) => {
     await put(store, "a");
     assert.equal(await store.discard({ id: "a" }), false);
     await store.claim(claim);

@@ -3,7 +3,7 @@ import { heldHandler, idsOf, lane, hint, hints, sent, notifiedUntilHeard, until,
 import type { QueueTheme } from "./suite.ts";
 
 export const closing: QueueTheme = (check) => {
-  check("closing waits for what is being handled, and what was handled stays handled", async (broker) => {
+  check("closing waits for hints being handled, and finished ones stay finished", async (broker) => {
     const sender = await broker.join();
     const held = heldHandler();
     const worker = new Worker(await broker.join(), { handle: held.handle });
@@ -23,7 +23,7 @@ export const closing: QueueTheme = (check) => {
   });
 
   check(
-    "WDS-196 nothing is handed over after closing began, and what waits goes to others",
+    "WDS-196 nothing is handed over after closing began, and waiting hints go to other consumers",
     async (broker) => {
       const sender = await broker.join();
       const held = heldHandler();
@@ -43,7 +43,7 @@ export const closing: QueueTheme = (check) => {
     },
   );
 
-  check("a hint that is passed on while closing reaches another one", async (broker) => {
+  check("a hint that is passed on during closing reaches another consumer", async (broker) => {
     const sender = await broker.join();
     const { promise, resolve } = Promise.withResolvers<"pass_on">();
     const worker = new Worker(await broker.join(), { handle: () => promise });
@@ -56,7 +56,7 @@ export const closing: QueueTheme = (check) => {
     await until("the other one handles it", () => other.doneIds.includes("handed-back"));
   });
 
-  check("after the end of consuming others are served, and sending and notifying go on", async (broker) => {
+  check("after a consumer ends, others are served, and sending and notifying continue", async (broker) => {
     const queue = await broker.join();
     const held = heldHandler();
     const first = new Worker(queue, { handle: held.handle });
@@ -76,7 +76,7 @@ export const closing: QueueTheme = (check) => {
     assert.equal(queue.isConnected, true);
   });
 
-  check("consuming that is ended while it begins leaves everything to others", async (broker) => {
+  check("a consumer that ends while it starts leaves every hint to others", async (broker) => {
     const sender = await broker.join();
     const queue = await broker.join();
     await sent(sender, [hint("in-hand")]);
@@ -105,7 +105,7 @@ export const closing: QueueTheme = (check) => {
     assert.deepEqual(begun, ["in-hand"]);
   });
 
-  check("closing twice is one closing, and a closed queue refuses", async (broker) => {
+  check("closing twice closes once, and a closed queue rejects calls", async (broker) => {
     const queue = await broker.join();
     await Promise.all([queue.close(), queue.close()]);
     await queue.close();
@@ -115,7 +115,7 @@ export const closing: QueueTheme = (check) => {
     await assert.rejects(queue.depth());
   });
 
-  check("a queue that is away can be closed", async (broker) => {
+  check("an unavailable queue can be closed", async (broker) => {
     const queue = await broker.join();
     broker.cut(queue);
     await until("it is away", () => !queue.isConnected);
@@ -123,7 +123,7 @@ export const closing: QueueTheme = (check) => {
     assert.equal(queue.isConnected, false);
   });
 
-  check("what was accepted just before closing is carried", async (broker) => {
+  check("hints accepted just before closing are delivered", async (broker) => {
     const sender = await broker.join();
     const worker = new Worker(await broker.join());
     await sent(sender, [hint("first")]);

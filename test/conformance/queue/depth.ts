@@ -4,7 +4,7 @@ import { heldHandler, hints, sent, Worker } from "./scene.ts";
 import type { QueueTheme } from "./suite.ts";
 
 export const depth: QueueTheme = (check) => {
-  check("WDS-34 WDS-221 what waits is counted for each pool and priority", async (broker) => {
+  check("WDS-34 WDS-221 waiting hints are counted for each pool and priority", async (broker) => {
     const sender = await broker.join();
     await sent(sender, [
       ...hints("a", { count: 3, priority: "high" }),
@@ -29,7 +29,7 @@ export const depth: QueueTheme = (check) => {
     assert.equal(counted.parked, 0);
   });
 
-  check("what a consumer has in hand does not wait", async (broker) => {
+  check("a hint that a consumer is handling does not count as waiting", async (broker) => {
     const queue = await broker.join();
     const held = heldHandler();
     const worker = new Worker(queue, { handle: held.handle });

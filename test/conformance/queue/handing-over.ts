@@ -6,7 +6,7 @@ import type { QueueTheme } from "./suite.ts";
 const hundred = hints("lane", { count: 100 });
 
 export const handingOver: QueueTheme = (check) => {
-  check("a hint goes to one of several consumers of its pool, and all have work", async (broker) => {
+  check("a hint goes to one of several consumers of its pool, and all get work", async (broker) => {
     const sender = await broker.join();
     const workers = [new Worker(await broker.join()), new Worker(await broker.join())];
     // A consumer needs a moment to be known; without it the first one would get all.
@@ -23,7 +23,7 @@ export const handingOver: QueueTheme = (check) => {
     assert.deepEqual(arrived().toSorted(), [...idsOf(hundred), "marker"].toSorted());
   });
 
-  check("everything of a hint arrives", async (broker) => {
+  check("every field of a hint arrives", async (broker) => {
     const sender = await broker.join();
     const worker = new Worker(await broker.join(), { pool: "großkunden" });
     const given = [
@@ -44,7 +44,7 @@ export const handingOver: QueueTheme = (check) => {
     assert.deepEqual(byId, given);
   });
 
-  check("what was sent before there was a consumer waits for one", async (broker) => {
+  check("hints sent before there is a consumer wait for one", async (broker) => {
     const sender = await broker.join();
     await sent(sender, [hint("early")]);
     await until("it is carried", () => sender.isConnected);
@@ -52,7 +52,7 @@ export const handingOver: QueueTheme = (check) => {
     await until("it is handled", () => worker.doneIds.includes("early"));
   });
 
-  check("WDS-220 a pool does not see what is for another one", async (broker) => {
+  check("WDS-220 a pool does not get hints for another one", async (broker) => {
     const sender = await broker.join();
     const here = new Worker(await broker.join(), { pool: "here" });
     const there = new Worker(await broker.join(), { pool: "there" });
@@ -65,7 +65,7 @@ export const handingOver: QueueTheme = (check) => {
     assert.ok(there.doneIds.every((id) => id.startsWith("b-")));
   });
 
-  check("WDS-211 what a lost consumer had not handled goes to another one", async (broker) => {
+  check("WDS-211 unhandled hints of a lost consumer go to another one", async (broker) => {
     const sender = await broker.join();
     const held = heldHandler();
     const first = new Worker(await broker.join(), { handle: held.handle });
@@ -77,7 +77,7 @@ export const handingOver: QueueTheme = (check) => {
     held.release();
   });
 
-  check("what is done is not handed over again when its consumer is lost", async (broker) => {
+  check("finished hints are not handed over again when their consumer is lost", async (broker) => {
     const sender = await broker.join();
     const held = heldHandler();
     const first = new Worker(await broker.join(), {

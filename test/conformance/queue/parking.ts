@@ -7,7 +7,7 @@ import type { QueueTheme } from "./suite.ts";
 const lossesMany = 30;
 
 export const handedOutTooOften: QueueTheme = (check) => {
-  check("a hint whose consumers are lost again and again is parked, and others go on", async (broker) => {
+  check("a hint whose consumers are lost repeatedly is parked, and others continue", async (broker) => {
     const sender = await broker.join();
     await sent(sender, [hint("deadly")]);
     let losses = 0;
@@ -35,7 +35,7 @@ export const handedOutTooOften: QueueTheme = (check) => {
 };
 
 export const unreadable: QueueTheme = (check) => {
-  check("what cannot be read is parked and counted, and what comes behind it is handled", async (broker) => {
+  check("an unreadable message is parked and counted, and those behind it are handled", async (broker) => {
     const sender = await broker.join();
     const worker = new Worker(await broker.join());
     await sent(sender, [hint("before")]);

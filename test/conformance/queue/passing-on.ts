@@ -5,7 +5,7 @@ import type { QueueTheme } from "./suite.ts";
 const passOn = (): Promise<"pass_on"> => Promise.resolve("pass_on");
 
 export const passingOn: QueueTheme = (check) => {
-  check("a hint that is not for one consumer reaches another one", async (broker) => {
+  check("a hint that one consumer passes on reaches another one", async (broker) => {
     const sender = await broker.join();
     const unwilling = new Worker(await broker.join(), { handle: passOn });
     await sent(sender, hints("lane", { count: 20 }));
@@ -15,7 +15,7 @@ export const passingOn: QueueTheme = (check) => {
     assert.equal(unwilling.done.length, 0);
   });
 
-  check("WDS-194 C-43 nobody is flooded with what nobody wants", async (broker) => {
+  check("WDS-194 hints that no consumer wants cause no flood", async (broker) => {
     const sender = await broker.join();
     const unwilling = new Worker(await broker.join(), { handle: passOn });
     await sent(sender, [hint("unwanted")]);
@@ -27,7 +27,7 @@ export const passingOn: QueueTheme = (check) => {
     assert.ok(roundMs > 10, `a round took ${roundMs} ms`);
   });
 
-  check("however often it is passed on, it is not parked", async (broker) => {
+  check("a hint is not parked, however often it is passed on", async (broker) => {
     const sender = await broker.join();
     let rounds = 0;
     const choosy = new Worker(await broker.join(), {
@@ -38,7 +38,7 @@ export const passingOn: QueueTheme = (check) => {
     assert.equal((await sender.depth()).parked, 0);
   });
 
-  check("a hint behind it is not held up", async (broker) => {
+  check("a hint behind it is not delayed", async (broker) => {
     const sender = await broker.join();
     const choosy = new Worker(await broker.join(), {
       handle: ({ lane }) => (lane.webhookId === "stuck" ? passOn() : Promise.resolve("done" as const)),

@@ -4,7 +4,7 @@ import { heldHandler, hint, hints, sent, until, Worker } from "./scene.ts";
 import type { QueueTheme } from "./suite.ts";
 
 export const prioritiesTheme: QueueTheme = (check) => {
-  check("WDS-177 a high hint is handed over although many low ones wait", async (broker) => {
+  check("WDS-177 a high-priority hint is handed over although many low ones wait", async (broker) => {
     const sender = await broker.join();
     const held = heldHandler();
     const worker = new Worker(await broker.join(), { handle: held.handle });
@@ -16,7 +16,7 @@ export const prioritiesTheme: QueueTheme = (check) => {
     held.release();
   });
 
-  check("a consumer is given a bounded number of hints at a time", async (broker) => {
+  check("a consumer gets a bounded number of hints at a time", async (broker) => {
     const sender = await broker.join();
     const held = heldHandler();
     const worker = new Worker(await broker.join(), { handle: held.handle });
@@ -28,23 +28,26 @@ export const prioritiesTheme: QueueTheme = (check) => {
     held.release();
   });
 
-  check("WDS-221 none starves while higher ones never end, and higher ones go faster", async (broker) => {
-    const sender = await broker.join();
-    const counts = { high: 0, normal: 0, low: 0 };
-    let refill = true;
-    for (const priority of priorities) await sent(sender, hints(priority, { count: 200, priority }));
-    const worker = new Worker(await broker.join(), {
-      // As long for each, so that what is handled shows what was handed over.
-      handle: async ({ priority }) => {
-        await new Promise((resolve) => setTimeout(resolve, 5));
-        counts[priority] += 1;
-        if (refill) sender.send([hint(`more-${priority}-${counts[priority]}`, { priority })]);
-        return "done";
-      },
-    });
-    await until("low ones are handled beside the others", () => counts.low >= 50);
-    refill = false;
-    assert.ok(counts.high > counts.normal && counts.normal > counts.low, JSON.stringify(counts));
-    assert.ok(worker.begun.length > 0);
-  });
+  check(
+    "WDS-221 no priority starves while higher ones keep arriving, and higher ones are faster",
+    async (broker) => {
+      const sender = await broker.join();
+      const counts = { high: 0, normal: 0, low: 0 };
+      let refill = true;
+      for (const priority of priorities) await sent(sender, hints(priority, { count: 200, priority }));
+      const worker = new Worker(await broker.join(), {
+        // As long for each, so that what is handled shows what was handed over.
+        handle: async ({ priority }) => {
+          await new Promise((resolve) => setTimeout(resolve, 5));
+          counts[priority] += 1;
+          if (refill) sender.send([hint(`more-${priority}-${counts[priority]}`, { priority })]);
+          return "done";
+        },
+      });
+      await until("low ones are handled beside the others", () => counts.low >= 50);
+      refill = false;
+      assert.ok(counts.high > counts.normal && counts.normal > counts.low, JSON.stringify(counts));
+      assert.ok(worker.begun.length > 0);
+    },
+  );
 };

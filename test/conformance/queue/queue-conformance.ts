@@ -18,7 +18,7 @@ export function queueConformance(subject: QueueSubject): void {
     ["connection", connection],
     ["depth", depth],
     ["closing", closing],
-    ["notices that were handed out too often", handedOutTooOften],
-    ["what cannot be read", unreadable, "unreadable"],
+    ["hints that were handed out too often", handedOutTooOften],
+    ["unreadable messages", unreadable, "unreadable"],
   ]);
 }

@@ -47,7 +47,7 @@ async function closeConnection(name: string): Promise<void> {
 }
 
 suite("RabbitMQ connection", () => {
-  check("WDS-210 a connection that is cut comes back, and everything goes on", async (broker) => {
+  check("WDS-210 a cut connection is reopened, and work continues", async (broker) => {
     const { queue, network } = await broker.join();
     const worker = new Worker(queue);
     queue.listenAs(1);
@@ -64,26 +64,23 @@ suite("RabbitMQ connection", () => {
     await until("the consumer is back too", () => worker.missed === 3);
   });
 
-  check(
-    "WDS-212 three failed attempts make one line of level error, and a number for metrics",
-    async (broker) => {
-      const { queue, network } = await broker.join();
-      await network.cut();
-      await until("three attempts have failed", () => queue.status.failedAttempts >= 3);
-      const [line, ...others] = broker.log.ofLevel("error");
-      assert.match(String(line?.message), /three attempts/);
-      assert.equal(line?.fields["failedAttempts"], 3);
-      assert.deepEqual(others, []);
-      assert.ok(!JSON.stringify(broker.log.lines).includes("guest:guest"));
-      await network.restore();
-      await until("it is back", () => queue.isConnected);
-      assert.equal(queue.status.failedAttempts, 0);
-      assert.equal(broker.log.ofLevel("info").length, 1);
-    },
-  );
+  check("WDS-212 three failed attempts log one error and set a metric", async (broker) => {
+    const { queue, network } = await broker.join();
+    await network.cut();
+    await until("three attempts have failed", () => queue.status.failedAttempts >= 3);
+    const [line, ...others] = broker.log.ofLevel("error");
+    assert.match(String(line?.message), /three attempts/);
+    assert.equal(line?.fields["failedAttempts"], 3);
+    assert.deepEqual(others, []);
+    assert.ok(!JSON.stringify(broker.log.lines).includes("guest:guest"));
+    await network.restore();
+    await until("it is back", () => queue.isConnected);
+    assert.equal(queue.status.failedAttempts, 0);
+    assert.equal(broker.log.ofLevel("info").length, 1);
+  });
 
   check(
-    "WDS-211 a network that swallows everything is noticed, and unhandled hints go to others",
+    "WDS-211 a network that drops all packets is detected, and unhandled hints go to others",
     async (broker) => {
       const url = new URL(virtualHost.url);
       const { network } = await broker.join();
@@ -105,7 +102,7 @@ suite("RabbitMQ connection", () => {
   );
 
   check(
-    "an operator may close the connections",
+    "an operator can close the connections",
     async (broker) => {
       const { queue } = await broker.join();
       const worker = new Worker(queue);
@@ -121,7 +118,7 @@ suite("RabbitMQ connection", () => {
   );
 
   check(
-    "what is under way is bounded while the broker is silent, and flows again after it",
+    "the number of unconfirmed messages is bounded while the broker is silent, and sending continues afterwards",
     async (broker) => {
       const { queue, network } = await broker.join({ unconfirmedMax: 50 });
       await sent(queue, [hint("first")]);
@@ -171,7 +168,7 @@ suite("RabbitMQ connection", () => {
   });
 
   check(
-    "of the two connections of a process none outlives the other",
+    "neither of the two connections of a process outlives the other",
     async (broker) => {
       const { queue, network } = await broker.join();
       const worker = new Worker(queue);
@@ -189,14 +186,14 @@ suite("RabbitMQ connection", () => {
     { needsOwnVirtualHost: true },
   );
 
-  check("more than the bound in one call is refused as a whole", async (broker) => {
+  check("a call with more than the limit is rejected as a whole", async (broker) => {
     const { queue } = await broker.join({ unconfirmedMax: 50 });
     assert.equal(queue.send(hints("lane", { count: 51 })), false);
     assert.equal(queue.send(hints("lane", { count: 50 })), true);
     await until("it is confirmed", () => queue.status.underWay === 0);
   });
 
-  check("what was under way when the connection died is counted as dropped", async (broker) => {
+  check("messages in flight when the connection is lost are counted as dropped", async (broker) => {
     const { queue, network } = await broker.join();
     await sent(queue, [hint("first")]);
     await until("it is confirmed", () => queue.status.underWay === 0);
@@ -222,7 +219,7 @@ suite("RabbitMQ connection", () => {
     );
   });
 
-  check("a broker that asks to send nothing is obeyed until it asks no more", async (broker) => {
+  check("a broker that blocks publishing is respected until it unblocks", async (broker) => {
     const proxy = await startAlteringProxy({ target: Number(new URL(virtualHost.url).port || "5672") });
     const url = new URL(virtualHost.url);
     url.port = String(proxy.port);

@@ -26,8 +26,8 @@ async function withBroker(body: (broker: RabbitMqBroker) => Promise<void>): Prom
   }
 }
 
-suite("RabbitMQ that works in part", () => {
-  test("while the queues of one pool cannot be used, those of others are counted", () =>
+suite("partial failures of RabbitMQ", () => {
+  test("while the queues of one pool are unusable, those of others are counted", () =>
     withBroker(async (broker) => {
       await broker.operator.assertQueue(broker.workQueue("default", "normal"), { durable: true });
       let laterMs = 0;
@@ -44,7 +44,7 @@ suite("RabbitMQ that works in part", () => {
       assert.equal((await queue.depth()).waiting.length, 6);
     }));
 
-  test("a queue that confirms nothing counts as away, and is found again", async (t) => {
+  test("a queue that confirms nothing counts as unavailable, and recovers", async (t) => {
     if (!virtualHost.isOwn) {
       t.skip("no right to stop a queue here");
       return;
@@ -71,7 +71,7 @@ suite("RabbitMQ that works in part", () => {
     });
   });
 
-  test("a broker that asks to send nothing is waited for, however long it confirms nothing", async (t) => {
+  test("a broker that blocks publishing is waited for, however long it confirms nothing", async (t) => {
     if (!virtualHost.isOwn) {
       t.skip("no right to stop a queue here");
       return;
@@ -103,7 +103,7 @@ suite("RabbitMQ that works in part", () => {
     });
   });
 
-  test("a worker whose exchange was deleted is heard of again", () =>
+  test("a worker whose exchange was deleted receives notifications again", () =>
     withBroker(async (broker) => {
       const { queue } = await broker.join({ clock: fastClock });
       const worker = new Worker(queue);

@@ -47,7 +47,7 @@ suite("RabbitMQ queues", () => {
     assert.notEqual(first.properties.messageId, second.properties.messageId);
   });
 
-  check("deleted queues come back whoever notices: consumer, sender, or whoever counts", async (broker) => {
+  check("deleted queues are created again by the consumer, the sender, or a count", async (broker) => {
     const { queue: sender } = await broker.join();
     await sent(sender, [hint("first"), hint("second", { pool: "other" })]);
     await until("they are confirmed", () => sender.status.underWay === 0);
@@ -70,7 +70,7 @@ suite("RabbitMQ queues", () => {
     assert.equal(sender.status.lostConnections, 0);
   });
 
-  check("what a consumer has in hand when its queue is deleted is finished in peace", async (broker) => {
+  check("a consumer finishes its current hints when its queue is deleted", async (broker) => {
     const { queue } = await broker.join();
     const held = heldHandler();
     const worker = new Worker(queue, { handle: held.handle });
@@ -83,7 +83,7 @@ suite("RabbitMQ queues", () => {
     await until("it goes on", () => worker.doneIds.includes("after") && worker.done.length === 11);
   });
 
-  check("what cannot be read is parked with the reason, and told in the log", async (broker) => {
+  check("an unreadable message is parked with the reason, and logged", async (broker) => {
     const { queue } = await broker.join();
     const worker = new Worker(queue);
     await sent(queue, [hint("before")]);
@@ -110,50 +110,50 @@ suite("RabbitMQ queues", () => {
     assert.equal(broker.log.ofLevel("warn").filter(({ message }) => message.includes("parked")).length, 3);
   });
 
-  check("WDS-34 the broker parks a hint that was handed out too often, and says so", async (broker) => {
-    const { queue: sender } = await broker.join();
-    await sent(sender, [hint("deadly")]);
-    let losses = 0;
-    for (; losses < 30 && (await sender.depth()).parked === 0; losses += 1) {
-      const held = heldHandler();
-      const { queue, network } = await broker.join();
-      const victim = new Worker(queue, { handle: held.handle });
-      await eventually("it is in hand, or parked", {
-        ask: async () => victim.begun.length > 0 || (await sender.depth()).parked > 0,
-        holds: (answer) => answer,
-      });
-      await network.cut();
-      held.release();
-      await until("it is away", () => !queue.isConnected);
-    }
-    const { properties, content } = await takeFrom(broker, broker.parkedQueue);
-    const [death] = properties.headers?.["x-death"] ?? [];
-    assert.equal(death?.reason, "delivery_limit");
-    assert.equal(death.queue, broker.workQueue("default"));
-    assert.match(content.toString(), /deadly/);
-  });
-
   check(
-    "WDS-195 a handler that throws, which it must not, costs its hint and nothing else",
+    "WDS-34 the broker parks a hint that was handed out too often, and this is reported",
     async (broker) => {
-      const { queue } = await broker.join();
-      const worker = new Worker(queue, {
-        handle: ({ lane: { webhookId } }) =>
-          webhookId === "bad" ? Promise.reject(new Error("bug")) : Promise.resolve("done" as const),
-      });
-      await sent(queue, [hint("bad"), hint("good")]);
-      await until("the good one is handled", () => worker.doneIds.includes("good"));
-      await eventually("the bad one is parked in the end", {
-        ask: () => queue.depth(),
-        holds: ({ parked }) => parked === 1,
-      });
-      assert.ok(worker.begunIds.filter((id) => id === "bad").length > 1, "it did not go back");
-      assert.ok(broker.log.ofLevel("error").length > 0);
+      const { queue: sender } = await broker.join();
+      await sent(sender, [hint("deadly")]);
+      let losses = 0;
+      for (; losses < 30 && (await sender.depth()).parked === 0; losses += 1) {
+        const held = heldHandler();
+        const { queue, network } = await broker.join();
+        const victim = new Worker(queue, { handle: held.handle });
+        await eventually("it is in hand, or parked", {
+          ask: async () => victim.begun.length > 0 || (await sender.depth()).parked > 0,
+          holds: (answer) => answer,
+        });
+        await network.cut();
+        held.release();
+        await until("it is away", () => !queue.isConnected);
+      }
+      const { properties, content } = await takeFrom(broker, broker.parkedQueue);
+      const [death] = properties.headers?.["x-death"] ?? [];
+      assert.equal(death?.reason, "delivery_limit");
+      assert.equal(death.queue, broker.workQueue("default"));
+      assert.match(content.toString(), /deadly/);
     },
   );
 
+  check("WDS-195 a handler that throws despite its contract loses only its hint", async (broker) => {
+    const { queue } = await broker.join();
+    const worker = new Worker(queue, {
+      handle: ({ lane: { webhookId } }) =>
+        webhookId === "bad" ? Promise.reject(new Error("bug")) : Promise.resolve("done" as const),
+    });
+    await sent(queue, [hint("bad"), hint("good")]);
+    await until("the good one is handled", () => worker.doneIds.includes("good"));
+    await eventually("the bad one is parked in the end", {
+      ask: () => queue.depth(),
+      holds: ({ parked }) => parked === 1,
+    });
+    assert.ok(worker.begunIds.filter((id) => id === "bad").length > 1, "it did not go back");
+    assert.ok(broker.log.ofLevel("error").length > 0);
+  });
+
   check(
-    "a pool whose queues have other properties is refused by name, and others are served",
+    "a pool whose queues have other properties is rejected by name, and others are served",
     async (broker) => {
       const { operator } = broker;
       await operator.assertQueue(broker.workQueue("default", "normal"), { durable: true });
@@ -179,7 +179,7 @@ suite("RabbitMQ queues", () => {
   );
 
   check(
-    "a consumer whose queues have other properties says so, and begins when they are gone",
+    "a consumer whose queues have other properties reports that, and starts when they are deleted",
     async (broker) => {
       const name = broker.workQueue("default", "normal");
       await broker.operator.assertQueue(name, { durable: true });
@@ -194,7 +194,7 @@ suite("RabbitMQ queues", () => {
     },
   );
 
-  check("the queue of a worker is gone with its connection, and with its number", async (broker) => {
+  check("the queue of a worker is deleted with its connection, and with its number", async (broker) => {
     const { queue } = await broker.join();
     const { queue: sender } = await broker.join();
     const worker = new Worker(queue);
@@ -208,7 +208,7 @@ suite("RabbitMQ queues", () => {
     });
   });
 
-  check("closing with many hints in hand hands all of them on", async (broker) => {
+  check("closing with many unfinished hints passes all of them on", async (broker) => {
     const { queue: sender } = await broker.join();
     const { queue } = await broker.join();
     const first = new Worker(queue, { handle: () => Promise.resolve("pass_on") });

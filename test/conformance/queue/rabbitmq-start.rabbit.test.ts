@@ -64,21 +64,21 @@ async function withServer(server: Server, body: (serverPort: number) => Promise<
 }
 
 suite("RabbitMQ start", () => {
-  test("nothing listens there", async () => {
+  test("a port without a listener", async () => {
     const free = await freePort();
     const message = await refused("unreachable", open(`amqp://user:${password}@127.0.0.1:${free}/x`));
     assert.match(message, new RegExp(`127\\.0\\.0\\.1:${free}/x`));
   });
 
-  test("the host name is unknown", async () => {
+  test("an unknown host name", async () => {
     await refused("unreachable", open(`amqp://user:${password}@nowhere.invalid/x`));
   });
 
-  test("the address is none", async () => {
+  test("an invalid address", async () => {
     await refused("invalid_url", open(`rabbit:${password}`));
   });
 
-  test("a server that never speaks is given up in time, and its socket with it", async () => {
+  test("a silent server is given up in time, and its socket is closed", async () => {
     let openSockets = 0;
     const silent = createServer((socket) => {
       openSockets += 1;
@@ -93,7 +93,7 @@ suite("RabbitMQ start", () => {
     });
   });
 
-  test("a server that drips bytes is given up in time", async () => {
+  test("a server that sends single bytes is given up in time", async () => {
     const dripping = createServer((socket) => {
       const timer = setInterval(() => socket.write("\u0001"), 20);
       socket.on("close", () => clearInterval(timer)).on("error", () => undefined);
@@ -103,7 +103,7 @@ suite("RabbitMQ start", () => {
     );
   });
 
-  test("a server of another kind is told apart", async () => {
+  test("a server of another kind is recognized", async () => {
     const web = createServer((socket) =>
       socket
         .on("error", () => undefined)
@@ -115,18 +115,18 @@ suite("RabbitMQ start", () => {
     await withServer(rude, (at) => refused("no_answer", open(`amqp://u:${password}@127.0.0.1:${at}`)));
   });
 
-  test("the login is refused", async () => {
+  test("a rejected login", async () => {
     await refused("login_refused", open(`amqp://nobody:${password}@127.0.0.1:${port}`));
   });
 
-  test("there is no such virtual host", async () => {
+  test("a missing virtual host", async () => {
     const url = new URL(virtualHost.url);
     url.pathname = "/no-such-host";
     const message = await refused("virtual_host", open(url.href));
     assert.match(message, /no-such-host.*add_vhost/);
   });
 
-  test("the broker is too old", async () => {
+  test("a broker that is too old", async () => {
     const proxy = await startAlteringProxy({ target: port, alter: withVersion("3.9.29") });
     const message = await refused("too_old", open(urlAt(proxy.port)));
     assert.match(message, /3\.9\.29.*3\.10/);
@@ -144,7 +144,7 @@ suite("RabbitMQ start", () => {
     });
   }
 
-  test("a queue of ours exists with other properties", async () => {
+  test("a queue of ours with other properties", async () => {
     const broker = await RabbitMqBroker.open(virtualHost);
     await broker.operator.assertQueue(broker.parkedQueue, { durable: true });
     const message = await refused("mismatch", broker.join());
@@ -153,7 +153,7 @@ suite("RabbitMQ start", () => {
     await broker.close([]);
   });
 
-  test("the user may not use the virtual host, or make queues in it", async (t) => {
+  test("a user without rights for the virtual host, or to create queues in it", async (t) => {
     const user = `posthorn-test-${process.pid}`;
     try {
       await rabbitmqctl("add_user", user, password);
@@ -171,7 +171,7 @@ suite("RabbitMQ start", () => {
     assert.match(message, /never-made\.parked.*set_permissions/);
   });
 
-  test("the rights of the manual are enough, and without the default exchange they are not", async (t) => {
+  test("the documented rights are enough, and without the default exchange they are not", async (t) => {
     const user = `posthorn-test-rights-${process.pid}`;
     try {
       await rabbitmqctl("add_user", user, password);
@@ -215,13 +215,13 @@ suite("RabbitMQ start with TLS", () => {
     await refused("tls", open(`amqps://u:${password}@127.0.0.1:${port}`));
   });
 
-  test("a certificate that nobody vouches for", async () => {
+  test("a certificate without a known authority", async () => {
     const proxy = await tlsProxy(selfSignedPair);
     await refused("tls", open(urlAt(proxy.port, { protocol: "amqps" })));
     await proxy.close();
   });
 
-  test("a file that is not there", async () => {
+  test("a missing file", async () => {
     const message = await refused(
       "tls",
       open(`amqps://u:${password}@127.0.0.1:${port}?cacertfile=/no/such.pem`),
@@ -229,7 +229,7 @@ suite("RabbitMQ start with TLS", () => {
     assert.match(message, /\/no\/such\.pem/);
   });
 
-  test("with the authority of cacertfile it works", async () => {
+  test("the authority in cacertfile is accepted", async () => {
     const folder = await mkdtemp(join(tmpdir(), "posthorn-queue-"));
     await writeFile(join(folder, "ca.pem"), testAuthority);
     const proxy = await tlsProxy(validPair);

@@ -41,7 +41,7 @@ export function runThemes(subject: QueueSubject, themes: readonly ThemeEntry[]):
       const reason = needs === undefined ? undefined : subject.lacks[needs];
       if (reason !== undefined) {
         // One line for the theme, in which every promise would give the same reason.
-        test(`${name}: the whole theme`, (t) => t.skip(reason));
+        test(`${name}: all checks of the topic`, (t) => t.skip(reason));
         continue;
       }
       suite(name, () =>

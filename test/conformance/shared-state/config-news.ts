@@ -24,7 +24,7 @@ async function until(heard: readonly StoreChange[], wanted: number): Promise<voi
 }
 
 export const configNews: SharedStateTheme = (check) => {
-  check("what one process announces every other one hears, in order and unchanged", async (state, open) => {
+  check("every other process receives an announcement, in order and unchanged", async (state, open) => {
     const others = [await open.openAnother(), await open.openAnother()];
     const heard = others.map(heardBy);
     for (const change of changes) await state.news.announce(change);
@@ -37,7 +37,7 @@ export const configNews: SharedStateTheme = (check) => {
     }
   });
 
-  check("nobody is told what he announced himself", async (state, open) => {
+  check("a process does not receive its own announcements", async (state, open) => {
     const other = await open.openAnother();
     const mine = heardBy(state);
     const theirs = heardBy(other);
@@ -49,7 +49,7 @@ export const configNews: SharedStateTheme = (check) => {
     assert.deepEqual(theirs, [{ kind: "config", change: { kind: "tenants" } }]);
   });
 
-  check("a subscription that ended hears nothing more, the others do", async (state, open) => {
+  check("an ended subscription receives nothing more, the others do", async (state, open) => {
     const other = await open.openAnother();
     const gone: StoreChange[] = [];
     const end = other.news.subscribe((change) => gone.push(change));
@@ -61,7 +61,7 @@ export const configNews: SharedStateTheme = (check) => {
     assert.deepEqual(gone, []);
   });
 
-  check("after a gap a process hears that it may have missed something", async (state, open) => {
+  check("after a gap a process is notified that it may have missed something", async (state, open) => {
     const other = await open.openAnother();
     const heard = [heardBy(state), heardBy(other)];
     await open.interrupt();

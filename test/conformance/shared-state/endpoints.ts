@@ -29,14 +29,14 @@ async function recall(
 }
 
 export const endpoints: SharedStateTheme = (check) => {
-  check("WDS-36 what one owner noted the next one recalls", async (state, open) => {
+  check("WDS-36 the next owner reads the notes of the previous one", async (state, open) => {
     const rateFullAt = (await open.now()) + 5_000.25;
     await state.endpoints.note([newNote({ counts: [count(1_000, 3, 1), count(1_001, 0, 2)], rateFullAt })]);
     const other = await open.openAnother();
     assert.deepEqual(await recall(other), { counts: [count(1_000, 3, 1), count(1_001, 0, 2)], rateFullAt });
   });
 
-  check("counts of a slice add up, also within a batch and between processes", async (state, open) => {
+  check("counts of a slice are added, within a batch and between processes", async (state, open) => {
     const other = await open.openAnother();
     await Promise.all(
       [state, other, state, other].map((each) =>
@@ -49,13 +49,13 @@ export const endpoints: SharedStateTheme = (check) => {
     assert.deepEqual((await recall(state)).counts, [count(7, 8, 8), count(8, 0, 4)]);
   });
 
-  check("nothing is known of an endpoint that nobody noted", async (state) => {
+  check("an endpoint without notes is unknown", async (state) => {
     assert.deepEqual(await recall(state), nothing);
     await state.endpoints.note([newNote()]);
     assert.deepEqual(await recall(state), nothing);
   });
 
-  check("recollections come in the order of the queries, endpoints are apart", async (state) => {
+  check("notes are returned in the order of the queries, and endpoints are independent", async (state) => {
     const ids = ["a", "b", "c"];
     await state.endpoints.note(
       ids.map((id, index) => newNote({ webhookId: id, counts: [count(index, index + 1, 0)] })),
@@ -71,7 +71,7 @@ export const endpoints: SharedStateTheme = (check) => {
     await state.endpoints.note([]);
   });
 
-  check("a circuit that was closed forgets its counts, and keeps the rate", async (state, open) => {
+  check("a closed circuit clears its counts, and keeps the rate", async (state, open) => {
     const rateFullAt = (await open.now()) + 60_000;
     await state.endpoints.note([newNote({ counts: [count(5, 0, 9)], rateFullAt })]);
     await state.endpoints.note([newNote({ cleared: true, counts: [count(6, 1, 0)] })]);
@@ -80,7 +80,7 @@ export const endpoints: SharedStateTheme = (check) => {
     assert.deepEqual(await recall(state), { counts: [], rateFullAt });
   });
 
-  check("counts of a window of another length are other counts", async (state, open) => {
+  check("counts of windows of different lengths are separate", async (state, open) => {
     const rateFullAt = (await open.now()) + 60_000;
     await state.endpoints.note([newNote({ counts: [count(5, 0, 9)], rateFullAt })]);
     assert.deepEqual(await recall(state, { windowMs: 30_000 }), { counts: [], rateFullAt });
@@ -90,7 +90,7 @@ export const endpoints: SharedStateTheme = (check) => {
     assert.deepEqual(await recall(state), { counts: [], rateFullAt });
   });
 
-  check("of the times at which the rate is full again the latest counts", async (state, open) => {
+  check("the latest of the times at which the rate is full again applies", async (state, open) => {
     const now = await open.now();
     for (const rateFullAt of [now + 40_000, now + 90_000, now + 50_000, null]) {
       await state.endpoints.note([newNote({ rateFullAt })]);
@@ -98,7 +98,7 @@ export const endpoints: SharedStateTheme = (check) => {
     assert.equal((await recall(state)).rateFullAt, now + 90_000);
   });
 
-  check("a window that runs on keeps its own slices, and a bounded number of older ones", async (state) => {
+  check("a moving window keeps its own slices, and a bounded number of older ones", async (state) => {
     for (let slice = 1_000; slice < 1_400; slice += 20) {
       const counts = Array.from({ length: 20 }, (_, index) => count(slice + index, 1, 1));
       await state.endpoints.note([newNote({ counts })]);
@@ -111,7 +111,7 @@ export const endpoints: SharedStateTheme = (check) => {
     );
   });
 
-  check("slices of a clock that ran ahead do not pile up", async (state) => {
+  check("slices from a clock that ran ahead do not accumulate", async (state) => {
     const slices = Array.from({ length: 100 }, (_, index) => 5_000 + index);
     for (const slice of slices) await state.endpoints.note([newNote({ counts: [count(slice, 1, 1)] })]);
     for (let slice = 0; slice < 100; slice += 1) {
@@ -122,7 +122,7 @@ export const endpoints: SharedStateTheme = (check) => {
     assert.deepEqual(counts.filter(({ slice }) => slice < 100).slice(-1), [count(99, 1, 1)]);
   });
 
-  check("a window lives for its length, a rate until it is full", async (state, open) => {
+  check("a window expires after its length, a rate when it is full", async (state, open) => {
     const short = 300;
     const rateFullAt = (await open.now()) + 900;
     await state.endpoints.note([
@@ -136,7 +136,7 @@ export const endpoints: SharedStateTheme = (check) => {
     assert.deepEqual(await recall(state, { webhookId: "b", windowMs: short }), nothing);
   });
 
-  check("after everything was forgotten it begins anew", async (state, open) => {
+  check("after all data is lost it starts again", async (state, open) => {
     await state.endpoints.note([newNote({ counts: [count(1, 1, 1)] })]);
     await open.forget();
     assert.deepEqual(await recall(state), nothing);

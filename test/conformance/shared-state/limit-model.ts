@@ -88,35 +88,38 @@ async function act(
 }
 
 export const limitModel: SharedStateTheme = (check) => {
-  check("property: several clients get what the core's arithmetic gives one", async (state, open) => {
-    const states = await threeStates(state, open);
-    let run = 0;
-    await fc.assert(
-      fc.asyncProperty(stepsOf(open.isTimeDriven ? fc.oneof(slow, fast) : slow), async (steps) => {
-        run += 1;
-        const key = `run-${run}`;
-        const model = new Model();
-        const begun = await open.now();
-        for (const step of steps) {
-          if (open.isTimeDriven) await open.pass(step.pauseMs);
-          const now = open.isTimeDriven ? await open.now() : begun;
-          const grant = await act(states, { step, key });
-          if (step.kind === "give_back") model.giveBack(step);
-          else {
-            const expected = model.draw(step, now);
-            assert.equal(grant?.granted, expected.granted);
-            const waitedMs = expected.waitMs - (grant?.waitMs ?? Number.NaN);
-            const tolerance = open.isTimeDriven ? 0 : (await open.now()) - begun + 1;
-            assert.ok(Math.abs(waitedMs) <= tolerance, `${grant?.waitMs} instead of ${expected.waitMs}`);
+  check(
+    "property: several clients together get what the domain's rate limit gives one",
+    async (state, open) => {
+      const states = await threeStates(state, open);
+      let run = 0;
+      await fc.assert(
+        fc.asyncProperty(stepsOf(open.isTimeDriven ? fc.oneof(slow, fast) : slow), async (steps) => {
+          run += 1;
+          const key = `run-${run}`;
+          const model = new Model();
+          const begun = await open.now();
+          for (const step of steps) {
+            if (open.isTimeDriven) await open.pass(step.pauseMs);
+            const now = open.isTimeDriven ? await open.now() : begun;
+            const grant = await act(states, { step, key });
+            if (step.kind === "give_back") model.giveBack(step);
+            else {
+              const expected = model.draw(step, now);
+              assert.equal(grant?.granted, expected.granted);
+              const waitedMs = expected.waitMs - (grant?.waitMs ?? Number.NaN);
+              const tolerance = open.isTimeDriven ? 0 : (await open.now()) - begun + 1;
+              assert.ok(Math.abs(waitedMs) <= tolerance, `${grant?.waitMs} instead of ${expected.waitMs}`);
+            }
           }
-        }
-      }),
-      runs(open),
-    );
-  });
+        }),
+        runs(open),
+      );
+    },
+  );
 
   check(
-    "property: in any window never more than the burst plus the rate times its length",
+    "property: any window allows at most the burst plus the rate times its length",
     async (state, open) => {
       const states = await threeStates(state, open);
       let run = 0;

@@ -32,7 +32,7 @@ function assertWait(waitMs: number, whole: number): void {
 }
 
 export const limits: SharedStateTheme = (check) => {
-  check("WDS-36 two workers share the bucket of a tenant, and the rest waits", async (state, open) => {
+  check("WDS-36 two workers share the bucket of a tenant, and further requests wait", async (state, open) => {
     const other = await open.openAnother();
     assert.deepEqual(await draw(state, drawn(12)), { granted: 12, waitMs: 0 });
     const { granted, waitMs } = await draw(other, drawn(12));
@@ -41,7 +41,7 @@ export const limits: SharedStateTheme = (check) => {
     assert.equal(await grantedOf(state, drawn(1)), 0);
   });
 
-  check("entries of a batch are answered in their order, also for one key", async (state) => {
+  check("entries of a batch are answered in order, even for one key", async (state) => {
     const grants = await state.limits.draw([
       drawn(15),
       drawn(3, frozen, { key: "tenant-2" }),
@@ -61,7 +61,7 @@ export const limits: SharedStateTheme = (check) => {
     await state.limits.giveBack([]);
   });
 
-  check("a wait that was told is enough, and a token that came is granted", async (state, open) => {
+  check("waiting for the returned time is enough, and a refilled token is granted", async (state, open) => {
     // Slow enough for a machine that is busy with other things.
     const slow = { requestsPerMinute: 30, burst: 2 };
     assert.equal(await grantedOf(state, drawn(2, slow)), 2);
@@ -72,7 +72,7 @@ export const limits: SharedStateTheme = (check) => {
     assert.equal(await grantedOf(state, drawn(1, slow)), 1);
   });
 
-  check("a bucket that was idle for long holds its burst and not more", async (state, open) => {
+  check("a long-idle bucket holds no more than its burst", async (state, open) => {
     const fast = { requestsPerMinute: 60_000, burst: 3 };
     await state.limits.draw([drawn(3, fast)]);
     await open.pass(50);
@@ -80,14 +80,14 @@ export const limits: SharedStateTheme = (check) => {
     assert.equal(await grantedOf(state, drawn(3, { ...frozen, burst: 3 })), 0);
   });
 
-  check("tokens that were given back are there again, for everybody", async (state, open) => {
+  check("returned tokens are available again, to every caller", async (state, open) => {
     const other = await open.openAnother();
     await state.limits.draw([drawn(20)]);
     await state.limits.giveBack([drawn(7)]);
     assert.equal(await grantedOf(other, drawn(20)), 7);
   });
 
-  check("a bucket never holds more than its burst, whatever is given back", async (state) => {
+  check("a bucket never holds more than its burst, whatever is returned", async (state) => {
     await state.limits.giveBack([drawn(50)]);
     await state.limits.draw([drawn(2)]);
     await state.limits.giveBack([drawn(500), drawn(500)]);
@@ -96,7 +96,7 @@ export const limits: SharedStateTheme = (check) => {
     assert.equal(await grantedOf(state, drawn(100)), 20);
   });
 
-  check("another limit keeps what was used up, so it is no way around the old one", async (state) => {
+  check("a new limit keeps the used tokens, so it does not bypass the old one", async (state) => {
     const one = { requestsPerMinute: 1, burst: 1 };
     assert.equal(await grantedOf(state, drawn(1, one)), 1);
     assert.equal(await grantedOf(state, drawn(1, { ...one })), 0);
@@ -104,7 +104,7 @@ export const limits: SharedStateTheme = (check) => {
     assert.equal(await grantedOf(state, drawn(2, { requestsPerMinute: 1, burst: 2 })), 1);
   });
 
-  check("a smaller limit waits at most for its own interval", async (state) => {
+  check("a smaller limit waits no longer than its own interval", async (state) => {
     await state.limits.draw([drawn(20)]);
     const strict = { requestsPerMinute: 60, burst: 1 };
     const { granted, waitMs } = await draw(state, drawn(1, strict));
@@ -112,7 +112,7 @@ export const limits: SharedStateTheme = (check) => {
     assert.ok(waitMs > 0 && waitMs <= 1_000, `${waitMs}`);
   });
 
-  check("keys of any text are apart", async (state) => {
+  check("keys with any text are independent", async (state) => {
     const keys = ["a", "a:", "{a}", "}a{", "ä", "", " ", "a\r\nb", "\0", "a".repeat(1_000)];
     const grants = await state.limits.draw(keys.map((each) => drawn(20, frozen, { key: each })));
     assert.deepEqual(
@@ -121,7 +121,7 @@ export const limits: SharedStateTheme = (check) => {
     );
   });
 
-  check("what is not a limit, or not a number of tokens, is a bug of the caller", async (state) => {
+  check("an invalid limit or number of tokens is a bug of the caller", async (state) => {
     for (const limit of [
       { requestsPerMinute: 0, burst: 1 },
       { requestsPerMinute: 1, burst: 0 },
@@ -138,14 +138,14 @@ export const limits: SharedStateTheme = (check) => {
     assert.equal(await grantedOf(state, drawn(100)), 20);
   });
 
-  check("extreme limits are kept too", async (state) => {
+  check("extreme limits are enforced too", async (state) => {
     const never = { requestsPerMinute: 1e-9, burst: 10_000_000 };
     assert.equal(await grantedOf(state, drawn(10_000, never)), 10_000);
     const always = { requestsPerMinute: 1e9, burst: 5 };
     assert.equal(await grantedOf(state, drawn(9, always, { key: "tenant-2" })), 5);
   });
 
-  check("four connections that draw at once never get more than the limit allows", async (state, open) => {
+  check("four concurrent connections never get more than the limit allows", async (state, open) => {
     const states = [state, await open.openAnother(), await open.openAnother(), await open.openAnother()];
     const limit = { requestsPerMinute: 6_000, burst: 50 };
     const before = await open.now();
@@ -165,7 +165,7 @@ export const limits: SharedStateTheme = (check) => {
     assert.ok(granted <= 50 + Math.floor(elapsedMs / 10) + 1, `${granted} in ${elapsedMs} ms`);
   });
 
-  check("four connections share what does not come back to the last token", async (state, open) => {
+  check("four connections share a fixed number of tokens exactly", async (state, open) => {
     const states = [state, await open.openAnother(), await open.openAnother(), await open.openAnother()];
     const limit = { ...frozen, burst: 100 };
     const rounds = await Promise.all(
@@ -179,7 +179,7 @@ export const limits: SharedStateTheme = (check) => {
     );
   });
 
-  check("after everything was forgotten a bucket is full", async (state, open) => {
+  check("after all data is lost a bucket is full", async (state, open) => {
     await state.limits.draw([drawn(20)]);
     await open.forget();
     await state.limits.giveBack([drawn(3)]);

@@ -48,7 +48,7 @@ async function isBack(state: SharedState): Promise<void> {
 
 export const outages: SharedStateTheme = (check) => {
   check(
-    "every call fails soon while the shared state is away, and works when it is back",
+    "every call fails quickly while the shared state is unavailable, and works when it is back",
     async (state, open) => {
       for (const call of calls) await call(state);
       await open.interrupt();
@@ -65,7 +65,7 @@ export const outages: SharedStateTheme = (check) => {
     },
   );
 
-  check("watchers are told once that it went and once that it came back", async (state, open) => {
+  check("watchers are notified once of the outage and once of its end", async (state, open) => {
     const other = await open.openAnother();
     const seen = [watched(state), watched(other)];
     const ended: boolean[] = [];
@@ -86,7 +86,7 @@ export const outages: SharedStateTheme = (check) => {
     assert.deepEqual(ended, []);
   });
 
-  check("what was shared before is still there after an interruption", async (state, open) => {
+  check("shared data survives an interruption", async (state, open) => {
     await state.limits.draw([{ key: "k", limit, tokens: 7 }]);
     await open.interrupt();
     await assert.rejects(state.limits.draw([{ key: "k", limit, tokens: 1 }]), unavailable);
@@ -97,7 +97,7 @@ export const outages: SharedStateTheme = (check) => {
   });
 
   check(
-    "closing twice is safe, also while it is away, and nothing is answered afterwards",
+    "closing twice is safe, even during an outage, and no later call is answered",
     async (state, open) => {
       const other = await open.openAnother();
       const seen = watched(state);

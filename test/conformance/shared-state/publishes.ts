@@ -20,7 +20,7 @@ async function entry(
 }
 
 export const publishes: SharedStateTheme = (check) => {
-  check("WDS-36 what was remembered is recalled everywhere, field by field", async (state, open) => {
+  check("WDS-36 a stored publish is read everywhere, field by field", async (state, open) => {
     const other = await open.openAnother();
     assert.deepEqual(await state.publishes.recall([key]), [null]);
     await state.publishes.remember([await entry(open)]);
@@ -31,7 +31,7 @@ export const publishes: SharedStateTheme = (check) => {
     assert.deepEqual(await state.publishes.recall([another, key]), [plain, publish]);
   });
 
-  check("the keys of publishers are theirs alone", async (state, open) => {
+  check("the keys of different publishers are independent", async (state, open) => {
     const keys: PublishKey[] = [
       { tenantId: "a", idempotencyKey: "b:c" },
       { tenantId: "a:b", idempotencyKey: "c" },
@@ -55,7 +55,7 @@ export const publishes: SharedStateTheme = (check) => {
     assert.deepEqual(await state.publishes.recall([{ tenantId: "b", idempotencyKey: "c" }]), [null]);
   });
 
-  check("the first that is remembered under a key stays", async (state, open) => {
+  check("the first publish stored under a key stays", async (state, open) => {
     const other = await open.openAnother();
     const second = { ...publish, id: "second" };
     await state.publishes.remember([await entry(open), await entry(open, { publish: second })]);
@@ -63,7 +63,7 @@ export const publishes: SharedStateTheme = (check) => {
     assert.deepEqual(await state.publishes.recall([key, key]), [publish, publish]);
   });
 
-  check("of many that remember a key at once, all recall the same one", async (state, open) => {
+  check("after many concurrent stores of a key, all read the same publish", async (state, open) => {
     const states = [state, await open.openAnother(), await open.openAnother()];
     const entries = await Promise.all(
       states.map((_, index) => entry(open, { publish: { ...publish, id: `publish-${index}` } })),
@@ -78,7 +78,7 @@ export const publishes: SharedStateTheme = (check) => {
     assert.ok(known[0]?.startsWith("publish-"));
   });
 
-  check("a publish is remembered until its time, then the key is free", async (state, open) => {
+  check("a publish is stored until its time, then the key is free", async (state, open) => {
     await state.publishes.remember([await entry(open, { livesMs: 200 })]);
     assert.deepEqual(await state.publishes.recall([key]), [publish]);
     await open.pass(220);
@@ -88,7 +88,7 @@ export const publishes: SharedStateTheme = (check) => {
     assert.deepEqual(await state.publishes.recall([key]), [later]);
   });
 
-  check("what is over already is not remembered", async (state, open) => {
+  check("an expired publish is not stored", async (state, open) => {
     const until = await open.now();
     for (const gone of [until - 1_000, 0, -5]) {
       await state.publishes.remember([{ key, publish, until: gone }]);
@@ -98,12 +98,12 @@ export const publishes: SharedStateTheme = (check) => {
     assert.deepEqual(await state.publishes.recall([key]), [publish]);
   });
 
-  check("nothing is a batch too", async (state) => {
+  check("an empty batch is accepted", async (state) => {
     assert.deepEqual(await state.publishes.recall([]), []);
     await state.publishes.remember([]);
   });
 
-  check("after everything was forgotten the key is free", async (state, open) => {
+  check("after all data is lost the key is free", async (state, open) => {
     await state.publishes.remember([await entry(open)]);
     await open.forget();
     assert.deepEqual(await state.publishes.recall([key]), [null]);

@@ -10,7 +10,7 @@ import { runThemes, type SharedStateSubject } from "./suite.ts";
 export function sharedStateConformance(subject: SharedStateSubject): void {
   runThemes(subject, [
     ["limits", limits],
-    ["limits against the core's arithmetic", limitModel],
+    ["limits compared with the domain's rate limit", limitModel],
     ["memory of endpoints", endpoints],
     ["publishes by key", publishes],
     ["configuration news", configNews],

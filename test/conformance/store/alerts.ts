@@ -50,7 +50,7 @@ function rule(fields: Partial<StoredAlertRule> = {}): StoredAlertRule {
 const all = { tenantId: null, states: [], rule: null, page: firstPage };
 
 export const alerts: StoreTheme = (check) => {
-  check("keeps rules by owner and name, and forgets them", async (store) => {
+  check("saves rules by owner and name, and deletes them", async (store) => {
     const kept = alertsOf(store);
     const [first, second] = [rule(), rule({ tenantId: "a" })];
     for (const each of [first, second]) await kept.saveRule(each);
@@ -62,7 +62,7 @@ export const alerts: StoreTheme = (check) => {
     assert.deepEqual(await kept.rules(), [changed]);
   });
 
-  check("writes alerts as they are now, and takes away those that never fired", async (store) => {
+  check("writes the current alerts, and deletes those that never fired", async (store) => {
     const kept = alertsOf(store);
     const [first, second] = [alert({ state: "pending", firedAt: null }), alert({ state: "pending" })];
     await kept.save({ put: [first, second], remove: [] });
@@ -91,22 +91,19 @@ export const alerts: StoreTheme = (check) => {
     assert.deepEqual(await listed({ page: { ...firstPage, before: page.next } }), idsOf([one]));
   });
 
-  check(
-    "knows those that are not over and those that ended lately, and forgets the old ones",
-    async (store) => {
-      const kept = alertsOf(store);
-      const ended = (resolvedAt: number) => alert({ state: "resolved", resolvedAt });
-      const [open, late, old] = [alert(), ended(start + hour), ended(start)];
-      await kept.save({ put: [open, late, old], remove: [] });
-      const current = await kept.current(start);
-      assert.deepEqual(new Set(idsOf(current)), new Set(idsOf([open, late])));
-      assert.deepEqual(await kept.forget(start + 1, 1), { changed: 1, more: true });
-      assert.deepEqual(await kept.forget(start + 1, 1), { changed: 0, more: false });
-      assert.equal((await kept.list(all)).rows.length, 2);
-    },
-  );
+  check("lists alerts that are active or ended recently, and deletes old ones", async (store) => {
+    const kept = alertsOf(store);
+    const ended = (resolvedAt: number) => alert({ state: "resolved", resolvedAt });
+    const [open, late, old] = [alert(), ended(start + hour), ended(start)];
+    await kept.save({ put: [open, late, old], remove: [] });
+    const current = await kept.current(start);
+    assert.deepEqual(new Set(idsOf(current)), new Set(idsOf([open, late])));
+    assert.deepEqual(await kept.forget(start + 1, 1), { changed: 1, more: true });
+    assert.deepEqual(await kept.forget(start + 1, 1), { changed: 0, more: false });
+    assert.equal((await kept.list(all)).rows.length, 2);
+  });
 
-  check("keeps one mute of a key, until it is over", async (store) => {
+  check("keeps one mute of a key, until it ends", async (store) => {
     const kept = alertsOf(store);
     await kept.saveMute({ key: "k", until: start, reason: null });
     const mute = { key: "k", until: start + hour, reason: "at night" };

@@ -58,7 +58,7 @@ async function all(store: Store, filter: Partial<AuditFilter> = {}): Promise<rea
 }
 
 export const audit: StoreTheme = (check) => {
-  check("lists what was appended, newest first, by each filter and page after page", async (store) => {
+  check("lists appended rows, newest first, by each filter and page after page", async (store) => {
     const session = {
       ...actor,
       kind: "dashboard_session",
@@ -98,7 +98,7 @@ export const audit: StoreTheme = (check) => {
     assert.deepEqual(paged, [fourth, third, second, first]);
   });
 
-  check("a search ends with its budget, says how far it came, and goes on from there", async (store) => {
+  check("a search stops at its budget, says how far it came, and continues from there", async (store) => {
     const rare = entry({ action: "rare.one" });
     await store.audit.append(rare);
     for (let index = 0; index < 2_100; index += 100)
@@ -109,7 +109,7 @@ export const audit: StoreTheme = (check) => {
     assert.deepEqual([idsOf(rest.rows), rest.next, rest.isCutShort], [[rare.id], null, false]);
   });
 
-  check("a row is written with its change, and not at all where the change was not made", async (store) => {
+  check("a row is written with its change, and not if the change was not made", async (store) => {
     const webhook = newWebhook();
     const [saved, deleted, kept, gone, tried] = [entry(), entry(), entry(), entry(), entry()];
     await store.webhooks.save(webhook, { audit: saved });
@@ -136,7 +136,7 @@ export const audit: StoreTheme = (check) => {
     assert.equal((await all(store))[0]?.id, withChange.id);
   });
 
-  check("retention removes what is old in steps, over a restart, and nothing else", async (store, open) => {
+  check("retention deletes only old rows, in steps, even across a restart", async (store, open) => {
     for (let index = 0; index < 5; index += 1) await store.audit.append(entry({ at: start + index }));
     const step = await store.upkeep.forgetAudit({ createdBefore: start + 3, limit: 2 });
     assert.deepEqual(step, { changed: 2, more: true });

@@ -25,7 +25,7 @@ const trace = {
 };
 
 export const claims: StoreTheme = (check) => {
-  check("tells when the first free delivery of some lanes is due, whatever its priority", async (store) => {
+  check("returns when the first free delivery of some lanes is due, whatever its priority", async (store) => {
     const ordered = lane("webhook-2", "strict");
     const oldest = () => store.deliveries.oldestDue([key, ordered, lane("nobody")]);
     assert.equal(await oldest(), null);
@@ -48,7 +48,7 @@ export const claims: StoreTheme = (check) => {
     assert.equal(await oldest(), start + 1_000, "what is leased is in somebody's hands");
   });
 
-  check("hands out everything a sender needs", async (store) => {
+  check("returns everything that a sender needs", async (store) => {
     const { event, deliveries } = await publish(store, {
       event: {
         eventType: "user.updated",
@@ -91,7 +91,7 @@ export const claims: StoreTheme = (check) => {
     ]);
   });
 
-  check("says of which tenant the event is and of which the webhook, as both are stored", async (store) => {
+  check("returns the stored tenants of the event and of the webhook", async (store) => {
     const webhook = newWebhook({ tenantId: "acme" });
     await store.webhooks.save(webhook);
     for (const tenantId of ["acme", "other"])
@@ -106,7 +106,7 @@ export const claims: StoreTheme = (check) => {
     );
   });
 
-  check("answers a lane nobody wrote to", async (store) => {
+  check("answers for a lane that was never written to", async (store) => {
     const result = await claim(store, lane("unknown", "per_event_type", "unknown"));
     assert.deepEqual(result, { deliveries: [], more: nothingMore, nextDueAt: null });
   });
@@ -127,7 +127,7 @@ export const claims: StoreTheme = (check) => {
     assert.equal(result.nextDueAt, start + 1);
   });
 
-  check("takes what is due to the millisecond and says when the next is", async (store) => {
+  check("claims what is due to the millisecond and returns when the next is due", async (store) => {
     await publish(store, { deliveries: [{ dueAt: start + 5 }, { dueAt: start + 9, priority: "low" }] });
     assert.deepEqual(await claim(store, key, { now: start + 4 }), {
       deliveries: [],
@@ -139,7 +139,7 @@ export const claims: StoreTheme = (check) => {
     assert.equal(result.nextDueAt, start + 9);
   });
 
-  check("stops at the limit and says which priorities have more", async (store) => {
+  check("stops at the limit and returns which priorities have more", async (store) => {
     await publish(store, {
       deliveries: [
         { priority: "high" },
@@ -157,7 +157,7 @@ export const claims: StoreTheme = (check) => {
     assert.deepEqual(second.more, nothingMore);
   });
 
-  check("a limit of zero only looks", async (store) => {
+  check("with a limit of zero claims nothing", async (store) => {
     await publish(store, { deliveries: [{ priority: "low" }, { dueAt: start + 1 }] });
     const result = await claim(store, key, { limit: 0 });
     assert.deepEqual(result, {
@@ -167,7 +167,7 @@ export const claims: StoreTheme = (check) => {
     });
   });
 
-  check("stops once enough body bytes were read, but takes one in any case", async (store) => {
+  check("stops once enough body bytes were read, but claims at least one", async (store) => {
     const body = new Uint8Array(1_000);
     for (let count = 0; count < 4; count += 1) await publish(store, { event: { body } });
     const first = await claim(store, key, { bodyBytesMax: 1 });
@@ -177,7 +177,7 @@ export const claims: StoreTheme = (check) => {
     assert.equal((await claim(store, key, { bodyBytesMax: 1_500 })).deliveries.length, 1);
   });
 
-  check("serves several lanes in one call, and lanes never mix", async (store) => {
+  check("serves several lanes in one call without mixing them", async (store) => {
     const keys = [lane("w1"), lane("w2"), lane("w1", "per_event_type", "a"), lane("w1", "strict")];
     const { deliveries } = await publish(store, { deliveries: keys.map((each) => ({ lane: each })) });
     const results = await store.deliveries.claim(
@@ -195,12 +195,12 @@ export const claims: StoreTheme = (check) => {
     );
   });
 
-  check("skips what was published as skipped", async (store) => {
+  check("skips deliveries published as skipped", async (store) => {
     await publish(store, { deliveries: [{ state: "skipped" }] });
     assert.deepEqual(await claim(store, key), { deliveries: [], more: nothingMore, nextDueAt: null });
   });
 
-  check("a rescheduled delivery comes back when it is due, with its progress", async (store) => {
+  check("a rescheduled delivery returns when it is due, with its progress", async (store) => {
     const { leases } = await publish(store, { deliveries: [{ claim: true }] });
     const progress = progressed({ state: "failed", attemptCount: 3, dueAt: start + 50, reason: "timeout" });
     assert.equal(await settle(store, leases[0] ?? noLease, { progress }), true);
@@ -210,7 +210,7 @@ export const claims: StoreTheme = (check) => {
   });
 
   check(
-    "what ended is neither claimed again nor counted as more, also after a restart",
+    "ended deliveries are neither claimed again nor counted as more, even after a restart",
     async (store, open) => {
       await publish(store, {
         deliveries: Array.from({ length: 60 }, (_, index) => ({ dueAt: start - 60 + index })),

@@ -40,26 +40,29 @@ export const counters: StoreTheme = (check) => {
     assert.deepEqual((await store.deliveries.depth()).waiting, { high: 1, normal: 2, low: 1 });
   });
 
-  check("a failure still waits, an end does not; dead letters count by tenant", async (store) => {
-    const publishes = ["a", "a", "b", "b"].map((tenantId) =>
-      publishCommand({ event: { tenantId }, deliveries: [{ claim: true }] }),
-    );
-    const result = await commit(store, { publishes });
-    const leases = result.publishes.flatMap((each) => (each.kind === "accepted" ? each.leases : []));
-    const ends = [dead, progressed({ state: "failed" }), dead, progressed()];
-    await commit(store, {
-      settlements: leases.map((lease, index) => settlement(lease, { progress: ends[index] ?? dead })),
-    });
-    const depth = await store.deliveries.depth();
-    assert.equal(depth.waiting.normal, 1);
-    assert.deepEqual(
-      depth.deadLetters,
-      new Map([
-        ["a", 1],
-        ["b", 1],
-      ]),
-    );
-  });
+  check(
+    "a failed attempt still waits, an ended delivery does not; dead letters count by tenant",
+    async (store) => {
+      const publishes = ["a", "a", "b", "b"].map((tenantId) =>
+        publishCommand({ event: { tenantId }, deliveries: [{ claim: true }] }),
+      );
+      const result = await commit(store, { publishes });
+      const leases = result.publishes.flatMap((each) => (each.kind === "accepted" ? each.leases : []));
+      const ends = [dead, progressed({ state: "failed" }), dead, progressed()];
+      await commit(store, {
+        settlements: leases.map((lease, index) => settlement(lease, { progress: ends[index] ?? dead })),
+      });
+      const depth = await store.deliveries.depth();
+      assert.equal(depth.waiting.normal, 1);
+      assert.deepEqual(
+        depth.deadLetters,
+        new Map([
+          ["a", 1],
+          ["b", 1],
+        ]),
+      );
+    },
+  );
 
   check("follows retries, expiry, cancellation and retention", async (store, open) => {
     const first = await publishSettled(store, {}, { progress: dead });

@@ -71,7 +71,7 @@ export const deadLetters: StoreTheme = (check) => {
     assert.deepEqual(idsOf([...page.rows, ...rest.rows]), [ids[2], ids[1], ids[0]]);
   });
 
-  check("leaves out what was retried", async (store) => {
+  check("omits retried deliveries", async (store) => {
     const { deliveries } = await publishSettled(store, {}, { progress });
     await retry(store, only(deliveries).id);
     assert.deepEqual((await store.history.listDeadLetters(anyDeadLetter)).rows, []);

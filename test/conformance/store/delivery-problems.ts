@@ -184,7 +184,7 @@ export const deliveryProblems: StoreTheme = (check) => {
     ]);
   });
 
-  check("what a settlement that was refused failed of is not counted", async (store) => {
+  check("the failures of a rejected settlement are not counted", async (store) => {
     const webhookId = await newHook(store);
     const { lease } = await fail(store, { webhookId });
     const { result } = await fail(store, { webhookId, isDeadLetter: true }, { lease, number: 1 });
@@ -193,7 +193,7 @@ export const deliveryProblems: StoreTheme = (check) => {
   });
 
   check(
-    "accepted attempts make it recover and resolve it, and failures open it again from nought",
+    "accepted attempts make it recover and resolve it, and failures open it again from zero",
     async (store) => {
       const webhookId = await newHook(store);
       for (let index = 0; index < 5; index += 1) await fail(store, { webhookId });
@@ -229,30 +229,33 @@ export const deliveryProblems: StoreTheme = (check) => {
     },
   );
 
-  check("quiet resolves what recovers, in steps, and retention removes what is long over", async (store) => {
-    const hooks = [await newHook(store), await newHook(store), await newHook(store)];
-    for (const webhookId of hooks) await fail(store, { webhookId, isDeadLetter: true });
-    await commit(store, { problems: { ...nothing, failures: [], recovering: hooks.slice(0, 2) } });
-    const step = { quietSince: start + minute, now: start + 2 * minute, limit: 1 };
-    const problems = problemsOf(store);
-    assert.deepEqual((await problems.resolveQuiet({ ...step, quietSince: start })).changed, 0);
-    const first = await problems.resolveQuiet(step);
-    assert.deepEqual([first.changed, first.more, first.moves.length], [1, true, 1]);
-    await runToEnd(() => problems.resolveQuiet(step));
-    assert.deepEqual((await listed(store)).map(({ state }) => state).toSorted(), [
-      "open",
-      "resolved",
-      "resolved",
-    ]);
-    const before = { noticedBefore: start, resolvedBefore: start + 3 * minute };
-    assert.equal(await runToEnd(() => problems.forget({ ...before, limit: 1 })), 2);
-    assert.deepEqual(
-      (await listed(store)).map(({ state }) => state),
-      ["open"],
-    );
-  });
+  check(
+    "a quiet period resolves recovering problems, in steps, and retention deletes old ones",
+    async (store) => {
+      const hooks = [await newHook(store), await newHook(store), await newHook(store)];
+      for (const webhookId of hooks) await fail(store, { webhookId, isDeadLetter: true });
+      await commit(store, { problems: { ...nothing, failures: [], recovering: hooks.slice(0, 2) } });
+      const step = { quietSince: start + minute, now: start + 2 * minute, limit: 1 };
+      const problems = problemsOf(store);
+      assert.deepEqual((await problems.resolveQuiet({ ...step, quietSince: start })).changed, 0);
+      const first = await problems.resolveQuiet(step);
+      assert.deepEqual([first.changed, first.more, first.moves.length], [1, true, 1]);
+      await runToEnd(() => problems.resolveQuiet(step));
+      assert.deepEqual((await listed(store)).map(({ state }) => state).toSorted(), [
+        "open",
+        "resolved",
+        "resolved",
+      ]);
+      const before = { noticedBefore: start, resolvedBefore: start + 3 * minute };
+      assert.equal(await runToEnd(() => problems.forget({ ...before, limit: 1 })), 2);
+      assert.deepEqual(
+        (await listed(store)).map(({ state }) => state),
+        ["open"],
+      );
+    },
+  );
 
-  check("a webhook has fifty kinds and one for the others; what is resolved makes room", async (store) => {
+  check("a webhook has fifty kinds and one for the others; resolved ones make room", async (store) => {
     const webhookId = await newHook(store);
     const answer = (index: number): string => `kind ${String.fromCodePoint(0x4e00 + index)}`;
     for (let index = 0; index < problemKindsMax + 3; index += 1)
@@ -267,7 +270,7 @@ export const deliveryProblems: StoreTheme = (check) => {
     assert.deepEqual(after[0]?.kind.answer, "new");
   });
 
-  check("lists by tenant, webhook and state, what changed last first, page after page", async (store) => {
+  check("lists by tenant, webhook and state, last changed first, page after page", async (store) => {
     const hooks = [await newHook(store), await newHook(store), await newHook(store, "b")];
     for (const [index, webhookId] of hooks.entries())
       await fail(store, { webhookId, isDeadLetter: true, tenantId: index === 2 ? "b" : "a" });
@@ -301,7 +304,7 @@ export const deliveryProblems: StoreTheme = (check) => {
   });
 
   check(
-    "problems last over a restart, go with their webhook, and none is made for a deleted one",
+    "problems survive a restart, are deleted with their webhook, and are not created for a deleted one",
     async (store, open) => {
       const [kept, gone] = [await newHook(store), await newHook(store)];
       for (const webhookId of [kept, gone]) await fail(store, { webhookId, isDeadLetter: true });

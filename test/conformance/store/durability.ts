@@ -18,7 +18,7 @@ import {
 import type { StoreTheme } from "./suite.ts";
 
 export const durability: StoreTheme = (check) => {
-  check("everything is there after a restart", async (store, open) => {
+  check("everything is kept across a restart", async (store, open) => {
     const webhook = newWebhook();
     await store.webhooks.save(webhook);
     const published = await publish(store, {
@@ -43,45 +43,39 @@ export const durability: StoreTheme = (check) => {
     assert.equal(next.result.kind === "accepted" && next.result.sequenceNumber, 2);
   });
 
-  check(
-    "what was leased as it was written is claimed in the right place after a restart",
-    async (store, open) => {
-      const strict = lane("strict", "strict");
-      const { deliveries } = await publish(store, {
-        deliveries: [
-          { lane: strict, claim: true, dueAt: start + 5, priority: "low" },
-          { lane: strict, claim: false, priority: "high" },
-          { lane: strict, claim: true },
-          { claim: true, priority: "low" },
-          { claim: true, priority: "high", dueAt: start + 1 },
-          { claim: false, priority: "high", dueAt: start + 2 },
-        ],
-      });
-      const ids = idsOf(deliveries);
-      const reopened = await open.reopen();
-      const now = start + 2 * minute;
-      assert.deepEqual(idsOf((await claim(reopened, strict, { now })).deliveries), ids.slice(0, 3));
-      const free = await claim(reopened, lane("webhook-1"), { now });
-      assert.deepEqual(idsOf(free.deliveries), [ids[4], ids[5], ids[3]]);
-    },
-  );
+  check("a delivery leased at publish is claimed in the right place after a restart", async (store, open) => {
+    const strict = lane("strict", "strict");
+    const { deliveries } = await publish(store, {
+      deliveries: [
+        { lane: strict, claim: true, dueAt: start + 5, priority: "low" },
+        { lane: strict, claim: false, priority: "high" },
+        { lane: strict, claim: true },
+        { claim: true, priority: "low" },
+        { claim: true, priority: "high", dueAt: start + 1 },
+        { claim: false, priority: "high", dueAt: start + 2 },
+      ],
+    });
+    const ids = idsOf(deliveries);
+    const reopened = await open.reopen();
+    const now = start + 2 * minute;
+    assert.deepEqual(idsOf((await claim(reopened, strict, { now })).deliveries), ids.slice(0, 3));
+    const free = await claim(reopened, lane("webhook-1"), { now });
+    assert.deepEqual(idsOf(free.deliveries), [ids[4], ids[5], ids[3]]);
+  });
 
-  check(
-    "finds leased deliveries far apart, and requeued ones, restart after restart",
-    async (store, open) => {
-      const first = await publish(store, { deliveries: [{ claim: true }] });
-      const publishes = Array.from({ length: 5_000 }, () =>
-        publishCommand({ deliveries: [{ state: "skipped" }] }),
-      );
-      await commit(store, { publishes });
-      const retry = newDelivery({ claim: true, origin: "replay" });
-      await requeue(store, { eventId: first.event.id, deliveries: [retry] });
-      await open.reopen();
-      const reopened = await open.reopen();
-      const { deliveries } = await claim(reopened, lane("webhook-1"), { now: start + 2 * minute });
-      assert.deepEqual(idsOf(deliveries), [only(first.deliveries).id, retry.id]);
-    },
-  );
+  check("finds leased deliveries far apart, and requeued ones, after each restart", async (store, open) => {
+    const first = await publish(store, { deliveries: [{ claim: true }] });
+    const publishes = Array.from({ length: 5_000 }, () =>
+      publishCommand({ deliveries: [{ state: "skipped" }] }),
+    );
+    await commit(store, { publishes });
+    const retry = newDelivery({ claim: true, origin: "replay" });
+    await requeue(store, { eventId: first.event.id, deliveries: [retry] });
+    await open.reopen();
+    const reopened = await open.reopen();
+    const { deliveries } = await claim(reopened, lane("webhook-1"), { now: start + 2 * minute });
+    assert.deepEqual(idsOf(deliveries), [only(first.deliveries).id, retry.id]);
+  });
 
   check("an empty batch changes nothing", async (store) => {
     assert.deepEqual(await commit(store, {}), { publishes: [], requeues: [], retries: [], settled: [] });
@@ -89,7 +83,7 @@ export const durability: StoreTheme = (check) => {
     await store.deliveries.release([]);
   });
 
-  check("answers pings, closes twice, and refuses everything afterwards", async (store) => {
+  check("answers pings, closes twice, and rejects all later calls", async (store) => {
     await store.ping();
     await store.close();
     await store.close();

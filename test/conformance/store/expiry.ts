@@ -28,28 +28,31 @@ async function expireAll(store: Store, step: Partial<ExpireStep>): Promise<numbe
 }
 
 export const expiry: StoreTheme = (check) => {
-  check("dead-letters what is older than its webhook's horizon, to the millisecond", async (store) => {
-    const { deliveries } = await publish(store, {
-      deliveries: [{ lane: lane("short") }, { lane: lane("default") }, { lane: lane("long") }],
-    });
-    const ageMsByWebhook = new Map([
-      ["short", minute],
-      ["long", day],
-    ]);
-    assert.equal(await expireAll(store, { now: start + minute, ageMsByWebhook }), 0);
-    assert.equal(await expireAll(store, { now: start + minute + 1, ageMsByWebhook }), 1);
-    assert.equal(await expireAll(store, { now: start + hour, ageMsByWebhook }), 0);
-    assert.equal(await expireAll(store, { now: start + hour + 1, ageMsByWebhook }), 1);
-    assert.equal(await expireAll(store, { now: start + day + 1, ageMsByWebhook }), 1);
-    const short = await store.history.getDelivery(null, deliveries[0]?.id ?? "");
-    assert.equal(short?.progress.state, "exhausted");
-    assert.equal(short?.progress.reason, "expired");
-    assert.equal(short?.completedAt, start + minute + 1);
-    assert.deepEqual((await store.deliveries.depth()).deadLetters, new Map([["default", 3]]));
-    assert.deepEqual(claimedIds(await claim(store, lane("short"), { now: start + 2 * day })), []);
-  });
+  check(
+    "dead-letters deliveries older than their webhook's maximum age, to the millisecond",
+    async (store) => {
+      const { deliveries } = await publish(store, {
+        deliveries: [{ lane: lane("short") }, { lane: lane("default") }, { lane: lane("long") }],
+      });
+      const ageMsByWebhook = new Map([
+        ["short", minute],
+        ["long", day],
+      ]);
+      assert.equal(await expireAll(store, { now: start + minute, ageMsByWebhook }), 0);
+      assert.equal(await expireAll(store, { now: start + minute + 1, ageMsByWebhook }), 1);
+      assert.equal(await expireAll(store, { now: start + hour, ageMsByWebhook }), 0);
+      assert.equal(await expireAll(store, { now: start + hour + 1, ageMsByWebhook }), 1);
+      assert.equal(await expireAll(store, { now: start + day + 1, ageMsByWebhook }), 1);
+      const short = await store.history.getDelivery(null, deliveries[0]?.id ?? "");
+      assert.equal(short?.progress.state, "exhausted");
+      assert.equal(short?.progress.reason, "expired");
+      assert.equal(short?.completedAt, start + minute + 1);
+      assert.deepEqual((await store.deliveries.depth()).deadLetters, new Map([["default", 3]]));
+      assert.deepEqual(claimedIds(await claim(store, lane("short"), { now: start + 2 * day })), []);
+    },
+  );
 
-  check("leaves leased deliveries alone until their lease ran out", async (store) => {
+  check("leaves leased deliveries alone until their lease expires", async (store) => {
     const { leases } = await publish(store, {
       deliveries: [{ claim: true, leaseUntil: start + 2 * hour }, {}],
     });
@@ -63,7 +66,7 @@ export const expiry: StoreTheme = (check) => {
     assert.equal((await settled(store, claimed.lease)).kind, "ended");
   });
 
-  check("comes back to what was rescheduled, in every step size", async (store) => {
+  check("returns to rescheduled deliveries, in every step size", async (store) => {
     for (let count = 0; count < 30; count += 1)
       await publish(store, { event: { createdAt: start + count * minute } });
     const expired = [];
@@ -73,35 +76,30 @@ export const expiry: StoreTheme = (check) => {
     assert.deepEqual(expired, [0, ...Array.from({ length: 30 }, () => 1)]);
   });
 
-  check(
-    "finds an old row behind thousands of newer ones, and passes over what is finished",
-    async (store) => {
-      const old = await publish(store, { deliveries: [{ dueAt: start + 9 * day }] });
-      const publishes = Array.from({ length: 5_000 }, () =>
-        publishCommand({ deliveries: [{ claim: true }] }),
-      );
-      const result = await commit(store, { publishes });
-      const leases = result.publishes.flatMap((each) => (each.kind === "accepted" ? each.leases : []));
-      await commit(store, {
-        settlements: leases.map((lease) => ({
-          lease,
-          progress: progressed(),
-          attempt: null,
-          settledAt: start,
-        })),
-      });
-      assert.equal(await expireAll(store, { now: start + day, ageMsDefault: 2 * day }), 0);
-      const stuck = await publish(store, { event: { createdAt: start + minute } });
-      assert.equal(await expireAll(store, { now: start + 3 * day, ageMsDefault: 2 * day }), 2);
-      for (const { deliveries } of [old, stuck]) {
-        const stored = await store.history.getDelivery(null, only(deliveries).id);
-        assert.equal(stored?.progress.state, "exhausted");
-      }
-    },
-  );
+  check("finds an old row behind thousands of newer ones, and skips finished rows", async (store) => {
+    const old = await publish(store, { deliveries: [{ dueAt: start + 9 * day }] });
+    const publishes = Array.from({ length: 5_000 }, () => publishCommand({ deliveries: [{ claim: true }] }));
+    const result = await commit(store, { publishes });
+    const leases = result.publishes.flatMap((each) => (each.kind === "accepted" ? each.leases : []));
+    await commit(store, {
+      settlements: leases.map((lease) => ({
+        lease,
+        progress: progressed(),
+        attempt: null,
+        settledAt: start,
+      })),
+    });
+    assert.equal(await expireAll(store, { now: start + day, ageMsDefault: 2 * day }), 0);
+    const stuck = await publish(store, { event: { createdAt: start + minute } });
+    assert.equal(await expireAll(store, { now: start + 3 * day, ageMsDefault: 2 * day }), 2);
+    for (const { deliveries } of [old, stuck]) {
+      const stored = await store.history.getDelivery(null, only(deliveries).id);
+      assert.equal(stored?.progress.state, "exhausted");
+    }
+  });
 
   check(
-    "tells one of each webhook that it expired, in the same transaction and once for a key",
+    "reports one expired delivery of each webhook, in the same transaction and once per key",
     async (store) => {
       const { notifications } = store;
       if (notifications === undefined) return;
@@ -134,31 +132,34 @@ export const expiry: StoreTheme = (check) => {
     },
   );
 
-  check("expires also what was written after all that came before had ended", async (store) => {
+  check("also expires rows written after all earlier ones had ended", async (store) => {
     await publishSettled(store, {}, {});
     assert.equal(await expireAll(store, { now: start + day }), 0);
     await publish(store, { event: { createdAt: start + 2 * day } });
     assert.equal(await expireAll(store, { now: start + 3 * day }), 1);
   });
 
-  check("cancels what waits for a deleted webhook, in steps, and tells when it is done", async (store) => {
-    const webhook = newWebhook();
-    await store.webhooks.save(webhook);
-    const keys = [lane(webhook.id), lane(webhook.id, "per_event_type", "x"), lane("another")];
-    for (const key of keys)
-      await publish(store, { deliveries: [{ lane: key }, { lane: key }, { lane: key }] });
-    await publishSettled(store, { deliveries: [{ lane: lane(webhook.id) }] }, {});
-    await store.webhooks.delete({ id: webhook.id, deletedAt: start });
-    const step = { webhookId: webhook.id, now: start + 5, limit: 4 };
-    assert.deepEqual(await store.upkeep.cancelWebhook(step), { changed: 4, more: true });
-    assert.deepEqual(await store.webhooks.deletedWithWork(), [webhook.id]);
-    assert.equal(await runToEnd(() => store.upkeep.cancelWebhook(step)), 2);
-    assert.deepEqual(await store.webhooks.deletedWithWork(), []);
-    assert.equal((await store.deliveries.depth()).waiting.normal, 3);
-  });
+  check(
+    "cancels the waiting deliveries of a deleted webhook, in steps, and reports when it is done",
+    async (store) => {
+      const webhook = newWebhook();
+      await store.webhooks.save(webhook);
+      const keys = [lane(webhook.id), lane(webhook.id, "per_event_type", "x"), lane("another")];
+      for (const key of keys)
+        await publish(store, { deliveries: [{ lane: key }, { lane: key }, { lane: key }] });
+      await publishSettled(store, { deliveries: [{ lane: lane(webhook.id) }] }, {});
+      await store.webhooks.delete({ id: webhook.id, deletedAt: start });
+      const step = { webhookId: webhook.id, now: start + 5, limit: 4 };
+      assert.deepEqual(await store.upkeep.cancelWebhook(step), { changed: 4, more: true });
+      assert.deepEqual(await store.webhooks.deletedWithWork(), [webhook.id]);
+      assert.equal(await runToEnd(() => store.upkeep.cancelWebhook(step)), 2);
+      assert.deepEqual(await store.webhooks.deletedWithWork(), []);
+      assert.equal((await store.deliveries.depth()).waiting.normal, 3);
+    },
+  );
 
   check(
-    "cancels what somebody holds of a deleted webhook, claimed or leased as it was written",
+    "cancels leased deliveries of a deleted webhook, whether claimed or leased at publish",
     async (store) => {
       const webhook = newWebhook();
       await store.webhooks.save(webhook);
@@ -185,7 +186,7 @@ export const expiry: StoreTheme = (check) => {
     },
   );
 
-  check("a webhook keeps its mark while publishers may still write for it", async (store) => {
+  check("a webhook keeps its deletion mark while publishers may still write for it", async (store) => {
     const webhook = newWebhook();
     await store.webhooks.save(webhook);
     await publish(store, { deliveries: [{ lane: lane(webhook.id) }] });

@@ -32,7 +32,7 @@ async function bringNear(store: Store, now: number, limit = 2): Promise<number> 
 
 export const futureTimes: StoreTheme = (check) => {
   check(
-    "new deliveries of a clock that was ahead are due now, in lanes with order and without",
+    "new deliveries from a clock that was ahead are due now, in ordered and unordered lanes",
     async (store) => {
       const lanes = [lane("plain"), lane("ordered", "strict"), lane("plain"), lane("ordered", "strict")];
       const { deliveries } = await publish(store, {
@@ -55,7 +55,7 @@ export const futureTimes: StoreTheme = (check) => {
     },
   );
 
-  check("a delay counts from when it is brought near, once", async (store) => {
+  check("a delay counts from the correction, once", async (store) => {
     await publish(store, { deliveries: [{ createdAt: ahead, dueAt: ahead + minute }] });
     assert.equal(await bringNear(store, start), 1);
     assert.equal(await bringNear(store, start + minute / 2), 0);
@@ -63,7 +63,7 @@ export const futureTimes: StoreTheme = (check) => {
     assert.equal((await claim(store, lane("webhook-1"), { now: start + minute })).deliveries.length, 1);
   });
 
-  check("a retry keeps what is left of its wait; one of a sound clock is not touched", async (store) => {
+  check("a retry keeps its remaining wait; one from a correct clock is not changed", async (store) => {
     const { leases } = await publish(store, {
       deliveries: [
         { lane: lane("ahead"), claim: true, leaseUntil: ahead + day },
@@ -91,22 +91,25 @@ export const futureTimes: StoreTheme = (check) => {
     assert.equal(await bringNear(store, start), 0);
   });
 
-  check("a manual retry of a clock that was ahead is due now, and its age counts from now", async (store) => {
-    for (const state of ["skipped", "pending"] as const) {
-      const key = lane(state);
-      const { deliveries } = await publish(store, { deliveries: [{ lane: key, state }] });
-      const { id } = only(deliveries);
-      const cancel = { event: "cancel_requested", tenantId: null, ids: [id], now: start } as const;
-      if (state === "pending") await store.deliveries.end(cancel);
-      await byHand(store, id, { lane: key, at: ahead });
-      assert.equal(await bringNear(store, start), 1);
-      assert.equal(await bringNear(store, start), 0);
-      const { progress } = only((await claim(store, key, { now: start })).deliveries);
-      assert.deepEqual([progress.dueAt, progress.retried?.at], [start, start]);
-    }
-  });
+  check(
+    "a manual retry from a clock that was ahead is due now, and its age counts from now",
+    async (store) => {
+      for (const state of ["skipped", "pending"] as const) {
+        const key = lane(state);
+        const { deliveries } = await publish(store, { deliveries: [{ lane: key, state }] });
+        const { id } = only(deliveries);
+        const cancel = { event: "cancel_requested", tenantId: null, ids: [id], now: start } as const;
+        if (state === "pending") await store.deliveries.end(cancel);
+        await byHand(store, id, { lane: key, at: ahead });
+        assert.equal(await bringNear(store, start), 1);
+        assert.equal(await bringNear(store, start), 0);
+        const { progress } = only((await claim(store, key, { now: start })).deliveries);
+        assert.deepEqual([progress.dueAt, progress.retried?.at], [start, start]);
+      }
+    },
+  );
 
-  check("what is leased keeps its times", async (store) => {
+  check("leased deliveries keep their times", async (store) => {
     await publish(store, { deliveries: [{ createdAt: ahead, dueAt: ahead }] });
     assert.equal(
       (await claim(store, lane("webhook-1"), { now: ahead, leaseUntil: ahead + minute })).deliveries.length,

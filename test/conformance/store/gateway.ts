@@ -113,7 +113,7 @@ const numbersOf = ({ rows }: SearchPage<ReceivedRequest, RequestPlace>) =>
   rows.map(({ id }) => Number(id.slice(-4)));
 
 export const gateway: StoreTheme = (check) => {
-  check("sources and connections are kept as they were saved, and go together", async (store) => {
+  check("sources and connections are stored as saved, and deleted together", async (store) => {
     const [first, second] = [sourceOf("s1"), sourceOf("s2")];
     await store.gateway.saveSource({ ...first, name: "old" });
     await store.gateway.saveSource(first);
@@ -132,7 +132,7 @@ export const gateway: StoreTheme = (check) => {
     assert.deepEqual(await store.gateway.connections(), [connectionOf("c2", "s2")]);
   });
 
-  check("requests of the gateway are listed newest first and found by what became of them", async (store) => {
+  check("requests of the gateway are listed newest first and filtered by outcome", async (store) => {
     const requests = [
       requestOf(1),
       requestOf(2, { tenantId: "beta", sourceId: "t" }),
@@ -163,7 +163,7 @@ export const gateway: StoreTheme = (check) => {
     assert.deepEqual([rest.next, rest.searchedTo], [null, null]);
   });
 
-  check("a range of time finds the gateway's requests whose clocks differ from their ids", async (store) => {
+  check("a time range finds gateway requests whose clocks differ from their ids", async (store) => {
     const hour = 3_600_000;
     const late = (number: number, receivedAt: number) =>
       requestOf(number, { id: uuidV7Floor(start + number * hour), receivedAt, tenantId: `t${number}` });
@@ -181,7 +181,7 @@ export const gateway: StoreTheme = (check) => {
     assert.deepEqual(await found({ to: start + hour }), []);
   });
 
-  check("a page of the gateway's log ends with its budget, and goes on to the end", async (store) => {
+  check("a page of the gateway's log stops at its budget, and paging reaches the end", async (store) => {
     const rare = { status: 207, sourceId: "rare" };
     for (let from = 0; from < 2_000; from += 500)
       await store.gateway.addRequests(
@@ -206,7 +206,7 @@ export const gateway: StoreTheme = (check) => {
     assert.deepEqual([numbersOf(ofSource), ofSource.isCutShort], [[3], false]);
   });
 
-  check("the newest requests of a source are counted by what became of them", async (store) => {
+  check("the newest requests of a source are counted by outcome", async (store) => {
     await store.gateway.addRequests([
       requestOf(1, { outcome: "rejected" }),
       requestOf(2),
@@ -225,7 +225,7 @@ export const gateway: StoreTheme = (check) => {
     assert.deepEqual(await store.gateway.recentOutcomes({ sourceIds: [], limit: 3 }), []);
   });
 
-  check("a request of the gateway is replaced without its body, and a bookmark keeps it", async (store) => {
+  check("a gateway request is stored again without its body, and a bookmark keeps it", async (store) => {
     await store.gateway.addRequests([requestOf(1), requestOf(2), requestOf(3)]);
     const changed = requestOf(1, { status: 202, outcome: "duplicate", eventId: "e", body: null });
     await store.gateway.updateRequest(changed);
@@ -243,22 +243,25 @@ export const gateway: StoreTheme = (check) => {
     assert.deepEqual(await store.gateway.forgetRequests(sweep), { changed: 1, more: false });
   });
 
-  check("old requests go in steps, their bodies earlier, and what is young stays whole", async (store) => {
-    await store.gateway.addRequests([1, 2, 3, 4, 5].map((number) => requestOf(number)));
-    const step = { before: start + 3, bodiesBefore: start + 5, limit: 1 };
-    await runToEnd(async () => {
-      const result = await store.gateway.forgetRequests(step);
-      assert.ok(result.changed <= 2, "a row and a body");
-      return result;
-    });
-    assert.deepEqual(numbersOf(await search(store)), [5, 4, 3]);
-    const bodies = await Promise.all(
-      [3, 4, 5].map(async (number) => (await store.gateway.request(idOf(number)))?.body),
-    );
-    assert.deepEqual(bodies, [null, null, requestOf(5).body]);
-  });
+  check(
+    "old requests are deleted in steps, their bodies earlier, and recent ones stay complete",
+    async (store) => {
+      await store.gateway.addRequests([1, 2, 3, 4, 5].map((number) => requestOf(number)));
+      const step = { before: start + 3, bodiesBefore: start + 5, limit: 1 };
+      await runToEnd(async () => {
+        const result = await store.gateway.forgetRequests(step);
+        assert.ok(result.changed <= 2, "a row and a body");
+        return result;
+      });
+      assert.deepEqual(numbersOf(await search(store)), [5, 4, 3]);
+      const bodies = await Promise.all(
+        [3, 4, 5].map(async (number) => (await store.gateway.request(idOf(number)))?.body),
+      );
+      assert.deepEqual(bodies, [null, null, requestOf(5).body]);
+    },
+  );
 
-  check("a request is written with the event it became, and nothing with a repeat", async (store) => {
+  check("a request is written with the event it became, and a repeat writes nothing", async (store) => {
     const relayed = { event: { idempotencyKey: "k", fingerprint: "f" }, dedupUntil: start + 1_000 };
     const [first, second] = [publishCommand(relayed), publishCommand(relayed)];
     await store.gateway.addRequests([requestOf(2, { status: 401, outcome: "rejected", cause: "too_old" })]);
@@ -276,7 +279,7 @@ export const gateway: StoreTheme = (check) => {
     assert.deepEqual(numbersOf(await search(store, { outcome: "rejected" })), []);
   });
 
-  check("what waits for a paused connection is found until it went on", async (store, open) => {
+  check("messages held for a paused connection are found until they are sent", async (store, open) => {
     const forward = (connectionId: string, result: "held" | "stored") => ({
       connectionId,
       webhookId: "w",
@@ -314,7 +317,7 @@ export const gateway: StoreTheme = (check) => {
   });
 
   check(
-    "one of many claims an answer of the gateway, and repeats get it until it runs out",
+    "one of many callers claims a gateway response, and repeats get it until it expires",
     async (store) => {
       const { answers } = store.gateway;
       const claim = (token: string, more: object = {}) =>
@@ -348,7 +351,7 @@ export const gateway: StoreTheme = (check) => {
   );
 
   check(
-    "what was passed on is one commit: event, attempt, and the answer for repeats",
+    "a forwarded message is one commit: event, attempt, and the response for repeats",
     async (store, open) => {
       const { answers } = store.gateway;
       const claimOf = (key: string, token: string) => ({
@@ -398,7 +401,7 @@ export const gateway: StoreTheme = (check) => {
   );
 
   check(
-    "the filter of a connection keeps the digits of its numbers, also after a release ended",
+    "the filter of a connection keeps the digits of its numbers, even after a release ended",
     async (store, open) => {
       const filter = '{"body":{"id":9007199254740993,"rate":{"$gt":0.12345678901234567890}}}';
       const connection = {
@@ -417,7 +420,7 @@ export const gateway: StoreTheme = (check) => {
     },
   );
 
-  check("held messages are counted up to a bound", async (store) => {
+  check("held messages are counted up to a limit", async (store) => {
     const forwards = [{ connectionId: "c", webhookId: "w", result: "held", detail: null } as const];
     const publishes = [1, 2, 3].map((number) => {
       const command = publishCommand();
@@ -430,61 +433,58 @@ export const gateway: StoreTheme = (check) => {
     assert.deepEqual(await counts(2), { c: 2, d: 0 });
   });
 
-  check(
-    "a failed attempt that was passed on is never pending, and counts as a problem",
-    async (store, open) => {
-      const progress = progressed({
-        state: "cancelled",
-        attemptCount: 1,
-        firstAttemptAt: start,
-        reason: "passed_through_server_error",
-      });
-      const failed = { outcome: "transient", category: "server_error", statusCode: 503 } as const;
-      const attempt: AttemptRecord = { ...newAttempt(), ...failed };
-      const kind = problemKind(attempt);
-      assert.ok(kind !== null);
-      const command = {
-        ...publishCommand({ deliveries: [{ claim: true }] }),
-        attempted: [{ progress, attempt, settledAt: start + 1 }],
-      };
-      const [delivery] = command.deliveries;
-      assert.ok(delivery !== undefined);
-      const { id, lane } = delivery;
-      const { tenantId } = command.event;
-      const { webhookId } = lane;
-      const fact = {
-        webhookId,
-        tenantId,
-        kind,
-        attemptNumber: 1,
+  check("a failed forwarded attempt is never pending, and counts as a problem", async (store, open) => {
+    const progress = progressed({
+      state: "cancelled",
+      attemptCount: 1,
+      firstAttemptAt: start,
+      reason: "passed_through_server_error",
+    });
+    const failed = { outcome: "transient", category: "server_error", statusCode: 503 } as const;
+    const attempt: AttemptRecord = { ...newAttempt(), ...failed };
+    const kind = problemKind(attempt);
+    assert.ok(kind !== null);
+    const command = {
+      ...publishCommand({ deliveries: [{ claim: true }] }),
+      attempted: [{ progress, attempt, settledAt: start + 1 }],
+    };
+    const [delivery] = command.deliveries;
+    assert.ok(delivery !== undefined);
+    const { id, lane } = delivery;
+    const { tenantId } = command.event;
+    const { webhookId } = lane;
+    const fact = {
+      webhookId,
+      tenantId,
+      kind,
+      attemptNumber: 1,
+      at: start + 1,
+      deliveryId: id,
+      outcome: "transient",
+      isDeadLetter: false,
+    } as const;
+    await commit(store, {
+      publishes: [publishCommand(), command],
+      problems: {
+        failures: [],
+        passedOn: [{ publish: 1, delivery: 0, fact }],
+        recovering: [],
+        resolved: [],
         at: start + 1,
-        deliveryId: id,
-        outcome: "transient",
-        isDeadLetter: false,
-      } as const;
-      await commit(store, {
-        publishes: [publishCommand(), command],
-        problems: {
-          failures: [],
-          passedOn: [{ publish: 1, delivery: 0, fact }],
-          recovering: [],
-          resolved: [],
-          at: start + 1,
-        },
-      });
-      const stored = await store.history.getDelivery(null, id);
-      assert.deepEqual([stored?.progress.state, stored?.progress.reason], [progress.state, progress.reason]);
-      const filter = { tenantId, webhookIds: [webhookId], states: null };
-      const found = await store.problems?.search({ filter, now: start + 2, after: null, limit: 10 });
-      if (found !== undefined && found.rows.length > 0) assert.equal(found.rows[0]?.kind.statusCode, 503);
-      // A process that takes the webhook over finds nothing to send of it.
-      const reopened = await open.reopen();
-      const { waiting } = await reopened.deliveries.depth();
-      assert.equal(waiting.normal, 1, "only the event that nobody sent waits");
-    },
-  );
+      },
+    });
+    const stored = await store.history.getDelivery(null, id);
+    assert.deepEqual([stored?.progress.state, stored?.progress.reason], [progress.state, progress.reason]);
+    const filter = { tenantId, webhookIds: [webhookId], states: null };
+    const found = await store.problems?.search({ filter, now: start + 2, after: null, limit: 10 });
+    if (found !== undefined && found.rows.length > 0) assert.equal(found.rows[0]?.kind.statusCode, 503);
+    // A process that takes the webhook over finds nothing to send of it.
+    const reopened = await open.reopen();
+    const { waiting } = await reopened.deliveries.depth();
+    assert.equal(waiting.normal, 1, "only the event that nobody sent waits");
+  });
 
-  check("an event keeps what it relays, beside events that relay nothing", async (store) => {
+  check("an event keeps what it relays, next to events that relay nothing", async (store) => {
     const relayed = {
       key: 'bare; a="b\\"c"',
       webhookId: "msg_1",

@@ -51,7 +51,7 @@ const stateOf = async (store: Store, id: string) => {
 };
 
 export const handEndings: StoreTheme = (check) => {
-  check("cancels what waits once, counts it, and gives it to nobody", async (store) => {
+  check("cancels a waiting delivery once, counts it, and never hands it out", async (store) => {
     const { deliveries } = await publish(store, { deliveries: [newDelivery(), newDelivery()] });
     const [first, second] = deliveries.map(({ id }) => id);
     assert.ok(first !== undefined && second !== undefined);
@@ -72,7 +72,7 @@ export const handEndings: StoreTheme = (check) => {
     assert.equal((await store.history.getDelivery(null, first))?.completedAt, later);
   });
 
-  check("leaves what somebody holds, and the next of an ordered lane comes free", async (store) => {
+  check("leaves leased deliveries alone, and frees the next of an ordered lane", async (store) => {
     const ordered = lane("w", "strict");
     const { deliveries } = await publish(store, {
       deliveries: [newDelivery({ lane: ordered }), newDelivery({ lane: ordered })],
@@ -91,29 +91,26 @@ export const handEndings: StoreTheme = (check) => {
     assert.deepEqual(claimedIds(await claim(store, ordered, { now: start + 3 })), [next]);
   });
 
-  check(
-    "discards a dead letter once, out of the list and the count, but not what was retried",
-    async (store) => {
-      const [dead, retried] = [await deadLetter(store), await deadLetter(store)];
-      await retry(store, retried.id, { lane: lane("w"), at: later });
-      const command = { event: "discarded", ids: [dead.id, retried.id] } as const;
-      assert.deepEqual(await end(store, command), ["ended", "not_possible"]);
-      assert.deepEqual(await end(store, command), ["not_possible", "not_possible"]);
-      assert.deepEqual(await stateOf(store, dead.id), ["cancelled", "discarded"]);
-      assert.equal((await store.deliveries.depth()).deadLetters.get("a") ?? 0, 0);
-      const all = {
-        tenantId: null,
-        webhookIds: null,
-        eventTypes: null,
-        categories: null,
-        from: null,
-        to: null,
-      };
-      assert.deepEqual((await store.history.listDeadLetters({ ...all, page: firstPage })).rows, []);
-    },
-  );
+  check("discards a dead letter once, from the list and the count, but not a retried one", async (store) => {
+    const [dead, retried] = [await deadLetter(store), await deadLetter(store)];
+    await retry(store, retried.id, { lane: lane("w"), at: later });
+    const command = { event: "discarded", ids: [dead.id, retried.id] } as const;
+    assert.deepEqual(await end(store, command), ["ended", "not_possible"]);
+    assert.deepEqual(await end(store, command), ["not_possible", "not_possible"]);
+    assert.deepEqual(await stateOf(store, dead.id), ["cancelled", "discarded"]);
+    assert.equal((await store.deliveries.depth()).deadLetters.get("a") ?? 0, 0);
+    const all = {
+      tenantId: null,
+      webhookIds: null,
+      eventTypes: null,
+      categories: null,
+      from: null,
+      to: null,
+    };
+    assert.deepEqual((await store.history.listDeadLetters({ ...all, page: firstPage })).rows, []);
+  });
 
-  check("does not know deliveries of other tenants", async (store) => {
+  check("does not find deliveries of other tenants", async (store) => {
     const dead = await deadLetter(store, "a");
     const { deliveries } = await publish(store, { event: { tenantId: "a" }, deliveries: [newDelivery()] });
     const waiting = only(deliveries).id;
@@ -124,7 +121,7 @@ export const handEndings: StoreTheme = (check) => {
     assert.deepEqual(await end(store, { tenantId: "a", ids: [waiting] }), ["ended"]);
   });
 
-  check("a late answer that is no acceptance leaves a dead letter discarded", async (store) => {
+  check("a late response that is not an acceptance leaves a dead letter discarded", async (store) => {
     const { deliveries } = await publish(store, { deliveries: [newDelivery()] });
     const { id, lane: of } = only(deliveries);
     const { deliveries: held } = await claim(store, of, { now: start, leaseUntil: start + minute });
@@ -141,7 +138,7 @@ export const handEndings: StoreTheme = (check) => {
     assert.equal((await store.deliveries.depth()).deadLetters.get("default") ?? 0, 0);
   });
 
-  check("says of which events retention removed the body", async (store) => {
+  check("says which events have lost their body to retention", async (store) => {
     const [old, young] = [
       await publishSettled(store, {}, {}),
       await publish(store, { event: { createdAt: later } }),

@@ -54,32 +54,29 @@ export const history: StoreTheme = (check) => {
     }
   });
 
-  check(
-    "several deliveries are read at once, without those of others and what is not there",
-    async (store) => {
-      const first = only((await publish(store, { event: { tenantId: "a" } })).deliveries).id;
-      const second = only((await publish(store, { event: { tenantId: "a" } })).deliveries).id;
-      const foreign = only((await publish(store, { event: { tenantId: "b" } })).deliveries).id;
-      const ids = [foreign, second, newId(), "no id", first];
-      const idsOf = async (tenantId: string | null) =>
-        (await store.history.getDeliveries(tenantId, ids)).map(({ id }) => id).sort();
-      assert.deepEqual(await idsOf("a"), [first, second].sort());
-      assert.deepEqual(await idsOf("b"), [foreign]);
-      assert.deepEqual(await idsOf(null), [first, second, foreign].sort());
-      assert.deepEqual(await store.history.getDeliveries(null, []), []);
-      const [read] = await store.history.getDeliveries(null, [first]);
-      assert.deepEqual(read, await store.history.getDelivery(null, first));
-    },
-  );
+  check("several deliveries are read at once, without those of others and missing ones", async (store) => {
+    const first = only((await publish(store, { event: { tenantId: "a" } })).deliveries).id;
+    const second = only((await publish(store, { event: { tenantId: "a" } })).deliveries).id;
+    const foreign = only((await publish(store, { event: { tenantId: "b" } })).deliveries).id;
+    const ids = [foreign, second, newId(), "no id", first];
+    const idsOf = async (tenantId: string | null) =>
+      (await store.history.getDeliveries(tenantId, ids)).map(({ id }) => id).sort();
+    assert.deepEqual(await idsOf("a"), [first, second].sort());
+    assert.deepEqual(await idsOf("b"), [foreign]);
+    assert.deepEqual(await idsOf(null), [first, second, foreign].sort());
+    assert.deepEqual(await store.history.getDeliveries(null, []), []);
+    const [read] = await store.history.getDeliveries(null, [first]);
+    assert.deepEqual(read, await store.history.getDelivery(null, first));
+  });
 
-  check("knows nothing of unknown ids", async (store) => {
+  check("returns nothing for unknown ids", async (store) => {
     assert.equal(await store.history.getEvent(null, newId()), null);
     assert.equal(await store.history.getDelivery(null, newId()), null);
     assert.deepEqual(await store.history.listAttempts(newId()), []);
     assert.deepEqual((await store.history.listDeliveries({ ...anyDelivery, eventId: newId() })).rows, []);
   });
 
-  check("shows a delivery whole", async (store) => {
+  check("returns a complete delivery", async (store) => {
     const key = lane("w", "per_event_type", "order.created");
     const { event, deliveries } = await publish(store, {
       event: { tenantId: "acme" },
@@ -108,7 +105,7 @@ export const history: StoreTheme = (check) => {
     });
   });
 
-  check("counts what waits of a webhook by priority, no further than it is asked to", async (store) => {
+  check("counts the waiting deliveries of a webhook by priority, up to a given limit", async (store) => {
     const at = (priority: "high" | "normal" | "low", createdAt: number) => ({ priority, createdAt });
     const other = { lane: lane("other") };
     const waiting = [

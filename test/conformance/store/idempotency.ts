@@ -19,33 +19,33 @@ const other = { ...entry, holder: "b" };
 const othersClaim = { ...claim, holder: "b" };
 
 export const idempotency: StoreTheme = (check) => {
-  check("of calls at the same time one runs", async (store) => {
+  check("of concurrent calls exactly one runs", async (store) => {
     const states = await Promise.all(
       ["a", "b", "c"].map((each) => store.idempotency.begin({ ...entry, holder: each })),
     );
     assert.deepEqual(states.map(({ kind }) => kind).sort(), ["claimed", "running", "running"]);
   });
 
-  check("repeats the answer", async (store) => {
+  check("repeats the response", async (store) => {
     await store.idempotency.begin(entry);
     await store.idempotency.finish({ ...claim, status: 201, body: '{"id":1}' });
     const again = await store.idempotency.begin({ ...other, now: start + day - 1 });
     assert.deepEqual(again, { kind: "finished", status: 201, body: '{"id":1}' });
   });
 
-  check("refuses the key for another call, running or finished", async (store) => {
+  check("rejects the key for another call, running or finished", async (store) => {
     await store.idempotency.begin(entry);
     assert.deepEqual(await store.idempotency.begin({ ...entry, fingerprint: "other" }), { kind: "mismatch" });
     await store.idempotency.finish({ ...claim, status: 200, body: "" });
     assert.deepEqual(await store.idempotency.begin({ ...entry, fingerprint: "other" }), { kind: "mismatch" });
   });
 
-  check("keeps scopes apart", async (store) => {
+  check("separates scopes", async (store) => {
     await store.idempotency.begin(entry);
     assert.deepEqual(await store.idempotency.begin({ ...entry, scope: "key-2" }), { kind: "claimed" });
   });
 
-  check("forgets an abandoned claim, but not an answer", async (store) => {
+  check("deletes an abandoned claim, but not a response", async (store) => {
     await store.idempotency.begin(entry);
     await store.idempotency.abandon(claim);
     assert.deepEqual(await store.idempotency.begin(entry), { kind: "claimed" });
@@ -54,7 +54,7 @@ export const idempotency: StoreTheme = (check) => {
     assert.equal((await store.idempotency.begin(entry)).kind, "finished");
   });
 
-  check("a claim that a crash left behind may be taken again", async (store) => {
+  check("a claim left by a crash can be taken again", async (store) => {
     await store.idempotency.begin(entry);
     const later = { ...other, now: start + minute, claimUntil: start + 2 * minute };
     assert.deepEqual(await store.idempotency.begin(later), { kind: "claimed" });
@@ -63,7 +63,7 @@ export const idempotency: StoreTheme = (check) => {
     });
   });
 
-  check("a claim that is renewed stays with its holder", async (store) => {
+  check("a renewed claim stays with its holder", async (store) => {
     await store.idempotency.begin(entry);
     await store.idempotency.begin({ ...entry, key: "k2" });
     await store.idempotency.renew([claim, { ...claim, key: "gone" }], start + 2 * minute);
@@ -76,7 +76,7 @@ export const idempotency: StoreTheme = (check) => {
     assert.deepEqual(await store.idempotency.begin(last), { kind: "claimed" });
   });
 
-  check("who lost a claim neither answers nor frees it for its new holder", async (store) => {
+  check("a caller that lost a claim can neither complete nor release it", async (store) => {
     await store.idempotency.begin(entry);
     await store.idempotency.begin({ ...other, now: start + minute, claimUntil: start + 2 * minute });
     await store.idempotency.abandon(claim);
@@ -87,7 +87,7 @@ export const idempotency: StoreTheme = (check) => {
     assert.deepEqual(await store.idempotency.begin(third), { kind: "finished", status: 200, body: "b" });
   });
 
-  check("what a holder says twice counts once", async (store) => {
+  check("repeated calls of a holder count once", async (store) => {
     await store.idempotency.begin(entry);
     assert.deepEqual(await store.idempotency.begin(entry), { kind: "claimed" });
     await store.idempotency.finish({ ...claim, status: 200, body: "b" });
@@ -99,7 +99,7 @@ export const idempotency: StoreTheme = (check) => {
     assert.deepEqual(await store.idempotency.begin({ ...other, key: "k2" }), { kind: "claimed" });
   });
 
-  check("an expired answer counts as absent, for any call", async (store) => {
+  check("an expired response counts as absent, for any call", async (store) => {
     await store.idempotency.begin(entry);
     await store.idempotency.finish({ ...claim, status: 200, body: "b" });
     const later = {

@@ -91,7 +91,7 @@ export const largeEvents: StoreTheme = (check) => {
     },
   );
 
-  check("a repeat of their key is answered with all that there will be", async (store) => {
+  check("a repeat of their key is answered with the final counts", async (store) => {
     const command = largeEvent();
     await commit(store, { publishes: [command] });
     const again = publishCommand({
@@ -106,7 +106,7 @@ export const largeEvents: StoreTheme = (check) => {
     assert.equal(await store.deliveries.fanOut(), null, "the repeat adds nothing");
   });
 
-  check("a refused commit leaves nothing to write", async (store) => {
+  check("a rejected commit leaves nothing to write", async (store) => {
     const command = largeEvent();
     const broken = publishCommand({ deliveries: [{ id: "no uuid at all", state: "wrong" as "pending" }] });
     await commit(store, { publishes: [command, broken] }).catch(() => undefined);
@@ -146,7 +146,7 @@ export const largeEvents: StoreTheme = (check) => {
     assert.equal((await listed(store, command.event.id)).length, command.deliveries.length + written.length);
   });
 
-  check("rows of a webhook that was deleted meanwhile are cancelled by upkeep", async (store) => {
+  check("rows of a webhook that was deleted in between are cancelled by upkeep", async (store) => {
     const webhook = newWebhook({ id: "gone" });
     await store.webhooks.save(webhook, { secrets: [] });
     const command = { ...publishCommand({ deliveries: [] }), later: [newDelivery({ lane: lane("gone") })] };

@@ -33,10 +33,10 @@ interface Held {
   readonly lease: Lease;
 }
 
-async function held(store: Store, way: "as it was written" | "by a claim"): Promise<Held> {
+async function held(store: Store, way: "leased at publish" | "by a claim"): Promise<Held> {
   const webhook = newWebhook();
   await store.webhooks.save(webhook);
-  const isFresh = way === "as it was written";
+  const isFresh = way === "leased at publish";
   const { event, deliveries, leases } = await publish(store, {
     deliveries: [{ lane: lane(webhook.id), claim: isFresh }],
   });
@@ -96,7 +96,7 @@ async function report(
 
 export const lateAnswers: StoreTheme = (check) => {
   for (const [how, end] of Object.entries(ends)) {
-    for (const way of ["as it was written", "by a claim"] as const) {
+    for (const way of ["leased at publish", "by a claim"] as const) {
       check(
         `leased ${way}, ${how}, then accepted: a success with its attempt, and no dead letter`,
         async (store) => {
@@ -116,7 +116,7 @@ export const lateAnswers: StoreTheme = (check) => {
       );
     }
 
-    check(`${how}, then not accepted: kept in the history, and nothing else changes`, async (store) => {
+    check(`${how}, then not accepted: kept in the history, without further changes`, async (store) => {
       const delivery = await held(store, "by a claim");
       await end(store, delivery);
       const before = await read(store, delivery.id);
@@ -143,7 +143,7 @@ export const lateAnswers: StoreTheme = (check) => {
     assert.equal((await settled(store, delivery.lease, { late: true })).kind, "lost");
   });
 
-  check("a retry takes the report away from the holder, and goes on", async (store) => {
+  check("a retry voids the pending report of the holder, and continues", async (store) => {
     const delivery = await held(store, "by a claim");
     await ends["expired"]?.(store, delivery);
     const key = lane(delivery.webhookId);
@@ -157,7 +157,7 @@ export const lateAnswers: StoreTheme = (check) => {
     assert.equal(await settle(store, only(again.deliveries).lease), true);
   });
 
-  check("who lost the lease to somebody else reports nothing; the one who took it does", async (store) => {
+  check("a caller that lost its lease reports nothing; the new holder does", async (store) => {
     const delivery = await held(store, "by a claim");
     const [now, leaseUntil] = [start + 2 * minute, start + 3 * minute];
     const taken = only((await claim(store, lane(delivery.webhookId), { now, leaseUntil })).deliveries);
@@ -168,7 +168,7 @@ export const lateAnswers: StoreTheme = (check) => {
     assert.equal((await report(store, { ...delivery, lease: taken.lease }, "accepted")).kind, "written");
   });
 
-  check("what was given back before it was ended is nobody's", async (store) => {
+  check("a delivery released before it ended has no holder", async (store) => {
     const delivery = await held(store, "by a claim");
     await store.deliveries.release([delivery.lease]);
     await ends["cancelled"]?.(store, delivery);
@@ -176,7 +176,7 @@ export const lateAnswers: StoreTheme = (check) => {
     assert.equal((await read(store, delivery.id)).progress.state, "cancelled");
   });
 
-  check("only what is late goes on from an end", async (store) => {
+  check("only a late settlement continues from an ended state", async (store) => {
     const delivery = await held(store, "by a claim");
     await ends["cancelled"]?.(store, delivery);
     for (let times = 0; times < 2; times += 1) {
@@ -187,10 +187,10 @@ export const lateAnswers: StoreTheme = (check) => {
     assert.equal((await settled(store, waiting.lease, { attempt: newAttempt() })).kind, "written");
   });
 
-  check("a batch that is refused leaves the report to be made", async (store) => {
+  check("a rejected batch leaves the report pending", async (store) => {
     const delivery = await held(store, "by a claim");
     await ends["cancelled"]?.(store, delivery);
-    const other = await held(store, "as it was written");
+    const other = await held(store, "leased at publish");
     const failed = { attempt: newAttempt(), progress: progressed({ state: "failed" }) };
     await settle(store, other.lease, failed);
     const again = only((await claim(store, lane(other.webhookId))).deliveries);

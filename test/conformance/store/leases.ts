@@ -25,7 +25,7 @@ const ways = [
 
 export const leases: StoreTheme = (check) => {
   for (const way of ways) {
-    check(`${way.name}: nobody else gets it while it lasts`, async (store) => {
+    check(`${way.name}: no other caller gets it during the lease`, async (store) => {
       await publish(store, { deliveries: [{ claim: way.claim, leaseUntil: start + minute }] });
       if (!way.claim) await claim(store, key, { leaseUntil: start + minute });
       const result = await claim(store, key, { now: start + minute - 1 });
@@ -34,7 +34,7 @@ export const leases: StoreTheme = (check) => {
     });
 
     check(
-      `${way.name}: once it ran out, another takes it and the first can no longer settle`,
+      `${way.name}: after the lease expires, another caller takes it and the first can no longer settle`,
       async (store) => {
         const published = await publish(store, {
           deliveries: [{ claim: way.claim, leaseUntil: start + minute }],
@@ -50,7 +50,7 @@ export const leases: StoreTheme = (check) => {
       },
     );
 
-    check(`${way.name}: the holder may settle late when nobody took it`, async (store) => {
+    check(`${way.name}: the holder may settle late if no other caller took it`, async (store) => {
       const published = await publish(store, { deliveries: [{ claim: way.claim, leaseUntil: start }] });
       const lease = way.claim
         ? only(published.leases)
@@ -58,7 +58,7 @@ export const leases: StoreTheme = (check) => {
       assert.equal(await settle(store, lease, { settledAt: start + minute }), true);
     });
 
-    check(`${way.name}: the holder may settle late though somebody has looked`, async (store) => {
+    check(`${way.name}: the holder may settle late even if another caller has looked`, async (store) => {
       const published = await publish(store, { deliveries: [{ claim: way.claim, leaseUntil: start }] });
       const lease = way.claim
         ? only(published.leases)
@@ -68,7 +68,7 @@ export const leases: StoreTheme = (check) => {
       assert.deepEqual(claimedIds(await claim(store, key)), []);
     });
 
-    check(`${way.name}: released, it is free at once and the old lease token is void`, async (store) => {
+    check(`${way.name}: once released, it is free at once and the old lease token is void`, async (store) => {
       const published = await publish(store, { deliveries: [{ claim: way.claim }] });
       const lease = way.claim ? only(published.leases) : only((await claim(store, key)).deliveries).lease;
       await store.deliveries.release([lease]);
@@ -95,7 +95,7 @@ export const leases: StoreTheme = (check) => {
     );
   }
 
-  check("a lease token that was never given settles nothing", async (store) => {
+  check("an invented lease token settles nothing", async (store) => {
     const { leases: given } = await publish(store);
     assert.equal(await settle(store, only(given)), false);
     assert.equal(await settle(store, { ...only(given), leaseToken: 123_456 }), false);
@@ -116,7 +116,7 @@ export const leases: StoreTheme = (check) => {
     assert.equal(stored?.progress.state, "success");
   });
 
-  check("leases of different lengths run out each in its time", async (store) => {
+  check("leases of different lengths each expire at their time", async (store) => {
     const { deliveries } = await publish(store, {
       deliveries: [3, 1, 2].map((minutes) => ({ claim: true, leaseUntil: start + minutes * minute })),
     });

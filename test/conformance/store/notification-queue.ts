@@ -76,7 +76,7 @@ const keysOf = (rows: readonly { readonly key: string }[]): readonly string[] =>
 
 const operationalEvents: StoreTheme = (check) => {
   check(
-    "operational events wait until they are relayed, oldest first, over a restart",
+    "operational events wait until they are relayed, oldest first, even across a restart",
     async (store, open) => {
       const [first, second, third] = [event(), event(), event()];
       await queueOf(store).appendEvents([first]);
@@ -90,7 +90,7 @@ const operationalEvents: StoreTheme = (check) => {
     },
   );
 
-  check("an event of a key that is kept is not stored again, also once it is relayed", async (store) => {
+  check("an event with a stored key is not stored again, even once it is relayed", async (store) => {
     const told = event();
     const notifications = queueOf(store);
     await notifications.appendEvents([told, { ...told, at: start + 1 }]);
@@ -105,7 +105,7 @@ const operationalEvents: StoreTheme = (check) => {
     assert.deepEqual(await notifications.pendingEvents(9), [told]);
   });
 
-  check("a commit takes events along, also when it carries nothing else", async (store) => {
+  check("a commit writes events, even without anything else", async (store) => {
     const [alone, deleted] = [event(), event()];
     await store.deliveries.commit({
       publishes: [],
@@ -131,7 +131,7 @@ const operationalEvents: StoreTheme = (check) => {
 };
 
 const queue: StoreTheme = (check) => {
-  check("a message of a key goes to a channel once", async (store) => {
+  check("a message with a key is sent to a channel once", async (store) => {
     const notifications = queueOf(store);
     const first = notification();
     await notifications.enqueue([first, notification({ key: first.key })]);
@@ -147,7 +147,7 @@ const queue: StoreTheme = (check) => {
     assert.deepEqual(kept, { ...first, ...waiting, content: { ...first.content, text } });
   });
 
-  check("what is leased is nobody else's until the lease ends", async (store) => {
+  check("a leased message is not leased again until the lease ends", async (store) => {
     const notifications = queueOf(store);
     const [first, second, later] = [
       notification(),
@@ -179,7 +179,7 @@ const queue: StoreTheme = (check) => {
     assert.deepEqual(keysOf(await of([], true)), [mail.key]);
   });
 
-  check("only the holder settles, and what has ended stays so", async (store, open) => {
+  check("only the holder settles, and ended messages stay ended", async (store, open) => {
     const notifications = queueOf(store);
     const [sent, again] = [notification(), notification()];
     await notifications.enqueue([sent, again]);
@@ -223,7 +223,7 @@ const queue: StoreTheme = (check) => {
     assert.deepEqual((await notifications.list({ ...everything, channelId: "c9" })).rows, []);
   });
 
-  check("what has ended is forgotten after a while, and what waits is not", async (store) => {
+  check("ended messages are deleted after a while, and waiting ones are not", async (store) => {
     const notifications = queueOf(store);
     const [sent, waits] = [notification(), notification()];
     await notifications.enqueue([sent, waits]);
@@ -258,7 +258,7 @@ const channels: StoreTheme = (check) => {
     assert.deepEqual(of(null), [{ channel: global, status: freshStatus, consent: null }]);
   });
 
-  check("a channel of one owner is not another one's to save", async (store) => {
+  check("a channel of one owner cannot be saved by another", async (store) => {
     const notifications = queueOf(store);
     const own = channel();
     await notifications.saveChannels({ tenantId: "a", channels: [own] });
@@ -274,7 +274,7 @@ const channels: StoreTheme = (check) => {
 };
 
 const consents: StoreTheme = (check) => {
-  check("what a reader decided belongs to an owner and an address, not to a channel", async (store, open) => {
+  check("a reader's decision belongs to an owner and an address, not to a channel", async (store, open) => {
     const notifications = queueOf(store);
     const row = { id: newId(), address: "ada@example.com", createdAt: start };
     await notifications.rememberAddresses("a", [row, { ...row, id: newId(), address: "eve@example.com" }]);
@@ -315,7 +315,7 @@ const consents: StoreTheme = (check) => {
     assert.equal(await reopened.address(newId()), null);
   });
 
-  check("messages are counted by subject and hour, and counters are forgotten", async (store) => {
+  check("messages are counted by subject and hour, and counters are deleted", async (store) => {
     const notifications = queueOf(store);
     const [one, two] = [
       { subject: "channel:c1", since: start },
@@ -333,7 +333,7 @@ const consents: StoreTheme = (check) => {
     assert.deepEqual(await notifications.counts([one, two]), [0, 0]);
   });
 
-  check("the operator's messages, and those of the next tenant, are leased by turns", async (store) => {
+  check("the operator's messages, and those of the next tenant, are leased in turns", async (store) => {
     const notifications = queueOf(store);
     const [mine, alert, first, second, other] = [
       notification({ tenantId: null }),
@@ -356,7 +356,7 @@ const consents: StoreTheme = (check) => {
 };
 
 const episodes: StoreTheme = (check) => {
-  check("an episode is written with what is told of it", async (store, open) => {
+  check("an episode is written with its notification", async (store, open) => {
     const [told, message] = [event(), notification()];
     const episode: FailureEpisode = {
       webhookId: "w1",

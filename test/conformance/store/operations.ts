@@ -48,7 +48,7 @@ export const operations: StoreTheme = (check) => {
     assert.deepEqual(await store.operations.get({ tenantId: null, id: first.id }), stored);
   });
 
-  check("an update of what somebody else has changed meanwhile writes nothing", async (store) => {
+  check("an update of an operation that was changed in between writes nothing", async (store) => {
     const first = operation();
     await store.operations.save(first);
     const paused = await updated(store, { ...first, status: "paused" });
@@ -58,7 +58,7 @@ export const operations: StoreTheme = (check) => {
     await updated(store, { ...paused, queued: 5 });
   });
 
-  check("hides operations of other tenants, and those of all tenants from each", async (store) => {
+  check("hides operations of other tenants, and deployment-wide ones from each tenant", async (store) => {
     const [own, global] = [operation(), operation({ tenantId: null })];
     await store.operations.save(own);
     await store.operations.save(global);
@@ -90,7 +90,7 @@ export const operations: StoreTheme = (check) => {
     assert.equal((await store.operations.list({ tenantId: null, page })).rows[0]?.status, "completed");
   });
 
-  check("lists what is not finished, oldest first, over a restart", async (store, open) => {
+  check("lists unfinished operations, oldest first, even across a restart", async (store, open) => {
     const [first, second, third] = [operation(), operation({ status: "running" }), operation()];
     for (const each of [first, second, third]) await store.operations.save(each);
     const begun = await updated(store, { ...first, queued: 1 });

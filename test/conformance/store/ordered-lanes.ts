@@ -15,7 +15,7 @@ export const orderedLanes: StoreTheme = (check) => {
       assert.deepEqual(claimedIds(await claim(store, key)), idsOf(deliveries));
     });
 
-    check(`${key.ordering}: says what is left and when the oldest left is due`, async (store) => {
+    check(`${key.ordering}: says how many remain and when the oldest is due`, async (store) => {
       await publish(store, {
         deliveries: [
           { lane: key },
@@ -28,7 +28,7 @@ export const orderedLanes: StoreTheme = (check) => {
       assert.equal(first.nextDueAt, start + 100);
     });
 
-    check(`${key.ordering}: a failing head comes back first`, async (store) => {
+    check(`${key.ordering}: a failing head returns first`, async (store) => {
       const { deliveries } = await publish(store, {
         deliveries: [{ lane: key }, { lane: key }, { lane: key }],
       });
@@ -37,7 +37,7 @@ export const orderedLanes: StoreTheme = (check) => {
       assert.deepEqual(claimedIds(await claim(store, key)), idsOf(deliveries));
     });
 
-    check(`${key.ordering}: a head that was leased as it was written comes back first`, async (store) => {
+    check(`${key.ordering}: a head leased at publish returns first`, async (store) => {
       const { deliveries, leases } = await publish(store, {
         deliveries: [{ lane: key, claim: true }, { lane: key }],
       });

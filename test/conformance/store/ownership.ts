@@ -58,7 +58,7 @@ export const ownership: StoreTheme = (check) => {
     });
   });
 
-  check("of two that ask at the same moment one gets each webhook", async (store, open) => {
+  check("of two concurrent callers exactly one acquires each webhook", async (store, open) => {
     const other = await another(open);
     const workers = [store, other].map(async (each) => ({
       each,
@@ -73,23 +73,20 @@ export const ownership: StoreTheme = (check) => {
     }
   });
 
-  check(
-    "acquires named webhooks only when they are free, and leaves out what it is told to",
-    async (store) => {
-      const [first, second, third] = [
-        await webhookWithWork(store),
-        await webhookWithWork(store),
-        await webhookWithWork(store),
-      ];
-      const worker = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
-      const named = await acquire(store, worker, { from: { kind: "webhooks", ids: [first, "never seen"] } });
-      assert.deepEqual(idsIn(named), [first]);
-      const rest = await acquire(store, worker, { from: { kind: "work", after: null, except: [second] } });
-      assert.deepEqual(idsIn(rest), [third]);
-    },
-  );
+  check("acquires named webhooks only if they are free, and skips excluded ones", async (store) => {
+    const [first, second, third] = [
+      await webhookWithWork(store),
+      await webhookWithWork(store),
+      await webhookWithWork(store),
+    ];
+    const worker = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
+    const named = await acquire(store, worker, { from: { kind: "webhooks", ids: [first, "never seen"] } });
+    assert.deepEqual(idsIn(named), [first]);
+    const rest = await acquire(store, worker, { from: { kind: "work", after: null, except: [second] } });
+    assert.deepEqual(idsIn(rest), [third]);
+  });
 
-  check("looks at work a page at a time", async (store) => {
+  check("reads work a page at a time", async (store) => {
     const ids: string[] = [];
     const deliveries = Array.from({ length: 1_100 }, (_, index) => {
       ids.push(`webhook-${String(index).padStart(4, "0")}`);
@@ -124,7 +121,7 @@ export const ownership: StoreTheme = (check) => {
     assert.equal((await acquire(other, theirs, { slack: 1 })).webhooks.length, 5);
   });
 
-  check("what was given back goes to the next owner with its state and its lanes", async (store, open) => {
+  check("a released webhook goes to the next owner with its state and its lanes", async (store, open) => {
     const other = await another(open);
     const id = await webhookWithWork(store);
     const mine = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
@@ -148,7 +145,7 @@ export const ownership: StoreTheme = (check) => {
     assert.ok(taken.ownerEpoch > ownerEpoch);
   });
 
-  check("a worker that is silent for too long is reaped, and hears of it", async (store, open) => {
+  check("a worker that is silent for too long is reaped, and learns of it", async (store, open) => {
     const other = await another(open);
     const id = await webhookWithWork(store);
     const dying = await ownershipOf(store).join({ aliveMs: 40, pool: "default" });
@@ -164,7 +161,7 @@ export const ownership: StoreTheme = (check) => {
     assert.deepEqual(taken.rate, { kind: "unknown" }, "it may have used up the whole limit");
   });
 
-  check("a late heartbeat that comes before anybody reaped keeps everything", async (store) => {
+  check("a late heartbeat before any reaping keeps everything", async (store) => {
     const id = await webhookWithWork(store);
     const worker = await ownershipOf(store).join({ aliveMs: 20, pool: "default" });
     assert.deepEqual(idsIn(await acquire(store, worker)), [id]);
@@ -173,7 +170,7 @@ export const ownership: StoreTheme = (check) => {
     assert.deepEqual(beat, { workers: 1, owned: 1 });
   });
 
-  check("a former owner can neither settle nor write what it knew", async (store, open) => {
+  check("a former owner can neither settle nor write notes", async (store, open) => {
     const other = await another(open);
     const id = await webhookWithWork(store, 2);
     const first = await ownershipOf(store).join({ aliveMs: 20, pool: "default" });
@@ -196,7 +193,7 @@ export const ownership: StoreTheme = (check) => {
     assert.deepEqual([stored, rest], [only(await other.webhooks.some([id])).runtime, []]);
   });
 
-  check("leftovers of an ordered lane do not hold up the next owner", async (store, open) => {
+  check("leftovers of an ordered lane do not block the next owner", async (store, open) => {
     const other = await another(open);
     const key = lane("webhook-1", "strict");
     const { deliveries } = await publish(store, { deliveries: [{ lane: key }, { lane: key }] });
@@ -214,7 +211,7 @@ export const ownership: StoreTheme = (check) => {
     assert.deepEqual(claimedIds(await claim(other, key)), idsOf(deliveries));
   });
 
-  check("what a worker never served goes back as it was, and nothing else", async (store, open) => {
+  check("webhooks that a worker never served are released unchanged, and no others", async (store, open) => {
     const other = await another(open);
     const [kept, used, fresh] = [
       await webhookWithWork(store),
@@ -239,37 +236,34 @@ export const ownership: StoreTheme = (check) => {
     assert.deepEqual(idsIn(await acquire(other, before)), [kept]);
   });
 
-  check(
-    "a worker that retires leaves its share to the others, and keeps what it owns",
-    async (store, open) => {
-      const other = await another(open);
-      for (let count = 0; count < 4; count += 1) await webhookWithWork(store);
-      const [retired, staying] = [
-        await ownershipOf(store).join({ aliveMs: longMs, pool: "default" }),
-        await ownershipOf(other).join({ aliveMs: longMs, pool: "default" }),
-      ];
-      const mine = idsIn(await acquire(store, retired, { slack: 0 }));
-      assert.equal(mine.length, 2);
-      assert.equal((await acquire(other, staying, { slack: 0 })).webhooks.length, 2);
-      await ownershipOf(store).retire(retired);
-      assert.deepEqual(await ownershipOf(other).heartbeat({ worker: staying, aliveMs: longMs }), {
-        workers: 1,
-        owned: 2,
+  check("a retiring worker leaves its share to the others, and keeps what it owns", async (store, open) => {
+    const other = await another(open);
+    for (let count = 0; count < 4; count += 1) await webhookWithWork(store);
+    const [retired, staying] = [
+      await ownershipOf(store).join({ aliveMs: longMs, pool: "default" }),
+      await ownershipOf(other).join({ aliveMs: longMs, pool: "default" }),
+    ];
+    const mine = idsIn(await acquire(store, retired, { slack: 0 }));
+    assert.equal(mine.length, 2);
+    assert.equal((await acquire(other, staying, { slack: 0 })).webhooks.length, 2);
+    await ownershipOf(store).retire(retired);
+    assert.deepEqual(await ownershipOf(other).heartbeat({ worker: staying, aliveMs: longMs }), {
+      workers: 1,
+      owned: 2,
+    });
+    assert.notEqual(await ownershipOf(store).heartbeat({ worker: retired, aliveMs: longMs }), null);
+    await webhookWithWork(store);
+    assert.deepEqual(idsIn(await acquire(store, retired)), []);
+    assert.equal((await acquire(other, staying, { slack: 0 })).webhooks.length, 1);
+    for (const id of mine)
+      await ownershipOf(store).release({
+        worker: retired,
+        webhooks: [{ state: blank(id), rateFullAt: null }],
       });
-      assert.notEqual(await ownershipOf(store).heartbeat({ worker: retired, aliveMs: longMs }), null);
-      await webhookWithWork(store);
-      assert.deepEqual(idsIn(await acquire(store, retired)), []);
-      assert.equal((await acquire(other, staying, { slack: 0 })).webhooks.length, 1);
-      for (const id of mine)
-        await ownershipOf(store).release({
-          worker: retired,
-          webhooks: [{ state: blank(id), rateFullAt: null }],
-        });
-      assert.deepEqual(idsIn(await acquire(other, staying, { slack: 0 })), mine);
-    },
-  );
+    assert.deepEqual(idsIn(await acquire(other, staying, { slack: 0 })), mine);
+  });
 
-  check("a webhook without waiting deliveries is nobody's", async (store) => {
+  check("a webhook without waiting deliveries has no owner", async (store) => {
     const key = lane("webhook-1");
     const { leases } = await publish(store, { deliveries: [{ lane: key, claim: true }] });
     await settle(store, only(leases), { progress: progressed() });
@@ -305,7 +299,7 @@ export const ownership: StoreTheme = (check) => {
     assert.deepEqual(await ownershipOf(store).reports([id]), [newest], "a late report changes nothing");
   });
 
-  check("orders wait for the owner, oldest first, until they were followed", async (store, open) => {
+  check("orders wait for the owner, oldest first, until they are followed", async (store, open) => {
     const other = await another(open);
     const id = await webhookWithWork(store);
     await ownershipOf(other).order(id, "1");
@@ -329,7 +323,7 @@ export const ownership: StoreTheme = (check) => {
     );
   });
 
-  check("a leadership belongs to one process until its time is over", async (store, open) => {
+  check("a leadership belongs to one process until it expires", async (store, open) => {
     const other = await another(open);
     const asks = (from: Store, holder: string, forMs: number) =>
       ownershipOf(from).acquireLeadership({ name: "upkeep", holder, forMs });
@@ -348,7 +342,7 @@ export const ownership: StoreTheme = (check) => {
     );
   });
 
-  check("tells others, and not itself, what configuration it changed", async (store, open) => {
+  check("announces changed configuration to other processes, and not to itself", async (store, open) => {
     const other = await another(open);
     const heard: StoreChange[] = [];
     const echoes: StoreChange[] = [];

@@ -37,7 +37,7 @@ function shown(session: NewPortalSession): PortalSession {
 const everything = { tenantId: null, after: null, offset: 0, limit: 100 };
 
 export const portal: StoreTheme = (check) => {
-  check("a code of the portal is exchanged once, and only while it counts", async (store) => {
+  check("a portal code is exchanged once, and only while it is valid", async (store) => {
     const session = sessionOf();
     await store.portal.createSession(session);
     const { codeHash } = session;
@@ -55,38 +55,35 @@ export const portal: StoreTheme = (check) => {
     assert.equal(await store.portal.sessionByToken("second"), null);
   });
 
-  check(
-    "sessions of the portal are ended one by one or by reference, and then exchange no code",
-    async (store) => {
-      const sessions = [{}, {}, { reference: "bob" }, { tenantId: "beta" }].map((more) => sessionOf(more));
-      for (const session of sessions) await store.portal.createSession(session);
-      const [first, second, third, fourth] = sessions.map(({ id }) => id) as [string, string, string, string];
-      const at = start + 5;
-      assert.equal(await store.portal.countSessions({ tenantId: "acme", at }), 3);
-      assert.deepEqual(await store.portal.endSessions({ id: first, at }), [first]);
-      assert.deepEqual(await store.portal.endSessions({ id: first, at: at + 1 }), [], "once");
-      const named = { tenantId: "acme", reference: "ada", at };
-      assert.deepEqual(await store.portal.endSessions(named), [second]);
-      assert.equal((await store.portal.session(first))?.endedAt, at);
-      assert.equal(
-        await store.portal.redeem({ codeHash: String(sessions[1]?.codeHash), tokenHash: "x", at }),
-        null,
-      );
-      assert.equal(await store.portal.countSessions({ tenantId: "acme", at }), 1);
-      assert.equal(await store.portal.countSessions({ tenantId: null, at }), 2);
-      assert.equal(await store.portal.countSessions({ tenantId: null, at: start + 61 * minuteMs }), 0);
-      const ids = (rows: readonly PortalSession[]) => rows.map(({ id }) => id);
-      assert.deepEqual(ids(await store.portal.sessions(everything)), [fourth, third, second, first]);
-      assert.deepEqual(ids(await store.portal.sessions({ ...everything, tenantId: "acme", limit: 2 })), [
-        third,
-        second,
-      ]);
-      assert.deepEqual(ids(await store.portal.sessions({ ...everything, after: third })), [second, first]);
-      assert.deepEqual(ids(await store.portal.sessions({ ...everything, offset: 3 })), [first]);
-    },
-  );
+  check("portal sessions are ended singly or by reference, and then exchange no code", async (store) => {
+    const sessions = [{}, {}, { reference: "bob" }, { tenantId: "beta" }].map((more) => sessionOf(more));
+    for (const session of sessions) await store.portal.createSession(session);
+    const [first, second, third, fourth] = sessions.map(({ id }) => id) as [string, string, string, string];
+    const at = start + 5;
+    assert.equal(await store.portal.countSessions({ tenantId: "acme", at }), 3);
+    assert.deepEqual(await store.portal.endSessions({ id: first, at }), [first]);
+    assert.deepEqual(await store.portal.endSessions({ id: first, at: at + 1 }), [], "once");
+    const named = { tenantId: "acme", reference: "ada", at };
+    assert.deepEqual(await store.portal.endSessions(named), [second]);
+    assert.equal((await store.portal.session(first))?.endedAt, at);
+    assert.equal(
+      await store.portal.redeem({ codeHash: String(sessions[1]?.codeHash), tokenHash: "x", at }),
+      null,
+    );
+    assert.equal(await store.portal.countSessions({ tenantId: "acme", at }), 1);
+    assert.equal(await store.portal.countSessions({ tenantId: null, at }), 2);
+    assert.equal(await store.portal.countSessions({ tenantId: null, at: start + 61 * minuteMs }), 0);
+    const ids = (rows: readonly PortalSession[]) => rows.map(({ id }) => id);
+    assert.deepEqual(ids(await store.portal.sessions(everything)), [fourth, third, second, first]);
+    assert.deepEqual(ids(await store.portal.sessions({ ...everything, tenantId: "acme", limit: 2 })), [
+      third,
+      second,
+    ]);
+    assert.deepEqual(ids(await store.portal.sessions({ ...everything, after: third })), [second, first]);
+    assert.deepEqual(ids(await store.portal.sessions({ ...everything, offset: 3 })), [first]);
+  });
 
-  check("sessions of the portal that are long over make room", async (store) => {
+  check("long-ended portal sessions are deleted", async (store) => {
     const old = sessionOf();
     await store.portal.createSession(old);
     await store.portal.createSession(sessionOf({ createdAt: old.expiresAt + 86_400_001 }));
@@ -95,7 +92,7 @@ export const portal: StoreTheme = (check) => {
   });
 
   check(
-    "settings and pictures of the portal are kept for the deployment and for each tenant",
+    "settings and images of the portal are stored for the deployment and for each tenant",
     async (store) => {
       assert.equal(await store.portal.settings(null), null);
       const deployment = {

@@ -15,7 +15,7 @@ export const publishing: StoreTheme = (check) => {
     assert.deepEqual(stored, { ...visible, sequenceNumber: 1, deliveries: 1, position: stored?.position });
   });
 
-  check("keeps where in a trace an event was published, beside events of none", async (store) => {
+  check("keeps the trace position of an event, next to events without a trace", async (store) => {
     const trace = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331", flags: 0 };
     const traces = [null, { ...trace, state: null }, null, { ...trace, flags: 3, state: "congo=t61" }];
     const commands = traces.map((one) => publishCommand({ event: { trace: one } }));
@@ -27,7 +27,7 @@ export const publishing: StoreTheme = (check) => {
     assert.deepEqual(await Promise.all(kept), traces);
   });
 
-  check("keeps an empty body apart from a forgotten one", async (store) => {
+  check("distinguishes an empty body from a deleted one", async (store) => {
     const { event } = await publish(store, { event: { body: new Uint8Array(0) } });
     assert.deepEqual((await store.history.getEvent(null, event.id))?.body, new Uint8Array(0));
   });
@@ -47,7 +47,7 @@ export const publishing: StoreTheme = (check) => {
     assert.equal((await store.history.getEvent(null, event.id))?.deliveries, 0);
   });
 
-  check("leases only what asks for it, in the order of the deliveries", async (store) => {
+  check("leases only requested deliveries, in their order", async (store) => {
     const { leases } = await publish(store, {
       deliveries: [{ claim: true }, { claim: false }, { claim: true, state: "skipped" }, { claim: true }],
     });
@@ -93,7 +93,7 @@ export const publishing: StoreTheme = (check) => {
     );
   });
 
-  check("refuses a key that was used for another payload", async (store) => {
+  check("rejects a key that was used for another payload", async (store) => {
     const first = await publish(store, { event: keyed, dedupUntil: start + day });
     const other = await publish(store, {
       event: { ...keyed, fingerprint: "print-2" },
@@ -102,13 +102,13 @@ export const publishing: StoreTheme = (check) => {
     assert.deepEqual(other.result, { kind: "key_conflict", eventId: first.event.id });
   });
 
-  check("keeps keys of tenants apart", async (store) => {
+  check("keeps keys of tenants separate", async (store) => {
     await publish(store, { event: { ...keyed, tenantId: "a" }, dedupUntil: start + day });
     const other = await publish(store, { event: { ...keyed, tenantId: "b" }, dedupUntil: start + day });
     assert.equal(other.result.kind, "accepted");
   });
 
-  check("takes a key again once it ran out, and remembers it anew", async (store) => {
+  check("accepts a key again after it expires, and stores it anew for its time", async (store) => {
     await publish(store, { event: keyed, dedupUntil: start + day });
     const later = { ...keyed, createdAt: start + day };
     const second = await publish(store, { event: later, dedupUntil: start + 2 * day });
@@ -120,12 +120,12 @@ export const publishing: StoreTheme = (check) => {
     assert.equal(third.result.kind === "duplicate" && third.result.original.id, second.event.id);
   });
 
-  check("remembers no key without a time", async (store) => {
+  check("stores no key without a time", async (store) => {
     await publish(store, { event: keyed });
     assert.equal((await publish(store, { event: keyed, dedupUntil: start + day })).result.kind, "accepted");
   });
 
-  check("lists the lanes that hold waiting deliveries, each once, page by page", async (store) => {
+  check("lists the lanes with waiting deliveries, each once, page by page", async (store) => {
     const lanes = [
       lane("w1"),
       lane("w2", "strict"),
@@ -145,7 +145,7 @@ export const publishing: StoreTheme = (check) => {
     assert.deepEqual(seen.sort(byName), lanes.sort(byName));
   });
 
-  check("keeps why a delivery was skipped", async (store) => {
+  check("keeps the reason why a delivery was skipped", async (store) => {
     const { deliveries } = await publish(store, {
       deliveries: [{ state: "skipped", reason: "webhook_suspended" }, {}],
     });

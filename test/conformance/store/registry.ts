@@ -83,7 +83,7 @@ export const registry: StoreTheme = (check) => {
   });
 
   check(
-    "a page of event types ends at its rows or its bytes, and goes on behind one that is gone",
+    "a page of event types ends at its row or byte limit, and continues after a deleted type",
     async (store) => {
       const sized = (
         tenantId: string,

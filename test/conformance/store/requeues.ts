@@ -57,7 +57,7 @@ export const requeues: StoreTheme = (check) => {
     assert.equal(await settle(store, only(result.leases)), true);
   });
 
-  check("says when the event is unknown or its body is gone", async (store) => {
+  check("reports an unknown event or a deleted body", async (store) => {
     const command = { eventId: newId(), deliveries: [newDelivery()] };
     assert.deepEqual(await requeue(store, command), { kind: "event_not_found" });
     const { event } = await publishSettled(store, {}, {});
@@ -65,7 +65,7 @@ export const requeues: StoreTheme = (check) => {
     assert.deepEqual(await requeue(store, { ...command, eventId: event.id }), { kind: "payload_gone" });
   });
 
-  check("a replay and what it copies name each other", async (store) => {
+  check("a replay and its original refer to each other", async (store) => {
     const { event, deliveries } = await publishSettled(store, {}, {});
     const { id } = only(deliveries);
     const [first, second] = [1, 2].map(() => newDelivery({ origin: "replay", replayOf: id }));

@@ -19,7 +19,7 @@ import {
 import type { StoreTheme } from "./suite.ts";
 
 export const retention: StoreTheme = (check) => {
-  check("forgets also what was written after all that came before was forgotten", async (store) => {
+  check("also deletes rows written after all earlier ones were deleted", async (store) => {
     const forgotten: string[] = [];
     for (const createdAt of [start, start + 2 * day]) {
       const { event, deliveries } = await publishSettled(store, { event: { createdAt } }, {});
@@ -33,7 +33,7 @@ export const retention: StoreTheme = (check) => {
     assert.equal(forgotten.length, 2);
   });
 
-  check("TS16-119 forgets old bodies, keeps young ones and those that still wait", async (store) => {
+  check("TS16-119 deletes old bodies, keeps recent ones and those of waiting deliveries", async (store) => {
     const done = await publishSettled(store, { event: { createdAt: start } }, {});
     const waiting = await publish(store, { event: { createdAt: start } });
     const half = await publish(store, {
@@ -68,7 +68,7 @@ export const retention: StoreTheme = (check) => {
     );
   });
 
-  check("forgets finished deliveries with their attempts, then their events", async (store) => {
+  check("deletes finished deliveries with their attempts, then their events", async (store) => {
     const old = await publishSettled(store, {}, { attempt: newAttempt() });
     const bare = await publish(store, { deliveries: [] });
     const waiting = await publish(store, { deliveries: [{}, { state: "skipped" }] });
@@ -91,7 +91,7 @@ export const retention: StoreTheme = (check) => {
     assert.equal(left.rows.length, 1);
   });
 
-  check("forgets requeued deliveries before their event", async (store) => {
+  check("deletes requeued deliveries before their event", async (store) => {
     const { event } = await publishSettled(store, {}, {});
     const result = await requeue(store, {
       eventId: event.id,
@@ -128,7 +128,7 @@ export const retention: StoreTheme = (check) => {
     assert.equal(anew.result.kind, "accepted", "the key went with its event");
   });
 
-  check("positions and sequence numbers go on after everything was forgotten", async (store, open) => {
+  check("positions and sequence numbers continue after everything was deleted", async (store, open) => {
     const first = await publishSettled(store, {}, {});
     const before = await store.history.getEvent(null, first.event.id);
     await runToEnd(() =>
@@ -141,7 +141,7 @@ export const retention: StoreTheme = (check) => {
     assert.ok((after?.position ?? 0) > (before?.position ?? 0));
   });
 
-  check("forgets a long history in small steps", async (store) => {
+  check("deletes a long history in small steps", async (store) => {
     const publishes = Array.from({ length: 6_000 }, () =>
       publishCommand({ deliveries: [{ state: "skipped" }] }),
     );
@@ -163,7 +163,7 @@ export const retention: StoreTheme = (check) => {
     );
   });
 
-  check("forgets expired keys of every kind, and only those", async (store) => {
+  check("deletes only expired keys, of every kind", async (store) => {
     const key = { name: "n", hash: "h", hint: "h", role: "read", tenantId: "a", createdAt: start } as const;
     await store.registry.saveApiKey({ ...key, id: "old", expiresAt: start + 1 });
     await store.registry.saveApiKey({ ...key, id: "young", expiresAt: start + 2 });

@@ -107,7 +107,7 @@ export const retries: StoreTheme = (check) => {
   });
 
   for (const state of ["cancelled", "skipped"] as const) {
-    check(`what was ${state} waits again`, async (store) => {
+    check(`a delivery in state ${state} waits again`, async (store) => {
       const { deliveries } = await publish(store, {
         deliveries: [state === "skipped" ? { state, reason: "webhook_disabled" } : {}],
       });
@@ -120,7 +120,7 @@ export const retries: StoreTheme = (check) => {
     });
   }
 
-  check("what waits is due at once and keeps its id; what is due already stays as it is", async (store) => {
+  check("a waiting delivery is due at once and keeps its id; a due one stays unchanged", async (store) => {
     const id = await ended(store, { state: "failed", dueAt: start + 7 * day });
     assert.equal((await retry(store, id, { at: later, priority: "high" })).kind, "accepted");
     assert.deepEqual((await store.deliveries.depth()).waiting, { high: 1, normal: 0, low: 0 });
@@ -134,7 +134,7 @@ export const retries: StoreTheme = (check) => {
     assert.equal(await waiting(store), 1);
   });
 
-  check("says what stands in the way, and changes nothing then", async (store) => {
+  check("says what prevents it, and changes nothing then", async (store) => {
     assert.deepEqual(await retry(store, newId()), { kind: "not_found" });
     const success = await ended(store, { state: "success" });
     assert.deepEqual(await retry(store, success), { kind: "not_possible" });
@@ -164,7 +164,7 @@ export const retries: StoreTheme = (check) => {
   });
 
   check(
-    "no former holder settles it: not the one whose lease ran out, nor the one it ended under",
+    "no former holder can settle it, neither one with an expired lease nor the one under which it ended",
     async (store) => {
       const { deliveries, leases } = await publish(store, {
         deliveries: [{ claim: true, leaseUntil: start + 1 }],
@@ -192,7 +192,7 @@ export const retries: StoreTheme = (check) => {
   );
 
   check(
-    "in order it goes behind what waits, and keeps that place when it fails or is given back",
+    "in an ordered lane it goes behind the waiting deliveries, and keeps that position when it fails or is released",
     async (store) => {
       const first = await ended(store, dead, { lane: ordered });
       const others = await publish(store, { deliveries: [{ lane: ordered }, { lane: ordered }] });
@@ -212,7 +212,7 @@ export const retries: StoreTheme = (check) => {
     },
   );
 
-  check("in order one that waits keeps its place", async (store) => {
+  check("in an ordered lane a waiting delivery keeps its position", async (store) => {
     const head = await ended(store, { state: "failed", dueAt: start + 7 * day }, { lane: ordered });
     const { deliveries } = await publish(store, { deliveries: [{ lane: ordered }] });
     await retry(store, head, { at: later, lane: ordered });
@@ -263,7 +263,7 @@ export const retries: StoreTheme = (check) => {
     assert.equal(await waiting(reopened), 0);
   });
 
-  check("goes to the line and the format of its webhook as it is now", async (store) => {
+  check("uses the current lane and format of its webhook", async (store) => {
     const id = await ended(store, dead, { format: "data" });
     await retry(store, id, { at: later, lane: ordered, format: "standard" });
     assert.deepEqual(claimedIds(await claim(store, key, { now: later })), []);

@@ -37,7 +37,7 @@ import type { StoreTheme } from "./suite.ts";
 
 export const searches: StoreTheme = (check) => {
   check(
-    "every filter finds what it says, alone and with others, in every order and budget",
+    "every filter finds exactly its matches, alone and combined, in every order and budget",
     async (store) => {
       const rows = await variedDeliveries(store);
       const random = seededNumbers(7);
@@ -62,34 +62,31 @@ export const searches: StoreTheme = (check) => {
     },
   );
 
-  check(
-    "a page ends with its budget and says how far it looked; going on comes to the end",
-    async (store) => {
-      const { deliveries } = await publish(store, { event: { eventType: "rare.one", createdAt: start } });
-      for (let round = 0; round < 3; round += 1) {
-        const publishes = Array.from({ length: 1_000 }, (_, index) =>
-          publishCommand({ event: { createdAt: start + 1 + round * 1_000 + index } }),
-        );
-        await commit(store, { publishes });
-      }
-      const filter = { ...everyDelivery, eventTypes: ["rare.*"] };
-      const first = await store.history.searchDeliveries(searchOf({ filter, rowsMax: 1 }));
-      assert.deepEqual(first.rows, []);
-      assert.equal(first.isCutShort, true);
-      const { searchedTo } = first;
-      assert.ok(searchedTo !== null && searchedTo > start && searchedTo < start + 3_000, String(searchedTo));
-      assert.notEqual(first.next, null);
-      assert.deepEqual(
-        idsOf(await searched(store, { filter, order: "newest", limit: 5, rowsMax: 1 })),
-        idsOf(deliveries),
+  check("a page stops at its budget and says how far it looked; paging reaches the end", async (store) => {
+    const { deliveries } = await publish(store, { event: { eventType: "rare.one", createdAt: start } });
+    for (let round = 0; round < 3; round += 1) {
+      const publishes = Array.from({ length: 1_000 }, (_, index) =>
+        publishCommand({ event: { createdAt: start + 1 + round * 1_000 + index } }),
       );
-      const noTime = new SearchBudget({ monotonicMs: () => 0 }, { rowsMax: 1_000_000, durationMsMax: 0 });
-      const hasty = await store.history.searchDeliveries({ ...searchOf({ filter }), budget: noTime });
-      assert.equal(hasty.isCutShort, true, "a page without any time looks at something and goes on later");
-      const whole = await store.history.searchDeliveries(searchOf({ filter }));
-      assert.deepEqual([whole.next, whole.searchedTo, whole.isCutShort], [null, null, false]);
-    },
-  );
+      await commit(store, { publishes });
+    }
+    const filter = { ...everyDelivery, eventTypes: ["rare.*"] };
+    const first = await store.history.searchDeliveries(searchOf({ filter, rowsMax: 1 }));
+    assert.deepEqual(first.rows, []);
+    assert.equal(first.isCutShort, true);
+    const { searchedTo } = first;
+    assert.ok(searchedTo !== null && searchedTo > start && searchedTo < start + 3_000, String(searchedTo));
+    assert.notEqual(first.next, null);
+    assert.deepEqual(
+      idsOf(await searched(store, { filter, order: "newest", limit: 5, rowsMax: 1 })),
+      idsOf(deliveries),
+    );
+    const noTime = new SearchBudget({ monotonicMs: () => 0 }, { rowsMax: 1_000_000, durationMsMax: 0 });
+    const hasty = await store.history.searchDeliveries({ ...searchOf({ filter }), budget: noTime });
+    assert.equal(hasty.isCutShort, true, "a page without any time looks at something and goes on later");
+    const whole = await store.history.searchDeliveries(searchOf({ filter }));
+    assert.deepEqual([whole.next, whole.searchedTo, whole.isCutShort], [null, null, false]);
+  });
 
   check("a full page says where it ends, and is not cut short", async (store) => {
     const publishes = Array.from({ length: 5 }, (_, index) =>
@@ -103,7 +100,7 @@ export const searches: StoreTheme = (check) => {
     assert.deepEqual([exact.rows.length, exact.next, exact.isCutShort], [5, null, false]);
   });
 
-  check("a range of time is found in a long history, from either end", async (store) => {
+  check("a time range is found in a long history, from either end", async (store) => {
     for (let round = 0; round < 5; round += 1) {
       const publishes = Array.from({ length: 1_000 }, (_, index) =>
         publishCommand({ event: { createdAt: start + (round * 1_000 + index) * hour } }),
@@ -123,7 +120,7 @@ export const searches: StoreTheme = (check) => {
     assert.deepEqual((await store.history.searchDeliveries(searchOf({ filter: before }))).rows, []);
   });
 
-  check("a search sees rows of its tenant alone, whatever else it asks for", async (store) => {
+  check("a search sees only rows of its tenant, whatever its filters", async (store) => {
     const webhook = newWebhook({ tenantId: "a" });
     await store.webhooks.save(webhook);
     const { event } = await publishSettled(
@@ -211,7 +208,7 @@ export const searches: StoreTheme = (check) => {
   });
 
   check(
-    "a key finds its event as long as that is kept, and the newest where it was used again",
+    "a key finds its event while the event is stored, and the newest if the key was used again",
     async (store) => {
       const keyed = (createdAt: number) => ({
         event: { idempotencyKey: "k", fingerprint: String(createdAt), createdAt },
@@ -253,7 +250,7 @@ export const searches: StoreTheme = (check) => {
     assert.deepEqual(row?.lastAttempt, attempt);
   });
 
-  check("deliveries that were made later belong to the event of their key", async (store) => {
+  check("deliveries created later belong to the event of their key", async (store) => {
     const { event } = await publish(store, {
       event: { idempotencyKey: "key", fingerprint: "f" },
       dedupUntil: start + hour,

@@ -15,7 +15,7 @@ import {
 import type { StoreTheme } from "./suite.ts";
 
 export const settlements: StoreTheme = (check) => {
-  check("stores the attempt as it was made and the new progress", async (store) => {
+  check("stores the attempt as made and the new progress", async (store) => {
     const attempt = newAttempt({
       outcome: "terminal",
       receiverStateUnknown: true,
@@ -58,7 +58,7 @@ export const settlements: StoreTheme = (check) => {
   });
 
   check(
-    "a delivery that waits knows whether the Retry-After of its last attempt decided until when",
+    "a waiting delivery says whether the Retry-After of its last attempt set its due time",
     async (store) => {
       const { deliveries } = await publish(store);
       const held: unknown[] = [];
@@ -90,7 +90,7 @@ export const settlements: StoreTheme = (check) => {
     },
   );
 
-  check("adds attempts in order; a delivery that waits is not completed", async (store) => {
+  check("adds attempts in order; a waiting delivery is not completed", async (store) => {
     const { deliveries } = await publish(store);
     for (const number of [1, 2, 3]) {
       const { lease } = only((await claim(store, lane("webhook-1"), { now: start + number })).deliveries);
@@ -145,7 +145,7 @@ export const settlements: StoreTheme = (check) => {
   });
 
   check(
-    "WDS-217 refuses a second attempt with the same number, and the whole batch with it",
+    "WDS-217 rejects a second attempt with the same number, and the whole batch with it",
     async (store) => {
       const { leases, deliveries } = await publish(store, { deliveries: [{ claim: true }] });
       await settle(store, only(leases), { attempt: newAttempt(), progress: progressed({ state: "failed" }) });
@@ -159,7 +159,7 @@ export const settlements: StoreTheme = (check) => {
     },
   );
 
-  check("keeps what is remembered of webhooks", async (store) => {
+  check("keeps the stored state of webhooks", async (store) => {
     const webhook = newWebhook();
     await store.webhooks.save(webhook);
     const state = {

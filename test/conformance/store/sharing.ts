@@ -32,7 +32,7 @@ const strict = lane("webhook-1", "strict");
 
 /** Two openings of the same data stand for two processes. */
 export const sharing: StoreTheme = (check) => {
-  check("WDS-219 no delivery is claimed twice, and none is left", async (store, open) => {
+  check("WDS-219 no delivery is claimed twice, and none is missed", async (store, open) => {
     const other = await another(open);
     const { deliveries } = await publish(store, { deliveries: Array.from({ length: 400 }, () => ({})) });
     const claimed: string[] = [];
@@ -46,7 +46,7 @@ export const sharing: StoreTheme = (check) => {
     assert.deepEqual(new Set(claimed), new Set(idsOf(deliveries)));
   });
 
-  check("each sees what the other published, and settles what it holds itself", async (store, open) => {
+  check("each process sees what the other published, and settles its own leases", async (store, open) => {
     const other = await another(open);
     const { deliveries } = await publish(store, { deliveries: [{}, {}] });
     const [mine] = (await claim(store, free, { limit: 1 })).deliveries;
@@ -59,7 +59,7 @@ export const sharing: StoreTheme = (check) => {
 
   for (const way of ["taken at publish", "taken by a claim"]) {
     check(
-      `WDS-216 ${way}: what a dead process held is claimed again, and it can no longer settle`,
+      `WDS-216 ${way}: deliveries of a dead process are claimed again, and it can no longer settle`,
       async (store, open) => {
         const other = await another(open);
         const atPublish = way === "taken at publish";
@@ -77,7 +77,7 @@ export const sharing: StoreTheme = (check) => {
     );
   }
 
-  check("a lease settles the delivery that it was given for, and no other with its number", async (store) => {
+  check("a lease settles only its own delivery, and no other with its number", async (store) => {
     const { leases, deliveries } = await publish(store, { deliveries: [{ claim: true }] });
     const lease = only(leases);
     assert.equal(lease.deliveryId, only(deliveries).id);
@@ -85,20 +85,23 @@ export const sharing: StoreTheme = (check) => {
     assert.equal(await settle(store, lease), true);
   });
 
-  check("what is due before another's lease ends is told first", async (store, open) => {
-    const other = await another(open);
-    await publish(store, { deliveries: [{ claim: true }, { dueAt: start + 5 }] });
-    assert.equal((await claim(other, free)).nextDueAt, start + 5);
-    assert.equal((await claim(other, free, { now: start + 5 })).deliveries.length, 1);
-  });
+  check(
+    "the earlier of the next due time and the end of another's lease is returned",
+    async (store, open) => {
+      const other = await another(open);
+      await publish(store, { deliveries: [{ claim: true }, { dueAt: start + 5 }] });
+      assert.equal((await claim(other, free)).nextDueAt, start + 5);
+      assert.equal((await claim(other, free, { now: start + 5 })).deliveries.length, 1);
+    },
+  );
 
-  check("its own leases are no reason to look again", async (store) => {
+  check("a process's own leases are no reason to look again", async (store) => {
     await publish(store, { deliveries: [{ claim: true }, {}] });
     assert.equal((await claim(store, free)).deliveries.length, 1);
     assert.equal((await claim(store, free)).nextDueAt, null);
   });
 
-  check("WDS-199 an ordered lane is in the hands of one process at a time", async (store, open) => {
+  check("WDS-199 an ordered lane is leased by one process at a time", async (store, open) => {
     const other = await another(open);
     const { deliveries } = await publish(store, {
       deliveries: [{ lane: strict }, { lane: strict }, { lane: strict }],
@@ -117,17 +120,20 @@ export const sharing: StoreTheme = (check) => {
     assert.deepEqual(claimedIds(await claim(store, strict)), idsOf(deliveries).slice(1));
   });
 
-  check("WDS-199 a failed head of an ordered lane stays the head for the other", async (store, open) => {
-    const other = await another(open);
-    const { deliveries } = await publish(store, { deliveries: [{ lane: strict }, { lane: strict }] });
-    const head = only((await claim(store, strict, { limit: 1 })).deliveries);
-    await settle(store, head.lease, { progress: progressed({ state: "failed", dueAt: start + 5 }) });
-    const result = await claim(other, strict);
-    assert.deepEqual(claimedIds(result), idsOf(deliveries));
-    assert.equal(result.deliveries[0]?.progress.dueAt, start + 5);
-  });
+  check(
+    "WDS-199 a failed head of an ordered lane stays the head for the other process",
+    async (store, open) => {
+      const other = await another(open);
+      const { deliveries } = await publish(store, { deliveries: [{ lane: strict }, { lane: strict }] });
+      const head = only((await claim(store, strict, { limit: 1 })).deliveries);
+      await settle(store, head.lease, { progress: progressed({ state: "failed", dueAt: start + 5 }) });
+      const result = await claim(other, strict);
+      assert.deepEqual(claimedIds(result), idsOf(deliveries));
+      assert.equal(result.deliveries[0]?.progress.dueAt, start + 5);
+    },
+  );
 
-  check("of two claims of an ordered lane at the same moment one gets it", async (store, open) => {
+  check("of two concurrent claims of an ordered lane exactly one gets it", async (store, open) => {
     const other = await another(open);
     await publish(store, { deliveries: Array.from({ length: 60 }, () => ({ lane: strict })) });
     for (let rounds = 0; rounds < 30; rounds += 1) {
@@ -141,7 +147,7 @@ export const sharing: StoreTheme = (check) => {
 
   for (const key of [free, strict]) {
     check(
-      `what a claim took that arrived after its webhook went to another worker holds up nobody, ${key.ordering}`,
+      `a claim that arrives after its webhook moved to another worker blocks nothing, ${key.ordering}`,
       async (store, open) => {
         const late = await another(open);
         const { deliveries } = await publish(store, { deliveries: [1, 2].map(() => ({ lane: key })) });
@@ -165,7 +171,7 @@ export const sharing: StoreTheme = (check) => {
     );
   }
 
-  check("an ordered lane whose holder died goes on with its oldest delivery", async (store, open) => {
+  check("an ordered lane whose holder died continues with its oldest delivery", async (store, open) => {
     const other = await another(open);
     const { deliveries } = await publish(store, { deliveries: [{ lane: strict }, { lane: strict }] });
     await claim(store, strict, { limit: 1 });
@@ -174,7 +180,7 @@ export const sharing: StoreTheme = (check) => {
   });
 
   check(
-    "what is written into an ordered lane is not leased while something waits there",
+    "a delivery published into an ordered lane is not leased while another waits there",
     async (store, open) => {
       const other = await another(open);
       const leased = async (to: Store) =>
@@ -185,7 +191,7 @@ export const sharing: StoreTheme = (check) => {
     },
   );
 
-  check("of two that write into an empty ordered lane at once one leases", async (store, open) => {
+  check("of two concurrent publishes into an empty ordered lane exactly one leases", async (store, open) => {
     const other = await another(open);
     for (let rounds = 0; rounds < 15; rounds += 1) {
       const key = lane(`webhook-${rounds}`, "strict");
@@ -233,7 +239,7 @@ export const sharing: StoreTheme = (check) => {
     assert.equal((await other.deliveries.depth()).waiting.normal, 1);
   });
 
-  check("counters add up over commits that run at the same time", async (store, open) => {
+  check("counters stay correct across concurrent commits", async (store, open) => {
     const other = await another(open);
     const commits = Array.from({ length: 24 }, (_, index) =>
       publishSettled(
@@ -250,7 +256,7 @@ export const sharing: StoreTheme = (check) => {
     }
   });
 
-  check("upkeep of two processes at once changes each row once", async (store, open) => {
+  check("upkeep of two concurrent processes changes each row once", async (store, open) => {
     const other = await another(open);
     await publish(store, { deliveries: Array.from({ length: 50 }, () => ({})) });
     const step = { now: start + 2 * hour, limit: 7, ageMsByWebhook: new Map(), ageMsDefault: hour };
@@ -260,7 +266,7 @@ export const sharing: StoreTheme = (check) => {
     assert.equal((await store.deliveries.depth()).waiting.normal, 0);
   });
 
-  check("IDK-18 of two calls with one key one runs", async (store, open) => {
+  check("IDK-18 of two calls with one key exactly one runs", async (store, open) => {
     const other = await another(open);
     const entry = {
       scope: "s",
@@ -279,7 +285,7 @@ export const sharing: StoreTheme = (check) => {
     }
   });
 
-  check("notifies others, and not itself, of its new work", async (store, open) => {
+  check("notifies other processes, and not itself, of its new work", async (store, open) => {
     const other = await another(open);
     const heard: StoreChange[] = [];
     const echoes: StoreChange[] = [];

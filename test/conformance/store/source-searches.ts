@@ -5,7 +5,7 @@ import { idsOf, only, publish } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 
 export const sourceSearches: StoreTheme = (check) => {
-  check("deliveries of a source of the gateway are found by the keys of its events", async (store) => {
+  check("deliveries of a gateway source are found by the keys of its events", async (store) => {
     const keys = ["gateway:s1:a", "gateway:s1:b", "gateway:s10:a", "gateway:s", null];
     const ids: string[] = [];
     for (const idempotencyKey of keys) {

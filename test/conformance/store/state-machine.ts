@@ -249,7 +249,7 @@ function reasonOf({ reason }: TableRow, before: string | null): RegExp {
 
 export const stateMachine: StoreTheme = (check) => {
   for (const state of deliveryStates) {
-    check(`what happens to a delivery that is ${state} is what docs/state-machine.md says`, async (store) => {
+    check(`a delivery that is ${state} changes as docs/state-machine.md says`, async (store) => {
       // Time goes on, for upkeep does not look back.
       let since = start;
       for (const row of tableRows().filter((each) => each.state === state)) {

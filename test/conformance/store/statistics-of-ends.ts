@@ -10,42 +10,39 @@ import type { StoreTheme } from "./suite.ts";
 
 /** Deliveries that end without an attempt. */
 export const statisticsOfEnds: StoreTheme = (check) => {
-  check(
-    "what the store ends by itself is counted with its end, once, and where that is asked",
-    async (store) => {
-      const event = { tenantId: "oak" };
-      const ids = async (webhook: string, count: number): Promise<readonly string[]> => {
-        const deliveries = Array.from({ length: count }, () => ({ lane: lane(webhook) }));
-        return (await publish(store, { event, deliveries })).deliveries.map(({ id }) => id);
-      };
-      const end = (command: Pick<EndCommand, "event" | "ids"> & Partial<EndCommand>) =>
-        store.deliveries.end({ tenantId: null, now: start + 1, isCounted: true, ...command });
-      const byHand = await ids("by-hand", 12);
-      await end({ event: "cancel_requested", ids: byHand.slice(0, 1), isCounted: false });
-      await Promise.all(byHand.map((id) => end({ event: "cancel_requested", ids: [id, id] })));
-      await ids("deleted", 3);
-      const cancel = { webhookId: "deleted", now: start + 1, limit: 2, isCounted: true };
-      await runToEnd(() => store.upkeep.cancelWebhook(cancel));
-      const expired = await ids("too-old", 3);
-      const ageMsByWebhook = new Map([["too-old", 0]]);
-      const expire = { now: start + minute, limit: 2, ageMsByWebhook, ageMsDefault: day, isCounted: true };
-      await runToEnd(() => store.upkeep.expire(expire));
-      const discard = { event: "discarded" as const, ids: expired.slice(0, 2), now: start + minute };
-      await end(discard);
-      await end(discard);
+  check("deliveries ended by the store are counted with their end, once, if requested", async (store) => {
+    const event = { tenantId: "oak" };
+    const ids = async (webhook: string, count: number): Promise<readonly string[]> => {
+      const deliveries = Array.from({ length: count }, () => ({ lane: lane(webhook) }));
+      return (await publish(store, { event, deliveries })).deliveries.map(({ id }) => id);
+    };
+    const end = (command: Pick<EndCommand, "event" | "ids"> & Partial<EndCommand>) =>
+      store.deliveries.end({ tenantId: null, now: start + 1, isCounted: true, ...command });
+    const byHand = await ids("by-hand", 12);
+    await end({ event: "cancel_requested", ids: byHand.slice(0, 1), isCounted: false });
+    await Promise.all(byHand.map((id) => end({ event: "cancel_requested", ids: [id, id] })));
+    await ids("deleted", 3);
+    const cancel = { webhookId: "deleted", now: start + 1, limit: 2, isCounted: true };
+    await runToEnd(() => store.upkeep.cancelWebhook(cancel));
+    const expired = await ids("too-old", 3);
+    const ageMsByWebhook = new Map([["too-old", 0]]);
+    const expire = { now: start + minute, limit: 2, ageMsByWebhook, ageMsDefault: day, isCounted: true };
+    await runToEnd(() => store.upkeep.expire(expire));
+    const discard = { event: "discarded" as const, ids: expired.slice(0, 2), now: start + minute };
+    await end(discard);
+    await end(discard);
 
-      assert.deepEqual(await endings(store, { level: "subjects", tenantId: "oak", subjects: null }), {
-        "by-hand": { cancelled: 11 },
-        "deleted": { cancelled: 3 },
-        "too-old": { exhausted: 3, discarded: 2 },
-      });
-      const sums = { cancelled: 14, exhausted: 3, discarded: 2 };
-      assert.deepEqual(await endings(store, { level: "tenants", tenantIds: null }), { oak: sums });
-      assert.deepEqual(await endings(store, { level: "all" }), { all: sums });
-    },
-  );
+    assert.deepEqual(await endings(store, { level: "subjects", tenantId: "oak", subjects: null }), {
+      "by-hand": { cancelled: 11 },
+      "deleted": { cancelled: 3 },
+      "too-old": { exhausted: 3, discarded: 2 },
+    });
+    const sums = { cancelled: 14, exhausted: 3, discarded: 2 };
+    assert.deepEqual(await endings(store, { level: "tenants", tenantIds: null }), { oak: sums });
+    assert.deepEqual(await endings(store, { level: "all" }), { all: sums });
+  });
 
-  check("a retry takes no end back: a delivery counts again when it ends again", async (store) => {
+  check("a retry does not undo a counted end: a delivery counts again when it ends again", async (store) => {
     const { deliveries } = await publish(store, { event: { tenantId: "oak" }, deliveries: [{}] });
     const { id } = only(deliveries);
     const cancel = {

@@ -119,7 +119,7 @@ const rolledUp = async (store: Store, endedBefore: number): Promise<void> => {
 };
 
 export const statistics: StoreTheme = (check) => {
-  check("rows are read by webhook, by tenant and for all, and a tenant's alone", async (store) => {
+  check("rows are read by webhook, by tenant and in total, and a tenant's only for itself", async (store) => {
     const rows = [
       row(1),
       row(2, { subject: "webhook-2" }),
@@ -168,7 +168,7 @@ export const statistics: StoreTheme = (check) => {
   });
 
   check(
-    "what does not fit into a page is of later buckets, and the page says where they begin",
+    "rows that do not fit into a page belong to later buckets, and the page says where they start",
     async (store) => {
       const rows = [
         row(1),
@@ -186,7 +186,7 @@ export const statistics: StoreTheme = (check) => {
   );
 
   check(
-    "a row replaces the one before, unless that has counted further; writers and parts stay apart",
+    "a row replaces the previous one, unless that counted further; writers and parts stay separate",
     async (store) => {
       const write = (rows: readonly BucketRow[], more: Partial<StatisticsBatch> = {}) =>
         commit(store, { statistics: batch({ rows, ...more }) });
@@ -204,7 +204,7 @@ export const statistics: StoreTheme = (check) => {
     },
   );
 
-  check("what a writer left behind is added to what it wrote, once", async (store) => {
+  check("leftover counts of a writer are added to its rows once", async (store) => {
     await publishing(store, 1);
     await publishing(store, 2, { rows: [row(1, { countedTo: 1 })], writtenTo: 0 });
     await publishing(store, 3);
@@ -220,20 +220,17 @@ export const statistics: StoreTheme = (check) => {
     assert.equal(await sumOf(store), 3);
   });
 
-  check(
-    "what a writer that was taken for gone writes later replaces what was added for it",
-    async (store) => {
-      await publishing(store, 1);
-      const kept = statisticsOf(store);
-      await runToEnd(() => kept.recover({ writtenBefore: start + 1, limit: 10 }));
-      await publishing(store, 2, { rows: [row(1, { countedTo: 1 })], writtenTo: 1 });
-      assert.deepEqual(await read(store), [[0, "oak", "webhook-1", 1]]);
-      await runToEnd(() => kept.recover({ writtenBefore: start + 1, limit: 10 }));
-      assert.deepEqual(await read(store), [[0, "oak", "webhook-1", 2]]);
-    },
-  );
+  check("a late row of a writer presumed dead replaces what was added for it", async (store) => {
+    await publishing(store, 1);
+    const kept = statisticsOf(store);
+    await runToEnd(() => kept.recover({ writtenBefore: start + 1, limit: 10 }));
+    await publishing(store, 2, { rows: [row(1, { countedTo: 1 })], writtenTo: 1 });
+    assert.deepEqual(await read(store), [[0, "oak", "webhook-1", 1]]);
+    await runToEnd(() => kept.recover({ writtenBefore: start + 1, limit: 10 }));
+    assert.deepEqual(await read(store), [[0, "oak", "webhook-1", 2]]);
+  });
 
-  check("what its rows have counted leaves the journal with them", async (store) => {
+  check("counted journal entries are deleted together with writing the rows", async (store) => {
     await publishing(store, 1);
     await publishing(store, 2);
     const all = { tenant: null, subject: null, countedTo: 2 };
@@ -241,7 +238,7 @@ export const statistics: StoreTheme = (check) => {
     assert.equal((await statisticsOf(store).progress()).unwrittenSince, null);
   });
 
-  check("settlements count when they are written, and leave nothing when they are refused", async (store) => {
+  check("settlements count when they are written, and not when they are rejected", async (store) => {
     const deliveries = [{ claim: true }, { claim: true }, { claim: true }];
     const { leases } = await publish(store, { deliveries });
     const settlements = [
@@ -275,7 +272,7 @@ export const statistics: StoreTheme = (check) => {
     ]);
   });
 
-  check("minutes add up to hours and hours to days, also when it is done again", async (store) => {
+  check("minutes add up to hours and hours to days, even when repeated", async (store) => {
     const rows = Array.from({ length: 30 }, (_, index) => [
       row(1, { start: start + index * 7 * minute, subject: `webhook-${index % 3}` }),
       row(1, { start: start + index * 7 * minute, tenant: null, subject: null }),
@@ -304,7 +301,7 @@ export const statistics: StoreTheme = (check) => {
     assert.equal((await statisticsOf(store).progress()).daysUntil, start + day);
   });
 
-  check("old buckets go in portions, each step by its own age", async (store) => {
+  check("old buckets are deleted in portions, each resolution by its own age", async (store) => {
     const at = (index: number) => row(1, { start: start + index * minute, tenant: null, subject: null });
     await commit(store, { statistics: batch({ rows: [0, 1, 2, 3, 4].map(at) }) });
     await rolledUp(store, start + 2 * hour);
@@ -316,7 +313,7 @@ export const statistics: StoreTheme = (check) => {
     assert.equal(await sumOf(store, { step: "hour" }), 5);
   });
 
-  check("readings of each process are kept by bucket, the last of a bucket", async (store) => {
+  check("readings of each process are stored by bucket, the last of each bucket", async (store) => {
     const kept = statisticsOf(store);
     const gauge = (more: { start?: number; writer?: number; document: string }) =>
       kept.writeGauges({ step: "minute", start, writer, ...more });
@@ -338,7 +335,7 @@ export const statistics: StoreTheme = (check) => {
     );
   });
 
-  check("counts beyond 32 bits are read as they were written", async (store) => {
+  check("counts beyond 32 bits are read back unchanged", async (store) => {
     const counts = new Counts();
     addFact(counts, { keys: [keys.accepted], amount: 2 ** 50 });
     await commit(store, { statistics: batch({ rows: [row(0, { counts: counts.pack() })] }) });

@@ -32,7 +32,7 @@ export function runThemes(subject: StoreSubject, themes: readonly ThemeEntry[]):
       const { cannotShare } = subject;
       if (needs === "shared" && cannotShare !== null) {
         // One line for the theme, in which every promise would give the same reason.
-        test(`${name}: the whole theme`, (t) => t.skip(cannotShare));
+        test(`${name}: all checks of the topic`, (t) => t.skip(cannotShare));
         continue;
       }
       suite(name, () =>

@@ -64,7 +64,7 @@ function stateOf(webhookId: string, moves: readonly WebhookHistoryEntry[]): Webh
 }
 
 export const webhookHistories: StoreTheme = (check) => {
-  check("numbers configurations as they are stored, whatever the caller believed", async (store) => {
+  check("numbers configurations in stored order, whatever the caller assumed", async (store) => {
     const webhook = newWebhook();
     const first = await store.webhooks.save({ ...webhook, revision: 7 }, { secrets: [secret("a")] });
     assert.equal(first.revision, 1);
@@ -83,7 +83,7 @@ export const webhookHistories: StoreTheme = (check) => {
     ]);
   });
 
-  check("tells what each change did, by whom and why", async (store) => {
+  check("records what each change did, by whom and why", async (store) => {
     const headers = { "X-Team": "a", "X-Api-Key": "hidden" };
     let webhook = newWebhook({ url: "https://a.example/?token=hidden", headers });
     webhook = await store.webhooks.save(webhook, { audit: auditAt(start + 1), secrets: [secret("a")] });
@@ -126,7 +126,7 @@ export const webhookHistories: StoreTheme = (check) => {
     );
   });
 
-  check("the circuit is told once, a bounded number is kept, page after page", async (store) => {
+  check("the circuit is recorded once, in a bounded history, page after page", async (store) => {
     const { id } = await store.webhooks.save(newWebhook());
     const stranger = newId();
     const once = stateOf(id, [moved(start), moved(start, "circuit_closed")]);
@@ -155,7 +155,7 @@ export const webhookHistories: StoreTheme = (check) => {
     );
   });
 
-  check("history lasts over a restart and goes with its webhook", async (store, open) => {
+  check("history survives a restart and is deleted with its webhook", async (store, open) => {
     const [kept, gone] = [await store.webhooks.save(newWebhook()), await store.webhooks.save(newWebhook())];
     await store.webhooks.delete({ id: gone.id, deletedAt: start });
     await store.webhooks.save(gone);

@@ -56,7 +56,7 @@ export const webhooks: StoreTheme = (check) => {
     );
   });
 
-  check("paging goes on after a webhook that was deleted meanwhile", async (store) => {
+  check("paging continues after a webhook that was deleted in between", async (store) => {
     const [first, second, third] = [newWebhook(), newWebhook(), newWebhook()];
     for (const webhook of [first, second, third]) await store.webhooks.save(webhook);
     await store.webhooks.delete({ id: second.id, deletedAt: start });
@@ -67,7 +67,7 @@ export const webhooks: StoreTheme = (check) => {
     );
   });
 
-  check("reads some of them, with keys and state, and none that is deleted", async (store) => {
+  check("reads several, with keys and state, and no deleted ones", async (store) => {
     const [first, second, gone] = [newWebhook(), newWebhook(), newWebhook()];
     for (const webhook of [first, gone]) await store.webhooks.save(webhook);
     await store.webhooks.save(second, { secrets: [secret("d")] });
@@ -94,7 +94,7 @@ export const webhooks: StoreTheme = (check) => {
     });
   });
 
-  check("keeps the keys of tenants apart from those of webhooks", async (store) => {
+  check("keeps the keys of tenants separate from those of webhooks", async (store) => {
     const webhook = newWebhook({ id: "same" });
     await store.webhooks.save(webhook);
     assert.equal(await store.webhooks.hasSecrets(), false);
@@ -108,7 +108,7 @@ export const webhooks: StoreTheme = (check) => {
     assert.equal(only(await store.webhooks.page({ after: null, limit: 5 })).secrets.length, 1);
   });
 
-  check("a deleted webhook is gone with its secrets and state, and stays gone", async (store) => {
+  check("a deleted webhook is removed with its secrets and state, and stays deleted", async (store) => {
     const webhook = newWebhook();
     await store.webhooks.save(webhook, { secrets: [secret("d")] });
     await commit(store, {

@@ -60,7 +60,7 @@ async function unownedLanes(store: Store, pageSize: number): Promise<readonly Pe
 
 /** Pools of workers (WDS-220), and what is left to do by whom. */
 export const workerPools: StoreTheme = (check) => {
-  check("WDS-220 a worker acquires what its pool serves and nothing else", async (store) => {
+  check("WDS-220 a worker acquires only webhooks of its pool", async (store) => {
     await saveTenant(store, "acme", "big");
     const [plain, big] = [
       await webhookWithWork(store, {}),
@@ -100,7 +100,7 @@ export const workerPools: StoreTheme = (check) => {
     assert.deepEqual(await beat(dedicated), { workers: 1, owned: 8 });
   });
 
-  check("WDS-220 tells how many workers live in each pool, and which pool has none", async (store) => {
+  check("WDS-220 returns how many workers are alive in each pool, and which pool has none", async (store) => {
     const pools = async () => Object.fromEntries(await ownershipOf(store).pools());
     assert.deepEqual(await pools(), { default: 0 });
     const [first] = await Promise.all(
@@ -117,7 +117,7 @@ export const workerPools: StoreTheme = (check) => {
     assert.deepEqual(await pools(), { default: 1, third: 1, big: 0 });
   });
 
-  check("finds the pending ones of some lanes: whose, for which pool, how urgent", async (store) => {
+  check("finds the pending deliveries of some lanes, with owner, pool and priority", async (store) => {
     await saveTenant(store, "acme", "big");
     const id = await webhookWithWork(store, { tenantId: "acme", priorities: ["low", "high", "normal"] });
     const key = lane(id);
@@ -133,7 +133,7 @@ export const workerPools: StoreTheme = (check) => {
   });
 
   check(
-    "finds what an owner could have claimed for long, and nothing that is leased or waits",
+    "finds deliveries that an owner has left unclaimed for long, and nothing leased or waiting",
     async (store) => {
       const before = start + minute;
       const dueAt = before + 1;
@@ -180,7 +180,7 @@ export const workerPools: StoreTheme = (check) => {
   );
 
   check(
-    "what nobody serves is found a page at a time, what a dead worker had claimed included",
+    "unserved deliveries are found a page at a time, including those claimed by a dead worker",
     async (store) => {
       const ids: string[] = [];
       for (let count = 0; count < 5; count += 1) ids.push(await webhookWithWork(store, {}));

@@ -15,7 +15,7 @@ const empty = new Uint8Array();
 
 export function answerSuite(name: string, create: CreateTransport): void {
   describe(`transport ${name}: answers`, () => {
-    it("keeps the fields that somebody looks at, and shares one object when there are none", async (t) => {
+    it("keeps the fields that are used, and shares one object if there are none", async (t) => {
       const { transport, receiver } = await start(t, create);
       const request = { ...testRequest, origin: receiver.origin };
       receiver.script(() => ({ headers: { "Content-Type": "text/plain", "X-Other": "1" } }));
@@ -43,7 +43,7 @@ export function answerSuite(name: string, create: CreateTransport): void {
       assert.equal(fields.sunset?.length, 2048);
     });
 
-    it("undoes content codings that nobody asked for, and keeps a sample in UTF-8", async (t) => {
+    it("decodes unrequested content codings, and keeps a sample in UTF-8", async (t) => {
       const { transport, receiver } = await start(t, create);
       const text = "größe ".repeat(500);
       const first = Buffer.from(text)
@@ -71,7 +71,7 @@ export function answerSuite(name: string, create: CreateTransport): void {
       }
     });
 
-    it("shows the beginning of what expands without end, and what it cannot decode as it came", async (t) => {
+    it("shows the start of endlessly expanding content, and undecodable content unchanged", async (t) => {
       const { transport, receiver } = await start(t, create);
       const bomb = Buffer.alloc(64 * 1024 * 1024, "a");
       for (const [coding, body] of [
@@ -100,7 +100,7 @@ export function answerSuite(name: string, create: CreateTransport): void {
       }
     });
 
-    it("gives a program the whole body without its content coding, and the charset as it came", async (t) => {
+    it("gives a program the whole body without its content coding, with the charset unchanged", async (t) => {
       const { transport, receiver } = await start(t, create);
       const body = Buffer.from('{"access_token":"größe"}', "latin1");
       const headers = { "Content-Encoding": "gzip", "Content-Type": "application/json; charset=iso-8859-1" };
@@ -110,7 +110,7 @@ export function answerSuite(name: string, create: CreateTransport): void {
       assert.deepEqual(Buffer.from(responseSample ?? []), body);
     });
 
-    it("keeps as much of the body as the request asks for, up to 64 KiB, in whatever pieces it comes", async (t) => {
+    it("keeps as much of the body as requested, up to 64 KiB, in whatever chunks it arrives", async (t) => {
       const { transport, receiver } = await start(t, create);
       const body = Buffer.from(Array.from({ length: 66_000 }, (_, index) => index % 251));
       receiver.script(() => ({ body }));
@@ -158,7 +158,7 @@ export function answerSuite(name: string, create: CreateTransport): void {
       ]);
     });
 
-    it("EDS-9.2.2-2 after a 421 the next request asks for the addresses again and takes a new connection", async (t) => {
+    it("EDS-9.2.2-2 after a 421 the next request resolves the addresses again and uses a new connection", async (t) => {
       const receiver = await startReceiver();
       t.after(() => receiver.close());
       let queries = 0;

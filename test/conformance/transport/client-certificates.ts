@@ -86,7 +86,7 @@ export function clientCertificateSuite(name: string, create: CreateTransport): v
         assert.deepEqual(receiver.seen, []);
       });
 
-      it("says what may be wrong when a receiver hangs up on a certificate without a reason", async (t) => {
+      it("says what may be wrong if a receiver closes the connection on a certificate without a reason", async (t) => {
         const { receiver, transport } = await start(t, create);
         const clientCertificate = certificate("self", selfSignedPair);
         const result = await transport.send({ ...request, origin: receiver.origin, clientCertificate });
@@ -95,7 +95,7 @@ export function clientCertificateSuite(name: string, create: CreateTransport): v
         assert.deepEqual(receiver.seen, []);
       });
 
-      it("answers instead of throwing when certificate or key cannot be used, and shows neither", async (t) => {
+      it("returns an error instead of throwing if certificate or key cannot be used, and shows neither", async (t) => {
         const { receiver, transport } = await start(t, create);
         const encrypted = encryptedKey(validPair.key);
         const rows = [

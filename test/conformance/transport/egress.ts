@@ -31,7 +31,7 @@ const literals = [
 
 export function egressSuite(name: string, create: CreateTransport): void {
   describe(`transport ${name}: egress`, () => {
-    it("EDS-11.7-3 TS16-124 refuses literals of every notation before connecting", async (t) => {
+    it("EDS-11.7-3 TS16-124 rejects literals in every notation before connecting", async (t) => {
       const peer = await startHostileReceiver({ behave: behaviours.silent });
       t.after(() => peer.close());
       const transport = create({ policy: publicOnly });
@@ -44,7 +44,7 @@ export function egressSuite(name: string, create: CreateTransport): void {
       assert.equal(peer.connectionCount, 0);
     });
 
-    it("EDS-11.7-3 TS16-124 refuses names that resolve to refused addresses only", async (t) => {
+    it("EDS-11.7-3 TS16-124 rejects names that resolve only to rejected addresses", async (t) => {
       const peer = await startHostileReceiver({ behave: behaviours.silent });
       t.after(() => peer.close());
       const names = {
@@ -89,7 +89,7 @@ export function egressSuite(name: string, create: CreateTransport): void {
       t.after(() => transport.close());
       const request = { ...testRequest, origin: `http://rebind.test:${receiver.port}` };
       assert.equal((await transport.send(request)).observation.kind, "response");
-      // A 421 makes it ask again, over a new connection (C-36).
+      // A 421 causes another lookup and a new connection.
       receiver.script(() => ({ status: 421 }));
       assert.equal((await transport.send(request)).observation.kind, "response");
       const rebound = await transport.send(request);
@@ -97,7 +97,7 @@ export function egressSuite(name: string, create: CreateTransport): void {
       assert.equal(queries, 2);
     });
 
-    it("EDS-11.7-3 TS16-124 judges the connected socket before a byte is sent", async (t) => {
+    it("EDS-11.7-3 TS16-124 checks the connected socket before a byte is sent", async (t) => {
       const peer = await startHostileReceiver({ behave: behaviours.silent });
       t.after(() => peer.close());
       let judgements = 0;
@@ -115,7 +115,7 @@ export function egressSuite(name: string, create: CreateTransport): void {
       assert.equal(peer.bytesReceived, 0);
     });
 
-    it("tries the next address when one cannot be connected to", async (t) => {
+    it("tries the next address if a connection fails", async (t) => {
       const receiver = await startReceiver();
       t.after(() => receiver.close());
       const policy = createAddressPolicy({ allow: [], allowLoopback: true });

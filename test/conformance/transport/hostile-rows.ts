@@ -138,7 +138,7 @@ const malformed: readonly HostileRow[] = [
     expected: failure("protocol"),
   },
   {
-    title: "sends a status that is no number",
+    title: "sends a status that is not a number",
     behave: answering("HTTP/1.1 2x0 OK\r\n\r\n"),
     expected: failure("protocol"),
   },
@@ -168,7 +168,7 @@ const malformed: readonly HostileRow[] = [
     expected: failure("protocol"),
   },
   {
-    title: "sends a chunk size that is no number",
+    title: "sends a chunk size that is not a number",
     behave: answering(`${ok}Transfer-Encoding: chunked\r\n\r\nzz\r\nabcd\r\n0\r\n\r\n`),
     expected: failure("protocol"),
     message: /^after status 200/,
@@ -190,7 +190,7 @@ const odd: readonly HostileRow[] = [
     expected: complete,
   },
   {
-    title: "sends a second answer that nobody asked for",
+    title: "sends an unrequested second response",
     behave: answering(`${ok}Content-Length: 2\r\n\r\nabHTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n`),
     expected: complete,
   },

@@ -42,17 +42,17 @@ const resets: readonly FrameRow[] = [
     },
   ]),
   {
-    title: "EDS-9.9-2 a connection that ends instead of an answer is a network failure",
+    title: "EDS-9.9-2 a connection that ends before a response is a network failure",
     behave: answeringFrames([], { afterwards: "close" }),
     expected: lost,
   },
   {
-    title: "EDS-9.3-2 a connection that ends in the body is an incomplete answer",
+    title: "EDS-9.3-2 a connection that ends in the body is an incomplete response",
     behave: answeringFrames(partOf, { afterwards: "close" }),
     expected: cutShort,
   },
   {
-    title: "EDS-9.3-2 a connection told to go away in the body is an incomplete answer",
+    title: "EDS-9.3-2 a connection told to go away in the body is an incomplete response",
     behave: answeringFrames([...partOf, frames.goAway({ lastStreamId: 1, code: codes.internal })]),
     expected: cutShort,
   },
@@ -60,7 +60,7 @@ const resets: readonly FrameRow[] = [
 
 const others: readonly FrameRow[] = [
   {
-    title: "an answer is complete with its last frame, whatever follows",
+    title: "a response is complete with its last frame, whatever follows",
     behave: answeringFrames([head, frames.lastData("whole"), frames.reset(codes.none)]),
     expected: ok,
   },
@@ -74,18 +74,18 @@ const others: readonly FrameRow[] = [
     expected: ok,
   },
   {
-    title: "EDS-9.2.4-1 interim answers are no outcome over HTTP/2",
+    title: "EDS-9.2.4-1 interim responses are not an outcome over HTTP/2",
     behave: answeringFrames([frames.earlyHints, frames.earlyHints, head, frames.lastData("")]),
     expected: ok,
   },
   {
-    title: "a flood of interim answers breaks the protocol",
+    title: "a flood of interim responses breaks the protocol",
     behave: answeringFrames(Array.from({ length: 100 }, () => frames.earlyHints)),
     expected: broken,
     message: /1xx/,
   },
   {
-    title: "bytes that are no frames break the protocol",
+    title: "bytes that are not frames break the protocol",
     behave: answeringFrames([Buffer.from("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")]),
     expected: broken,
   },
@@ -102,12 +102,12 @@ const others: readonly FrameRow[] = [
     message: /bytes without a complete response head|Flooding was detected/,
   },
   {
-    title: "a receiver that hangs runs into the deadline",
+    title: "a hanging receiver reaches the deadline",
     behave: answeringFrames([]),
     expected: { ...lost, category: "timeout" },
   },
   {
-    title: "a receiver that hangs in its body runs into the deadline",
+    title: "a receiver that hangs in its body reaches the deadline",
     behave: answeringFrames(partOf),
     expected: { ...lost, category: "timeout" },
   },
@@ -127,7 +127,7 @@ export function http2Suite(name: string, create: CreateTransport): void {
       });
     }
 
-    it("EDS-9.9-4 push is refused in the settings", async (t) => {
+    it("EDS-9.9-4 push is disabled in the settings", async (t) => {
       let refused = false;
       const seen: Parameters<typeof answeringFrames>[1] = { seen: (found) => (refused = refusesPush(found)) };
       const { peer, transport } = await startFrames(t, {
@@ -138,7 +138,7 @@ export function http2Suite(name: string, create: CreateTransport): void {
       assert.equal(refused, true);
     });
 
-    it("a request that the receiver did not look at (GOAWAY) goes over another connection, once", async (t) => {
+    it("a request that the receiver did not process (GOAWAY) is sent over another connection, once", async (t) => {
       const goAway = answeringFrames([frames.goAway({ lastStreamId: 0, code: codes.none })]);
       const answer = answeringFrames([head, frames.lastData("")]);
       let accepting = true;
@@ -159,7 +159,7 @@ export function http2Suite(name: string, create: CreateTransport): void {
   });
 
   describe(`transport ${name}: HTTP/2 requests`, () => {
-    it("CEW-1.2-1 carries method, path, headers and body, over one connection for requests that follow each other", async (t) => {
+    it("CEW-1.2-1 carries method, path, headers and body, over one connection for consecutive requests", async (t) => {
       const { receiver, transport } = await start(t, create);
       for (let sent = 0; sent < 3; sent++)
         assert.deepEqual((await transport.send({ ...request, origin: receiver.origin })).observation, ok);
@@ -194,7 +194,7 @@ export function http2Suite(name: string, create: CreateTransport): void {
       );
     });
 
-    it("reports status, fields and at most so many bytes of the body as asked for", async (t) => {
+    it("reports status, fields and the requested number of body bytes", async (t) => {
       const { receiver, transport } = await start(t, create);
       receiver.answer((stream) => {
         stream.respond({ ":status": 503, "retry-after": "7", sunset: "Sat, 31 Oct 2026 00:00:00 GMT" });
@@ -211,7 +211,7 @@ export function http2Suite(name: string, create: CreateTransport): void {
       assert.equal(result.responseSample?.length, 1024);
     });
 
-    it("opens as many connections as requests at once, and keeps them", async (t) => {
+    it("opens one connection per concurrent request, and keeps them", async (t) => {
       const { receiver, transport } = await start(t, create);
       const round = (): Promise<unknown> =>
         Promise.all(Array.from({ length: 5 }, () => transport.send({ ...request, origin: receiver.origin })));
@@ -221,7 +221,7 @@ export function http2Suite(name: string, create: CreateTransport): void {
       assert.equal(receiver.sessionCount, 5);
     });
 
-    it("survives a receiver that restarts in good order between requests", async (t) => {
+    it("survives a graceful restart of the receiver between requests", async (t) => {
       const { receiver, transport } = await start(t, create);
       for (let sent = 0; sent < 5; sent++) {
         const result = await transport.send({ ...request, origin: receiver.origin });
@@ -231,7 +231,7 @@ export function http2Suite(name: string, create: CreateTransport): void {
       assert.equal(receiver.requests.length, 5);
     });
 
-    it("answers instead of throwing when a request cannot be sent", async (t) => {
+    it("returns an error instead of throwing if a request cannot be sent", async (t) => {
       const { receiver, transport } = await start(t, create);
       for (const bad of [
         { headers: ["X-Bad", "canary-value\r\nX-Injected: 1"] },
@@ -247,7 +247,7 @@ export function http2Suite(name: string, create: CreateTransport): void {
       assert.equal(receiver.requests.length, 0);
     });
 
-    it("speaks HTTP/1.1 with a receiver that does not offer HTTP/2, and keeps that connection", async (t) => {
+    it("uses HTTP/1.1 with a receiver that does not offer HTTP/2, and keeps that connection", async (t) => {
       const receiver = await startReceiver({ tls: validPair, hostname: "localhost" });
       t.after(() => receiver.close());
       const transport = create({ policy: loopbackOnly, names: localhost, ca: testAuthority });
@@ -273,7 +273,7 @@ export function http2Suite(name: string, create: CreateTransport): void {
       );
     });
 
-    it("judges addresses before anything is sent, and verifies the certificate", async (t) => {
+    it("checks addresses before anything is sent, and verifies the certificate", async (t) => {
       const receiver = await startHttp2Receiver();
       t.after(() => receiver.close());
       const closed = { judge: () => ({ allowed: false, addressClass: "loopback", reason: "test" }) as const };
@@ -293,7 +293,7 @@ export function http2Suite(name: string, create: CreateTransport): void {
       assert.equal(receiver.sessionCount, 0);
     });
 
-    it("fails what is in flight when it is closed, and leaves no session", async (t) => {
+    it("fails requests in flight when it is closed, and leaves no session", async (t) => {
       const { receiver, transport } = await start(t, create);
       let arrived = (): void => undefined;
       const arrival = new Promise<void>((resolve) => (arrived = resolve));

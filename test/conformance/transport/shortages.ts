@@ -9,7 +9,7 @@ import type { CreateTransport } from "./suite.ts";
 
 export function shortageSuite(name: string, create: CreateTransport): void {
   describe(`transport ${name}: shortages`, () => {
-    it("without a descriptor, by address and by name, nothing is sent and the result says so", async (t) => {
+    it("without a free descriptor, nothing is sent and the result says so", async (t) => {
       const receiver = await startReceiver();
       t.after(() => receiver.close());
       const { port } = new URL(receiver.url("/"));
@@ -46,7 +46,7 @@ export function shortageSuite(name: string, create: CreateTransport): void {
       }
     });
 
-    it("a receiver that refuses, or has no address, is no shortage", async (t) => {
+    it("a receiver that refuses connections, or has no address, is not a shortage", async (t) => {
       const transport = create({ policy: loopbackOnly });
       t.after(() => transport.close());
       for (const origin of ["http://127.0.0.1:9", "http://nowhere.test"]) {

@@ -211,7 +211,7 @@ export function transportSuite(name: string, create: CreateTransport): void {
       });
     });
 
-    it("uses one connection for requests that follow each other", async () => {
+    it("uses one connection for consecutive requests", async () => {
       await withReceiver(create, async ({ transport, receiver }) => {
         for (let sent = 0; sent < 20; sent++)
           await transport.send({ ...testRequest, origin: receiver.origin });
@@ -248,7 +248,7 @@ export function transportSuite(name: string, create: CreateTransport): void {
       });
     });
 
-    it("answers instead of throwing when a request cannot be sent", async () => {
+    it("returns an error instead of throwing if a request cannot be sent", async () => {
       await withReceiver(create, async ({ transport, receiver }) => {
         const bad = { ...testRequest, origin: receiver.origin };
         for (const request of [
@@ -266,7 +266,7 @@ export function transportSuite(name: string, create: CreateTransport): void {
       });
     });
 
-    it("fails what is in flight when it is closed, and everything after", async () => {
+    it("fails requests in flight when it is closed, and all later ones", async () => {
       await withReceiver(create, async ({ transport, receiver }) => {
         receiver.script(() => "hang");
         const pending = transport.send({ ...testRequest, origin: receiver.origin, timeoutMs: 60_000 });

@@ -62,7 +62,7 @@ const refusedPairs: readonly {
 export function tlsSuite(name: string, create: CreateTransport): void {
   describe(`transport ${name}: TLS`, () => {
     for (const row of refusedPairs) {
-      it(`EDS-9.3-1 EDS-11.2-2 EDS-11.2-3 refuses a certificate that is ${row.title}`, async (t) => {
+      it(`EDS-9.3-1 EDS-11.2-2 EDS-11.2-3 rejects a certificate that is ${row.title}`, async (t) => {
         const peer = await startHostileReceiver({
           behave: behaviours.closeBeforeAnswer,
           tls: row.pair,

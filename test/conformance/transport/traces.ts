@@ -14,7 +14,7 @@ import type { CreateTransport } from "./suite.ts";
 
 export function traceSuite(name: string, create: CreateTransport): void {
   describe(`transport ${name}: traces`, () => {
-    it("reports nothing of an answer of class 2xx, unless it is asked to", async (t) => {
+    it("reports nothing about a 2xx response, unless requested", async (t) => {
       const { transport, receiver } = await start(t, create);
       const request = { ...testRequest, origin: receiver.origin };
       assert.equal("trace" in (await transport.send(request)), false);
@@ -24,7 +24,7 @@ export function traceSuite(name: string, create: CreateTransport): void {
       assert.ok((await transport.send(request)).trace !== undefined, "207 is accepted by few");
     });
 
-    it("a new connection has times of its own, one that was there has none", async (t) => {
+    it("a new connection has its own timings, a reused one has none", async (t) => {
       const { transport, receiver } = await start(t, create);
       receiver.script(() => ({ status: 503, delayMs: 60, headers: { "X-One": "1" } }));
       const request = { ...testRequest, origin: `http://name.test:${new URL(receiver.origin).port}` };
@@ -58,7 +58,7 @@ export function traceSuite(name: string, create: CreateTransport): void {
       assert.deepEqual(nameless, { ...expected, peerAddress: null, timings: unknown });
     });
 
-    it("a request that ran into its deadline waited until then", async (t) => {
+    it("a request that reached its deadline waited until then", async (t) => {
       const { transport, receiver } = await start(t, create);
       receiver.script(() => "hang");
       const request = { ...testRequest, origin: receiver.origin, timeoutMs: deadlineMs };
@@ -66,7 +66,7 @@ export function traceSuite(name: string, create: CreateTransport): void {
       assert.ok((timings.waitMs ?? 0) >= deadlineMs * 0.9, `${timings.waitMs} ms`);
     });
 
-    it("HTTP/2 and the time of the handshake are told", async (t) => {
+    it("HTTP/2 and the time of the handshake are reported", async (t) => {
       const receiver = await startHttp2Receiver();
       const transport = create({ ...setup, ca: testAuthority });
       t.after(() => Promise.all([transport.close(), receiver.close()]));
@@ -77,7 +77,7 @@ export function traceSuite(name: string, create: CreateTransport): void {
       assert.ok((timings.waitMs ?? -1) >= 0);
     });
 
-    it("keeps a bounded number of fields and characters, and says that some are missing", async (t) => {
+    it("keeps a bounded number of fields and characters, and marks omissions", async (t) => {
       for (const head of [
         Array.from({ length: 80 }, (_, at) => `X-${at}: ${at}`),
         Array.from({ length: 5 }, (_, at) => `X-${at}: ${"v".repeat(2_000)}`),

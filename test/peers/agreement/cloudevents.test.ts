@@ -53,7 +53,7 @@ function read(requests: readonly ReceivedRequest[], path: string): CloudEventV1<
   return event;
 }
 
-test("C-26 the npm package cloudevents reads JSON events in structured and binary mode", async () => {
+test("the npm package cloudevents reads JSON events in structured and binary mode", async () => {
   const data = { order: 17, note: "Größe ✓", list: [1, { a: "}" }] };
   const timestamp = "2026-03-15T12:34:56.789Z";
   const { id, requests } = await deliver({ eventType: "order.created", data, timestamp, source: "/shops/7" });

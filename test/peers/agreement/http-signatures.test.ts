@@ -88,7 +88,7 @@ function peerVerifies(request: {
 }
 
 describe("HTTP Message Signatures and the package http-message-signatures", () => {
-  test("EDS-11.3-2 it verifies every signature that we make, with both algorithms", async () => {
+  test("EDS-11.3-2 it verifies every signature that we create, with both algorithms", async () => {
     const sign = prepareHttpSignatureSigner({ keys: [asymmetric, named] });
     await fc.assert(
       fc.asyncProperty(requests, async (request) => {
@@ -120,7 +120,7 @@ describe("HTTP Message Signatures and the package http-message-signatures", () =
       createSigner(Buffer.from(symmetric.bytes), "hmac-sha256", "team-a"),
     ];
 
-    test(`EDS-11.3-2 the kit verifies what it signs, on ${platform}`, async () => {
+    test(`EDS-11.3-2 the kit verifies its signatures, on ${platform}`, async () => {
       await fc.assert(
         fc.asyncProperty(requests, fc.constantFrom(...signers), async (request, key) => {
           const { method, targetUri: url, body } = request;

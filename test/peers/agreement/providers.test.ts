@@ -98,7 +98,7 @@ for (const [name, judge] of Object.entries(judges)) {
   });
 }
 
-test("stripe: what its library signs for tests is verified, also beside a signature of a second secret", async () => {
+test("stripe: test signatures of its library are verified, also together with a signature of a second secret", async () => {
   const payload = '{"id":"evt_1","object":"event"}';
   const signed = Stripe.webhooks.generateTestHeaderString({ payload, secret: "whsec_one" });
   const verifier = providers.stripe({ secrets: "whsec_one" });
@@ -114,7 +114,7 @@ test("stripe: what its library signs for tests is verified, also beside a signat
   );
 });
 
-test("github: what its library signs is verified", async () => {
+test("github: signatures of its library are verified", async () => {
   const payload = '{"zen":"Ünïcödé 🎷"}';
   const signed = await signGithub(secret, payload);
   assert.equal(
@@ -126,7 +126,7 @@ test("github: what its library signs is verified", async () => {
   );
 });
 
-test("svix: what its library signs is verified", async () => {
+test("svix: signatures of its library are verified", async () => {
   const payload = '{"a":1}';
   const nowSeconds = now();
   const signature = new Webhook(svixSecrets[1]).sign("msg_2", new Date(nowSeconds * 1_000), payload);

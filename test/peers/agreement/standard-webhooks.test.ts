@@ -37,7 +37,7 @@ function keyOf(text: string): SigningKey {
 
 for (const [name, Peer] of peers) {
   describe(`Standard Webhooks and the package ${name}`, () => {
-    test("TS16-59 TS16-63 it verifies what we sign, beside a v1a entry and during a rotation", () => {
+    test("TS16-59 TS16-63 it verifies our signatures, next to a v1a entry and during a rotation", () => {
       const pair = keyOf(generateEd25519Key(randomBytes).secret);
       fc.assert(
         fc.property(secrets, secrets, ids, payloads, (secret, other, id, payload) => {
@@ -56,7 +56,7 @@ for (const [name, Peer] of peers) {
     });
 
     for (const [platform, crypto] of cryptos) {
-      test(`TS16-59 TS16-66 the kit verifies what it signs, on ${platform}`, async () => {
+      test(`TS16-59 TS16-66 the kit verifies its signatures, on ${platform}`, async () => {
         await fc.assert(
           fc.asyncProperty(secrets, ids, payloads, async (secret, id, payload) => {
             const now = nowSeconds();

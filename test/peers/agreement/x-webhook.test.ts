@@ -20,7 +20,7 @@ const payloads = fc.string({ unit: "grapheme", minLength: 1 }).filter((text) => 
 const secret = generateSymmetricSecret(randomBytes);
 
 describe("X-Webhook-Signature and the package stripe", () => {
-  test("WDS-153 WDS-155 it verifies what we sign, also during a rotation", () => {
+  test("WDS-153 WDS-155 it verifies our signatures, even during a rotation", () => {
     assert.ok(peer !== null);
     fc.assert(
       fc.property(payloads, (payload) => {
@@ -32,7 +32,7 @@ describe("X-Webhook-Signature and the package stripe", () => {
     );
   });
 
-  test("WDS-154 both refuse what is older than five minutes", () => {
+  test("WDS-154 both reject signatures older than five minutes", () => {
     assert.ok(peer !== null);
     const header = prepareXWebhookSigner([secret])({
       timestampSeconds: now() - 400,
@@ -42,7 +42,7 @@ describe("X-Webhook-Signature and the package stripe", () => {
   });
 
   for (const [platform, crypto] of cryptos) {
-    test(`WDS-155 the kit verifies what it signs, on ${platform}`, async () => {
+    test(`WDS-155 the kit verifies its signatures, on ${platform}`, async () => {
       const verifier = prepareXWebhookVerifier(crypto, { secrets: secret });
       await fc.assert(
         fc.asyncProperty(payloads, async (payload) => {

@@ -8,7 +8,7 @@ const event = { event_type: "shop.paid", data: { n: 1 } };
 const minimal = { url: "https://example.com/hooks", events: ["order.*"] };
 
 export function accessSuite(client: () => Client): void {
-  test("TS16-77 without a valid key nothing under /v1 answers", async () => {
+  test("TS16-77 no route under /v1 responds without a valid key", async () => {
     const headers = [
       "",
       "Bearer",
@@ -38,7 +38,7 @@ export function accessSuite(client: () => Client): void {
     assert.equal(reply.status, 200);
   });
 
-  test("each role can do its own and no more", async () => {
+  test("each role can do exactly what it may", async () => {
     const can = async (
       key: string,
       attempt: (as: Client) => Promise<{ readonly status: number }>,
@@ -60,7 +60,7 @@ export function accessSuite(client: () => Client): void {
     }
   });
 
-  test("administrators see how the process is set up; nobody else does", async () => {
+  test("only administrators see the configuration of the process", async () => {
     const { status, body } = await client().get("/v1/system");
     assert.equal(status, 200);
     assert.match(JSON.stringify(body["roles"]), /"api"/);
@@ -141,7 +141,7 @@ export function accessSuite(client: () => Client): void {
     assert.equal(itemsOf(problem["errors"])[0]?.["field"], "tenant_id");
   });
 
-  test("a tenant's key cannot make itself more", async () => {
+  test("a tenant's key cannot extend its own rights", async () => {
     const manager = client().withKey(await client().keyFor("manage", "climber"));
     for (const body of [
       { name: "x", role: "admin" },
@@ -162,7 +162,7 @@ export function accessSuite(client: () => Client): void {
     }
   });
 
-  test("no targets for notifications are taken while nothing is sent to them", async () => {
+  test("notification targets are rejected while nothing is sent to them", async () => {
     const body = { notification_targets: [{ kind: "email", address: "ops@example.com" }] };
     const refused = await client().call("PUT", "/v1/tenants/listener", { body });
     const problem = assertProblem(refused, { status: 400, code: "invalid_request" });
@@ -170,7 +170,7 @@ export function accessSuite(client: () => Client): void {
     assertProblem(await client().get("/v1/tenants/listener"), { status: 404, code: "not_found" });
   });
 
-  test("a revoked key stops at once, and keys are never shown again", async () => {
+  test("a revoked key is rejected at once, and keys are never shown again", async () => {
     const created = (
       await client().post("/v1/api-keys", { name: "short-lived", role: "read", tenant_id: "default" })
     ).body;

@@ -13,7 +13,7 @@ async function rows(client: Client, query = ""): Promise<readonly Json[]> {
 }
 
 export function auditSuite(client: () => Client): void {
-  test("who changed a webhook, and what of it, with its secrets masked", async () => {
+  test("the log shows who changed a webhook, and which fields, with its secrets masked", async () => {
     const manager = client().withKey(await client().keyFor("manage", "audited"));
     const created = await manager.post("/v1/webhooks", {
       url: "https://example.com/a",
@@ -64,7 +64,7 @@ export function auditSuite(client: () => Client): void {
     for (const hidden of [canary, secret]) assert.ok(!everything.includes(hidden), hidden);
   });
 
-  test("keys, tenants, event types and bulk actions are written down; what is refused or only counted is not", async () => {
+  test("changes of keys, tenants, event types and bulk actions are logged; rejected calls and counts are not", async () => {
     const own = client().withKey(await client().keyFor("manage", "audited-too"));
     const named = { name: "for ci", role: "read" };
     const key = await own.post("/v1/api-keys", named);
@@ -99,7 +99,7 @@ export function auditSuite(client: () => Client): void {
     assert.deepEqual(ofTenant.slice(0, found.length), found);
   });
 
-  test("a repeated call with its Idempotency-Key is written down once", async () => {
+  test("a repeated call with its Idempotency-Key is logged once", async () => {
     const own = client().withKey(await client().keyFor("manage", "audited-once"));
     const headers = { "idempotency-key": '"audited-once-1"' };
     for (let times = 0; times < 2; times += 1)
@@ -107,7 +107,7 @@ export function auditSuite(client: () => Client): void {
     assert.equal((await rows(own, "action=webhook.create")).length, 1);
   });
 
-  test("the audit log is for managers and administrators, read alone, and each sees its own tenant", async () => {
+  test("only managers and administrators can read the audit log, and each sees only its own tenant", async () => {
     for (const role of ["read", "publish"]) {
       const key = await client().keyFor(role);
       assertProblem(await client().withKey(key).get("/v1/audit-log"), { status: 403, code: "forbidden" });

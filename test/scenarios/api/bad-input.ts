@@ -77,7 +77,7 @@ export function badInputSuite(client: () => Client): void {
   const countWebhooks = async (): Promise<number> =>
     itemsOf((await client().get("/v1/webhooks?limit=250")).body["data"]).length;
 
-  test("EDS-11.7-2 TS16-37 TS16-75 TS16-116 TS16-123 TS16-124 WDS-168 WDS-1 WDS-2 every bad field of a webhook is named, and no webhook is made", async () => {
+  test("EDS-11.7-2 TS16-37 TS16-75 TS16-116 TS16-123 TS16-124 WDS-168 WDS-1 WDS-2 every invalid field of a webhook is named, and no webhook is created", async () => {
     const before = await countWebhooks();
     for (const [name, [body, field]] of Object.entries(badWebhooks)) {
       const reply = await client().post("/v1/webhooks", body);
@@ -111,7 +111,7 @@ export function badInputSuite(client: () => Client): void {
     }
   });
 
-  test("an infinite number is refused, however it is written", async () => {
+  test("an infinite number is rejected in any notation", async () => {
     const raw = JSON.stringify({ ...webhook, retry_config: { backoff_multiplier: 0 } }).replace(
       ":0}",
       ":1e999}",
@@ -122,7 +122,7 @@ export function badInputSuite(client: () => Client): void {
     });
   });
 
-  test("all bad fields are named at once, unknown ones with what was meant", async () => {
+  test("all invalid fields are named together, unknown ones with the closest name", async () => {
     const reply = await client().post("/v1/events", {
       event_typ: "a.b",
       data: [],
@@ -140,7 +140,7 @@ export function badInputSuite(client: () => Client): void {
     assert.match(reply.text, /did you mean \\"event_type\\"\?/);
   });
 
-  test("at most 50 problems are listed, and values never", async () => {
+  test("at most 50 problems are listed, without values", async () => {
     const many = Object.fromEntries(
       Array.from({ length: 500 }, (_, index) => [`field${index}`, "s3cret-value"]),
     );
@@ -199,7 +199,7 @@ export function badInputSuite(client: () => Client): void {
     });
   });
 
-  test("JSON that is no object, and no body at all", async () => {
+  test("JSON that is not an object, and a missing body", async () => {
     for (const raw of ["[]", "null", "1", '"text"', "true"]) {
       assertProblem(await client().post("/v1/events", undefined, { raw }), {
         status: 400,
@@ -213,7 +213,7 @@ export function badInputSuite(client: () => Client): void {
     assertProblem(await client().post("/v1/events"), { status: 400, code: "invalid_request" });
   });
 
-  test("names that poison prototypes are refused, also when escaped", async () => {
+  test("names that poison prototypes are rejected, even when escaped", async () => {
     for (const name of ["__proto__", "\\u005f_proto__"]) {
       const raw = `{"event_type":"shop.paid","data":{"a":{"${name}":{"polluted":1}}}}`;
       const reply = await client().post("/v1/events", undefined, { raw });
@@ -232,7 +232,7 @@ export function badInputSuite(client: () => Client): void {
     assert.equal((await client().post("/v1/events", harmless)).status, 202);
   });
 
-  test("other media types and encodings are refused", async () => {
+  test("other media types and encodings are rejected", async () => {
     const raw = JSON.stringify(event);
     for (const type of [
       "text/plain",
@@ -279,7 +279,7 @@ export function badInputSuite(client: () => Client): void {
     });
   });
 
-  test("event type schemas with remote references are refused", async () => {
+  test("event type schemas with remote references are rejected", async () => {
     const schema = { $ref: "https://example.com/schema.json" };
     const reply = await client().call("PUT", "/v1/event-types/shop.remote", { body: { schema } });
     assertProblem(reply, { status: 400, code: "invalid_request" });

@@ -51,9 +51,9 @@ const shallow: Readonly<Record<string, Suite>> = {
 
 const suitesOf = {
   "everything": { ...deep, "stored listings": storedListingsSuite, ...shallow },
-  "everything but a store": { ...deep, ...shallow },
-  "what reaches the store": { ...deep, "stored listings": storedListingsSuite },
-  "what reaches queue and shared state": shared,
+  "everything except a store": { ...deep, ...shallow },
+  "inputs that reach the store": { ...deep, "stored listings": storedListingsSuite },
+  "inputs that reach queue and shared state": shared,
 };
 
 export function apiConformance(

@@ -19,5 +19,5 @@ const masterKey = Buffer.alloc(32, 7).toString("base64");
 apiConformance(
   "distributed",
   () => openServer({ databaseUrl: database.url, masterKey, ...prefixes.values }),
-  "what reaches queue and shared state",
+  "inputs that reach queue and shared state",
 );

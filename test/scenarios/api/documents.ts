@@ -21,7 +21,7 @@ export function documentsSuite(client: () => Client): void {
     assert.ok(!text.includes('"~kind"') && !text.includes("x-rule"));
   });
 
-  test("the document names no format that others do not know, and every status that changes of a webhook answer", async () => {
+  test("the document uses only standard formats, and lists every status that webhooks distinguish", async () => {
     const { body, text } = await client().get("/openapi.json");
     const formats = new Set([...text.matchAll(/"format":"([^"]+)"/g)].map(([, format]) => format));
     for (const format of formats)
@@ -30,7 +30,7 @@ export function documentsSuite(client: () => Client): void {
       assert.ok("422" in (body["paths"]?.["/v1/webhooks/{id}"]?.[method]?.["responses"] ?? {}), method);
   });
 
-  test("WDS-5 every route that takes a key says that it answers 429, and with which header fields", async () => {
+  test("WDS-5 every route that accepts a key documents 429 and its header fields", async () => {
     const document = await read();
     const { headers } = document.components;
     assert.deepEqual(Object.keys(headers), ["Retry-After", "RateLimit-Policy", "RateLimit"]);
@@ -44,7 +44,7 @@ export function documentsSuite(client: () => Client): void {
     }
   });
 
-  test("every route of the document exists, refuses callers without a key, and refuses other methods", async () => {
+  test("every documented route exists, rejects callers without a key, and rejects other methods", async () => {
     const document = await read();
     for (const { method, path, operation } of operationsOf(document)) {
       const url = path.replaceAll(/\{\w+\}/g, "0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c");
@@ -73,7 +73,7 @@ export function documentsSuite(client: () => Client): void {
     }
   });
 
-  test("what people type into a browser leads to the dashboard or the documentation", async () => {
+  test("addresses that users type into a browser lead to the dashboard or the documentation", async () => {
     for (const [path, target] of [
       ["/", "/ui/"],
       ["/ui", "/ui/"],
@@ -93,7 +93,7 @@ export function documentsSuite(client: () => Client): void {
     });
   });
 
-  test("every POST with an API key documents the answers of Idempotency-Key", async () => {
+  test("every POST with an API key documents the responses of Idempotency-Key", async () => {
     for (const { method, path, operation } of operationsOf(await read())) {
       if (method !== "POST" || operation.security?.length === 0) continue;
       assert.ok(JSON.stringify(operation).includes('"Idempotency-Key"'), path);
@@ -110,7 +110,7 @@ export function documentsSuite(client: () => Client): void {
     }
   });
 
-  test("TS16-102 real answers match the schemas of their routes", async () => {
+  test("TS16-102 real responses match the schemas of their routes", async () => {
     const document = await read();
     const checker = new PublishedSchemas(document);
     const answered = new Set<string>();
@@ -133,7 +133,7 @@ export function documentsSuite(client: () => Client): void {
     checker.check("getWebhook", await client().get("/v1/webhooks/0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c"));
   });
 
-  test("IDK-4 IDK-7 IDK-13 IDK-28 what makes a key unique, its format and its expiry are published", async () => {
+  test("IDK-4 IDK-7 IDK-13 IDK-28 the uniqueness, format and expiry of keys are published", async () => {
     const { text } = await client().withKey(null).get("/docs/idempotency");
     assert.match(text, /<h2>Scope<\/h2>\s*<p>A key belongs to the API key and the route/);
     assert.match(text, /<h2>Format<\/h2>\s*<p>A structured-field string[^<]*1 to 255 characters/);

@@ -103,7 +103,7 @@ const bodies = fc.oneof(
 export function fuzzSuite(client: () => Client): void {
   const changes = [...posts.map((path) => ["POST", path]), ...patches.map((path) => ["PATCH", path])];
   for (const [method = "", path = ""] of changes) {
-    test(`${method} ${path} with anything`, async () => {
+    test(`${method} ${path} with arbitrary input`, async () => {
       await fc.assert(
         fc.asyncProperty(bodies, async (raw) => {
           const reply = await client().call(method, path, { raw });

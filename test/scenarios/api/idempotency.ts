@@ -12,7 +12,7 @@ export function idempotencySuite(client: () => Client): void {
   const publish = (key: string, body: object = event): Promise<Reply> =>
     client().post("/v1/events", body, { headers: { "idempotency-key": key } });
 
-  test("a repeat gets the first answer, and nothing happens twice (IDK-18, 19)", async () => {
+  test("a repeat gets the first response, and nothing happens twice (IDK-18, 19)", async () => {
     const key = `"${randomUUID()}"`;
     const first = await publish(key);
     assert.equal(first.status, 202, first.text);
@@ -24,12 +24,12 @@ export function idempotencySuite(client: () => Client): void {
     assert.equal(second.headers.get("idempotency-replayed"), "true");
   });
 
-  test("a bare key is the same key as the quoted one (C-20)", async () => {
+  test("a bare key is the same key as the quoted one", async () => {
     const key = randomUUID();
     assert.equal((await publish(`"${key}"`)).text, (await publish(key)).text);
   });
 
-  test("the same key with another body is 422, again and again (IDK-22, 25)", async () => {
+  test("the same key with another body is 422 every time (IDK-22, 25)", async () => {
     const key = `"${randomUUID()}"`;
     await publish(key);
     for (const _ of [1, 2]) {
@@ -40,7 +40,7 @@ export function idempotencySuite(client: () => Client): void {
     }
   });
 
-  test("of two at the same time one runs and the other gets its answer or 409", async () => {
+  test("of two concurrent calls one runs and the other gets its response or 409", async () => {
     const key = `"${randomUUID()}"`;
     const replies = await Promise.all(Array.from({ length: 8 }, () => publish(key)));
     const done = replies.filter((reply) => reply.status === 202);
@@ -53,7 +53,7 @@ export function idempotencySuite(client: () => Client): void {
     }
   });
 
-  test("a key is checked before anything is looked up (IDK-29)", async () => {
+  test("a key is validated before any lookup (IDK-29)", async () => {
     const malformed = [
       "",
       '""',
@@ -98,7 +98,7 @@ export function idempotencySuite(client: () => Client): void {
     assert.equal(second.headers.get("cache-control"), "no-store");
   });
 
-  test("refusals are replayed too, but a bad body uses up no key", async () => {
+  test("errors are replayed too, but an invalid body uses up no key", async () => {
     const headers = { "idempotency-key": `"${randomUUID()}"` };
     assert.equal((await client().post("/v1/webhooks", {}, { headers })).status, 400);
     assert.equal((await client().post("/v1/webhooks", minimal, { headers })).status, 201);

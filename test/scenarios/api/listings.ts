@@ -41,7 +41,7 @@ export function storedListingsSuite(client: () => Client): void {
     ["/v1/deliveries/cancel-batch", bulkFilters],
     ["/v1/dlq/discard-batch", deadLetterFilters],
   ] as const) {
-    test(`${path} and the list of operations show each filter as it was asked for`, async () => {
+    test(`${path} and the list of operations show each filter as requested`, async () => {
       for (const [name, value] of Object.entries(filters)) {
         // The client checks each answer against the published schema.
         const filter = { [name]: value };
@@ -56,7 +56,7 @@ export function storedListingsSuite(client: () => Client): void {
     });
   }
 
-  test("WDS-112 a batch retry of dead letters is listed with each filter by the name of the listings", async () => {
+  test("WDS-112 a batch retry of dead letters is listed with each filter by its name in the listings", async () => {
     const { tenant_id: _, ...shown } = deadLetterFilters;
     const asked = new Map([
       ["webhook_id", "webhook_ids"],
@@ -72,7 +72,7 @@ export function storedListingsSuite(client: () => Client): void {
     }
   });
 
-  test("webhooks by backlog are in the order of the counts that they show, also beyond a thousand", async () => {
+  test("webhooks by backlog are ordered by the counts that they show, even beyond a thousand", async () => {
     const ids: string[] = [];
     for (const [name, count] of [
       ["deep", 1_300],
@@ -106,7 +106,7 @@ export function listingsSuite(client: () => Client): void {
     return type;
   };
 
-  test("cursors walk a listing once through, newest first, also while it grows", async () => {
+  test("cursors traverse a listing once, newest first, even while it grows", async () => {
     const type = await publishSome();
     const numbers: number[] = [];
     let cursor = "";
@@ -131,7 +131,7 @@ export function listingsSuite(client: () => Client): void {
     assert.equal(body["next_cursor"], null);
   });
 
-  test("a cursor that was tampered with, or belongs elsewhere, is refused", async () => {
+  test("a modified cursor, or one of another listing, is rejected", async () => {
     const type = await publishSome();
     const path = `/v1/events?event_type=${type}&limit=2`;
     const cursor = textOf((await client().get(path)).body["next_cursor"]);
@@ -159,7 +159,7 @@ export function listingsSuite(client: () => Client): void {
     assert.equal((await client().get(`${path}&cursor=${cursor}`)).status, 200);
   });
 
-  test("TS16-120 times filter, given as dates or date-times", async () => {
+  test("TS16-120 filters by time accept dates and date-times", async () => {
     const type = await publishSome();
     const count = async (query: string): Promise<number> =>
       itemsOf((await client().get(`/v1/events?event_type=${type}&${query}`)).body["data"]).length;
@@ -201,7 +201,7 @@ export function listingsSuite(client: () => Client): void {
     assert.equal(next.body["next_cursor"], null);
   });
 
-  test("deliveries over all webhooks are found by several values at once, and pages of them meet", async () => {
+  test("deliveries of all webhooks are filtered by several values together, and their pages have no gaps", async () => {
     const type = `found${Date.now()}`;
     const hook = async (path: string): Promise<string> => {
       const url = `https://example.com/${path}`;
@@ -249,7 +249,7 @@ export function listingsSuite(client: () => Client): void {
     }
   });
 
-  test("events are found by several patterns of types at once", async () => {
+  test("events are filtered by several patterns of types together", async () => {
     const type = `kept${Date.now()}`;
     const url = "https://example.com/kept";
     assert.equal((await client().post("/v1/webhooks", { url, events: [`${type}.heard`] })).status, 201);

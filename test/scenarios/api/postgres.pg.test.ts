@@ -11,5 +11,5 @@ const masterKey = Buffer.alloc(32, 7).toString("base64");
 apiConformance(
   "postgres",
   () => openServer({ databaseUrl: database.url, masterKey }),
-  "what reaches the store",
+  "inputs that reach the store",
 );

@@ -51,7 +51,7 @@ export function publishingSuite(client: () => Client): void {
     assert.equal(event["payload_removed"], false);
   });
 
-  test("EDS-7.2-6 IDK-3 the same key with the same event answers as the first time, with another event 422", async () => {
+  test("EDS-7.2-6 IDK-3 the same key with the same event gets the first response, with another event 422", async () => {
     const event = {
       event_type: "shop.paid",
       data: { n: 1 },
@@ -67,7 +67,7 @@ export function publishingSuite(client: () => Client): void {
     assert.ok(third.text.includes(textOf(first["id"])), "the answer names the event that has the key");
   });
 
-  test("EDS-11.7-1 TS16-115 TS16-118 WDS-43 an event goes to the webhooks that asked for it, and its deliveries can be listed", async () => {
+  test("EDS-11.7-1 TS16-115 TS16-118 WDS-43 an event is delivered to the subscribed webhooks, and its deliveries can be listed", async () => {
     const type = `t${Date.now()}`;
     const webhook = (
       await client().post("/v1/webhooks", { url: "https://example.com/h", events: [`${type}.*`] })
@@ -91,7 +91,7 @@ export function publishingSuite(client: () => Client): void {
     await client().call("DELETE", `/v1/webhooks/${textOf(webhook["id"])}`);
   });
 
-  test("in a batch each event is judged for itself, in order", async () => {
+  test("each event of a batch is validated separately, in order", async () => {
     const good = { event_type: "shop.paid", data: { n: 1 } };
     const events = [
       good,
@@ -119,7 +119,7 @@ export function publishingSuite(client: () => Client): void {
     );
   });
 
-  test("an event whose text is refused spoils none of its batch", async () => {
+  test("an event whose text is rejected does not affect the rest of its batch", async () => {
     const good = '{"event_type":"batch.text","data":{"n":1}}';
     const bad = [
       '{"event_type":"batch.text","data":{"__proto__":{"admin":true}}}',

@@ -43,7 +43,7 @@ export function rawContentSuite(client: () => Client): void {
     );
   });
 
-  test("events with data say so: application/json, not raw", async () => {
+  test("events with data are listed as application/json, not raw", async () => {
     const receipt = await client().post("/v1/events", { event_type: "shop.plain", data: { n: 1 } });
     const event = (await client().get(`/v1/events/${textOf(receipt.body["id"])}`)).body;
     assert.equal(event["content_type"], "application/json");
@@ -52,7 +52,7 @@ export function rawContentSuite(client: () => Client): void {
     assert.ok(!("body_base64" in event));
   });
 
-  test("CEW-2.1-4 an empty body is refused by name", async () => {
+  test("CEW-2.1-4 an empty body is rejected by name", async () => {
     for (const headers of [{}, { "transfer-encoding": "chunked" }]) {
       const reply = await send(client(), {
         headers: { "content-type": "text/plain", ...headers },
@@ -63,7 +63,7 @@ export function rawContentSuite(client: () => Client): void {
     }
   });
 
-  test("a body needs a media type, and other routes still take JSON only", async () => {
+  test("a body needs a media type, and other routes still accept only JSON", async () => {
     const untyped = await send(client(), { headers: {}, chunks: [Buffer.from("x")] });
     assert.equal(untyped.status, 415);
     assert.match(untyped.text, /Set the media type of the body in Content-Type/);
@@ -90,7 +90,7 @@ export function rawContentSuite(client: () => Client): void {
     assertProblem(packed, { status: 415, code: "unsupported_media_type" });
   });
 
-  test("the limit is the payload's, to the byte, whatever the type and the framing", async () => {
+  test("the limit applies to the payload, to the byte, whatever the type and the framing", async () => {
     const whole = Buffer.alloc(payloadBytesMax, 0x61);
     const over = Buffer.alloc(payloadBytesMax + 1, 0x61);
     for (const contentType of ["text/plain", "application/json"]) {
@@ -104,7 +104,7 @@ export function rawContentSuite(client: () => Client): void {
     }
   });
 
-  test("the query is checked like a body", async () => {
+  test("the query is validated like a body", async () => {
     assert.deepEqual(fieldsOf(await publish("x", { query: "&prioritee=high" })), ["prioritee"]);
     assert.deepEqual(fieldsOf(await publish("x", { query: "&priority=urgent" })), ["priority"]);
     assert.deepEqual(fieldsOf(await publish("x", { query: "&timestamp=yesterday" })), ["timestamp"]);
@@ -119,7 +119,7 @@ export function rawContentSuite(client: () => Client): void {
     assertProblem(await reader.post(path, undefined, { raw: "x" }), { status: 403, code: "forbidden" });
   });
 
-  test("Idempotency-Key answers a repeat as the first time; another body or media type is another request", async () => {
+  test("Idempotency-Key repeats the first response; another body or media type is another request", async () => {
     const headers = { "idempotency-key": `"${randomUUID()}"` };
     const first = await publish("<a/>", { headers });
     const second = await publish("<a/>", { headers });
@@ -130,7 +130,7 @@ export function rawContentSuite(client: () => Client): void {
     assertProblem(await publish("<a/>", { headers, contentType: "text/xml" }), expected);
   });
 
-  test("the publisher's key makes one event of the same bytes, and refuses others", async () => {
+  test("the publisher's key with the same bytes is one event, and other bytes are rejected", async () => {
     const query = `&idempotency_key=${randomUUID()}`;
     const first = await publish("<a/>", { query });
     const second = await publish("<a/>", { query });

@@ -25,7 +25,7 @@ export function sizesSuite(client: () => Client): void {
     assert.match(textOf(refused["detail"]), /262145.*262144/);
   });
 
-  test("in a batch one payload that is too large does not spoil the rest", async () => {
+  test("one oversized payload does not affect the rest of a batch", async () => {
     const events = [payloadBytesMax, payloadBytesMax + 1, 100].map((bytes) => ({
       event_type: "shop.big",
       data: dataOf(bytes),
@@ -37,7 +37,7 @@ export function sizesSuite(client: () => Client): void {
     );
   });
 
-  test("a body beyond its limit gets 413, with a length or chunked, and the connection lives on", async () => {
+  test("a body beyond its limit gets 413, with a length or chunked, and the connection stays open", async () => {
     const raw = JSON.stringify({ event_type: "shop.big", data: dataOf(1_000_000) });
     assertProblem(await client().post("/v1/events", undefined, { raw }), {
       status: 413,
@@ -82,7 +82,7 @@ export function sizesSuite(client: () => Client): void {
     assertProblem(webhook, { status: 413, code: "payload_too_large" });
   });
 
-  test("nesting of 64 levels is accepted and of 65 is not", async () => {
+  test("nesting of 64 levels is accepted, 65 levels are not", async () => {
     const nested = (levels: number) =>
       `{"event_type":"shop.deep","data":${'{"a":'.repeat(levels - 1)}1${"}".repeat(levels - 1)}}`;
     assert.equal((await client().post("/v1/events", undefined, { raw: nested(64) })).status, 202);
@@ -92,7 +92,7 @@ export function sizesSuite(client: () => Client): void {
     });
   });
 
-  test("what is not HTTP, or has too many headers, is answered and dropped", async () => {
+  test("invalid HTTP, or too many headers, gets an error and the connection is closed", async () => {
     assert.match(
       await sendBytes(client(), "NONSENSE\r\n\r\n"),
       /^HTTP\/1\.1 400 .*application\/problem\+json/s,

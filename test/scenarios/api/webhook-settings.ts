@@ -25,7 +25,7 @@ export function webhookSettingsSuite(client: () => Client): void {
     return fieldsOf(reply).toSorted();
   };
 
-  test("WDS-100 WDS-66 what nobody asked for has its default, and is shown", async () => {
+  test("WDS-100 WDS-66 fields that were not given have their default, and are shown", async () => {
     const webhook = await create();
     assert.equal(webhook["payload_format"], "standard");
     assert.equal(webhook["bearer_token_in"], "header");
@@ -49,7 +49,7 @@ export function webhookSettingsSuite(client: () => Client): void {
     });
   });
 
-  test("EDS-9.2-2 agreements beside the profile can be read back by both parties", async () => {
+  test("EDS-9.2-2 agreements that differ from the profile can be read by both parties", async () => {
     const agreements = { accept_multi_status: true, idempotency_enforced: true };
     const webhook = await create({ agreements });
     const reader = client().withKey(await client().keyFor("read"));
@@ -58,7 +58,7 @@ export function webhookSettingsSuite(client: () => Client): void {
     assert.equal((await reader.get("/v1/profiles/standard")).status, 200);
   });
 
-  test("C-29 credentials are accepted and never shown", async () => {
+  test("credentials are accepted and never shown", async () => {
     const created = await client().post("/v1/webhooks", {
       ...minimal,
       oauth2,
@@ -94,7 +94,7 @@ export function webhookSettingsSuite(client: () => Client): void {
     });
   });
 
-  test("C-33 WDS-106 PUT and PATCH can be repeated, keep what they do not name, and take null for the default", async () => {
+  test("WDS-106 PUT and PATCH can be repeated, keep omitted fields, and accept null for the default", async () => {
     const webhook = await create({
       http2: true,
       credential_headers: { "X-Key": "1" },
@@ -127,7 +127,7 @@ export function webhookSettingsSuite(client: () => Client): void {
     );
   });
 
-  test("every bad field is named", async () => {
+  test("every invalid field is named", async () => {
     for (const [body, fields] of [
       [{ payload_format: "xml" }, ["payload_format"]],
       [{ bearer_token_in: "body" }, ["bearer_token_in"]],
@@ -161,7 +161,7 @@ export function webhookSettingsSuite(client: () => Client): void {
     }
   });
 
-  test("what cannot be had together is named on both sides", async () => {
+  test("contradicting fields are both named", async () => {
     for (const [body, fields] of [
       [{ bearer_token: "t", oauth2 }, ["bearer_token", "oauth2"]],
       [{ bearer_token_in: "query" }, ["bearer_token", "bearer_token_in"]],
@@ -179,7 +179,7 @@ export function webhookSettingsSuite(client: () => Client): void {
     }
   });
 
-  test("every profile takes its own formats and schemes", async () => {
+  test("every profile accepts its own formats and schemes", async () => {
     for (const { name, payload_formats: formats } of [
       { name: "standard", payload_formats: ["standard", "standard-thin"] },
       { name: "x-webhook", payload_formats: ["x-webhook"] },
@@ -192,7 +192,7 @@ export function webhookSettingsSuite(client: () => Client): void {
     }
   });
 
-  test("a webhook that has to be permitted waits, and verify needs a method", async () => {
+  test("a webhook that needs permission waits, and verify requires a method", async () => {
     const webhook = await create({ verification: { method: "dns" } });
     const path = `/v1/webhooks/${textOf(webhook["id"])}`;
     assert.deepEqual([webhook["status"], webhook["active"]], ["unverified", false]);
@@ -205,7 +205,7 @@ export function webhookSettingsSuite(client: () => Client): void {
     assertProblem(await publisher.post(`${path}/verify`), { status: 403, code: "forbidden" });
   });
 
-  test("a callback without its key is nothing, whatever it carries", async () => {
+  test("a callback without its key has no effect, whatever it contains", async () => {
     const path = `/v1/webhooks/${textOf((await create())["id"])}/verification-callback`;
     const attacker = client().withKey(null);
     for (const key of ["", "x", "x".repeat(257)]) {
@@ -217,14 +217,14 @@ export function webhookSettingsSuite(client: () => Client): void {
     assertProblem(await attacker.post(`${path}?key=x`, undefined, form), { status: 404, code: "not_found" });
   });
 
-  test("CEW-4.1.3-3 a callback is confirmed by GET and POST alone: HEAD, which previews send, reaches nothing", async () => {
+  test("CEW-4.1.3-3 a callback is confirmed only by GET and POST: HEAD, which link previews send, has no effect", async () => {
     const path = `/v1/webhooks/${textOf((await create())["id"])}/verification-callback?key=x`;
     const reply = await client().withKey(null).call("HEAD", path);
     assert.equal(reply.status, 405);
     assert.deepEqual(reply.headers.get("allow")?.split(", ").toSorted(), ["GET", "POST"]);
   });
 
-  test("nobody without a key can have answers kept: a callback ignores Idempotency-Key", async () => {
+  test("callers without a key cannot have responses stored: a callback ignores Idempotency-Key", async () => {
     const path = `/v1/webhooks/${textOf((await create())["id"])}/verification-callback?key=x`;
     const attacker = client().withKey(null);
     const headers = { "idempotency-key": '"shared-by-all-outsiders"' };
@@ -234,7 +234,7 @@ export function webhookSettingsSuite(client: () => Client): void {
     assert.equal(again.headers.get("idempotency-replayed"), null);
   });
 
-  test("incidents are reported by whom they concern", async () => {
+  test("incidents are reported by the affected parties", async () => {
     const path = `/v1/webhooks/${textOf((await create())["id"])}/incidents`;
     const publisher = client().withKey(await client().keyFor("publish"));
     const reported = await publisher.post(path, { kind: "other", detail: "x" });

@@ -12,7 +12,7 @@ export function webhooksSuite(client: () => Client): void {
     return reply.body;
   };
 
-  test("TS16-77 WDS-44 WDS-4 WDS-101 a webhook is created with its secret and shown without it (C-29)", async () => {
+  test("TS16-77 WDS-44 WDS-4 WDS-101 a webhook is created with its secret and shown without it", async () => {
     const reply = await client().post("/v1/webhooks", minimal);
     assert.equal(reply.status, 201, reply.text);
     assert.equal(reply.headers.get("location"), `/v1/webhooks/${textOf(reply.body["id"])}`);
@@ -29,7 +29,7 @@ export function webhooksSuite(client: () => Client): void {
     assert.equal(again.headers.get("cache-control"), "no-store");
   });
 
-  test("TS16-113 WDS-46 WDS-47 WDS-48 WDS-49 WDS-50 WDS-51 WDS-54 WDS-59 WDS-60 WDS-61 WDS-62 what is in force is shown in full", async () => {
+  test("TS16-113 WDS-46 WDS-47 WDS-48 WDS-49 WDS-50 WDS-51 WDS-54 WDS-59 WDS-60 WDS-61 WDS-62 all settings in force are shown", async () => {
     const webhook = await create({
       owner_id: "owner 1",
       description: "for tests",
@@ -76,7 +76,7 @@ export function webhooksSuite(client: () => Client): void {
     assert.match(textOf(webhook["created_at"]), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
-  test("TS16-108 a schedule of its own takes the place of the exponential one", async () => {
+  test("TS16-108 a custom schedule replaces the exponential one", async () => {
     const webhook = await create({ retry_config: { schedule_ms: [1_000, 2_000] }, timeout_ms: 7_000 });
     assert.equal(webhook["retry_config"]?.["max_attempts"], 3);
     assert.deepEqual(webhook["retry_config"]?.["schedule_ms"], [1_000, 2_000]);
@@ -86,7 +86,7 @@ export function webhooksSuite(client: () => Client): void {
   });
 
   for (const method of ["PUT", "PATCH"]) {
-    test(`WDS-4 WDS-106 ${method} keeps what it does not name (C-33)`, async () => {
+    test(`WDS-4 WDS-106 ${method} keeps omitted fields`, async () => {
       const { secret: _, ...webhook } = await create({ description: "before", metadata: { a: 1 } });
       const reply = await client().call(method, `/v1/webhooks/${textOf(webhook["id"])}`, {
         body: { description: "after", active: false },
@@ -137,7 +137,7 @@ export function webhooksSuite(client: () => Client): void {
     assert.equal(typeof body["error_distribution"], "object");
   });
 
-  test("WDS-58 WDS-107 a circuit is forced open, seen in the webhook, and reset", async () => {
+  test("WDS-58 WDS-107 a circuit is forced open, shown with the webhook, and reset", async () => {
     const id = textOf((await create())["id"]);
     const change = (body: object) => client().call("PATCH", `/v1/webhooks/${id}/circuit-breaker`, { body });
     const opened = await change({ action: "force_open", duration_seconds: 60 });
@@ -153,7 +153,7 @@ export function webhooksSuite(client: () => Client): void {
     });
   });
 
-  test("TS16-76 TS16-77 a rotation overlaps, and the next has to wait or be forced", async () => {
+  test("TS16-76 TS16-77 a rotation overlaps, and the next must wait or be forced", async () => {
     const webhook = await create();
     const rotate = (body: object) =>
       client().post(`/v1/webhooks/${textOf(webhook["id"])}/secret/rotate`, body);
@@ -167,7 +167,7 @@ export function webhooksSuite(client: () => Client): void {
     assert.equal(revoked.body["previous"], null);
   });
 
-  test("the public key, a test event, a recovery that only counts", async () => {
+  test("the public key, a test event, and a recovery that only counts", async () => {
     const id = textOf((await create())["id"]);
     assert.match(textOf((await client().get(`/v1/webhooks/${id}/public-key`)).body["public_key"]), /^whpk_/);
     const tested = await client().post(`/v1/webhooks/${id}/test`);
@@ -179,7 +179,7 @@ export function webhooksSuite(client: () => Client): void {
     assert.equal(typeof counted.body["count"], "number");
   });
 
-  test("contradictions are refused by name", async () => {
+  test("contradictions are rejected by name", async () => {
     const reply = await client().post("/v1/webhooks", {
       ...minimal,
       timeout_ms: 1_000,

@@ -46,7 +46,7 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
     assert.match(stderr, /^(\d+ of \d+: .+\n)*$/, "only that it goes on, when it takes long");
   });
 
-  test("without --allow-valid it says what would try the rest", async () => {
+  test("without --allow-valid it says how to try the rest", async () => {
     const { status, stdout } = await checkServer(correct(), []);
     assert.equal(status, 0);
     assert.match(stdout, /^To run the skipped checks: Allow it with --allow-valid\.$/m);
@@ -88,7 +88,7 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
     assert.ok(!stdout.includes(secretPart));
   });
 
-  test("nobody answers: one failure that names the cause", async () => {
+  test("no response: one failure that names the cause", async () => {
     const unused = createTcpServer();
     await new Promise<void>((resolve) => unused.listen(0, "127.0.0.1", resolve));
     const { port } = unused.address() as AddressInfo;
@@ -104,7 +104,7 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
     assert.match(unknown.stderr, /no response from .*\n.*posthorn-check\.invalid/);
   });
 
-  test("something that is no HTTP, TLS where there is none, and a server that says nothing", async () => {
+  test("a server without HTTP, TLS on a plain port, and a silent server", async () => {
     const talker = createTcpServer((socket) =>
       socket
         .on("error", () => undefined)
@@ -165,7 +165,7 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
     }
   });
 
-  test("--sender: a sender is watched, judged, and told apart by status", async () => {
+  test("--sender: a sender is observed, judged, and reported by status", async () => {
     const command = new RunningCommand(["check", "--sender", "0"], { env });
     const [, url = ""] = await command.until(/listening on (\S+) for 60 s\nSend two events to it/);
     const taken = await posthornHere(["check", "--sender", new URL(url).port], { env });
@@ -184,7 +184,7 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
     assert.match(stopped.stdout, /"id":"retries",.*"state":"failed"/);
   });
 
-  test("--sender: nothing came", async () => {
+  test("--sender: no request", async () => {
     const { status, stdout, stderr } = await posthornHere([
       "check",
       "--sender",
@@ -227,7 +227,7 @@ const redrawn = "\r\u001b[2K";
 const red = "\u001b[31m";
 
 suite("posthorn check on a terminal", () => {
-  test("shows which rule is being tried, and removes that line", async () => {
+  test("shows the rule in progress, and removes that line", async () => {
     const { status, out, err } = await onTerminal([]);
     assert.equal(status, 1);
     assert.ok(
@@ -248,7 +248,7 @@ suite("posthorn check on a terminal", () => {
   });
 });
 
-test("where its output goes into a file or a pipe, a check that takes long says so every few seconds", async (t) => {
+test("with output to a file or a pipe, a long check reports progress every few seconds", async (t) => {
   let addedMs = 0;
   const now = performance.now.bind(performance);
   t.mock.method(performance, "now", () => now() + addedMs);

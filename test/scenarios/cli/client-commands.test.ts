@@ -25,7 +25,7 @@ suite("client commands against a running server", () => {
     return JSON.parse(stdout) as Record<string, unknown>;
   }
 
-  test("publish, listen, and look at what became of it", async () => {
+  test("publish, listen, and show the deliveries", async () => {
     const listener = new RunningCommand(["listen", "--register", "order.*", "--json"], { env });
     await listener.until(/registered webhook/);
     const receipt = await object(["publish", "order.completed", '{"order_id":"4711"}']);
@@ -102,7 +102,7 @@ suite("client commands against a running server", () => {
     assert.equal(refused.status, 1);
   });
 
-  test("a webhook without a shared secret is made and rotated with its public key in sight", async () => {
+  test("a webhook without a shared secret is created and rotated, showing its public key", async () => {
     const create = ["webhooks", "create", "https://example.com/hooks", "--events", "never.sent"];
     const { stdout, stderr: told } = await run([...create, "--profile", "ts-16a", "--json"]);
     assert.match(told, /receivers verify messages with the public key whpk_/);
@@ -113,7 +113,7 @@ suite("client commands against a running server", () => {
     await object(["webhooks", "delete", String(made["id"]), "--yes"]);
   });
 
-  test("listen forwards, and passes the answer on", async () => {
+  test("listen forwards requests and returns the response", async () => {
     const received: string[] = [];
     const target = createServer((request, response) => {
       received.push(String(request.headers["webhook-id"]));
@@ -132,7 +132,7 @@ suite("client commands against a running server", () => {
     await new Promise((resolve) => target.close(resolve));
   });
 
-  test("listen forwards to a program that listens on ::1 alone, and says why it cannot", async () => {
+  test("listen forwards to a program that listens only on ::1, and says why it cannot", async () => {
     const target = createServer((_, response) => void response.writeHead(202).end());
     await new Promise<void>((resolve) => target.listen(0, "::1", resolve));
     const { port } = target.address() as AddressInfo;
@@ -149,7 +149,7 @@ suite("client commands against a running server", () => {
     await listener.stop();
   });
 
-  test("data goes out as it was typed, and is shown as it was published", async () => {
+  test("data is sent as typed, and shown as published", async () => {
     const data = '{ "10":9007199254740993,"2":1.50,"\\u0061":-0 }';
     const receipt = await object(["publish", "typed.data", data, "--metadata", '{"n":1e400}']);
     const shown = await run(["events", "get", String(receipt["id"]), "--json"]);
@@ -162,7 +162,7 @@ suite("client commands against a running server", () => {
     assert.ok((await response.text()).includes(`"data":${data},"metadata":{"n":1e400},`));
   });
 
-  test("the admin key of the data folder serves a server on this machine, and says so", async () => {
+  test("the admin key of the data folder is used for a server on this machine, and this is reported", async () => {
     const found = await posthorn(["events", "list"], {
       env: { POSTHORN_URL: server.url, POSTHORN_DATA_DIR: server.dataDir },
     });
@@ -306,7 +306,7 @@ suite("client commands against a running server", () => {
     assert.equal((JSON.parse(rows) as { action: string }).action, "dead_letters.discard");
   });
 
-  test("dead letters of a disabled webhook: what stands in the way, and what a retry does not cover", async () => {
+  test("dead letters of a disabled webhook: the reason why a retry is rejected, and what it does not cover", async () => {
     const target = createServer((_, response) => response.writeHead(400).end());
     await new Promise<void>((resolve) => target.listen(0, "127.0.0.1", resolve));
     const { port } = target.address() as AddressInfo;
@@ -333,7 +333,7 @@ suite("client commands against a running server", () => {
     await new Promise((resolve) => target.close(resolve));
   });
 
-  test("webhooks, event types, tenants and keys are made, changed and removed", async () => {
+  test("webhooks, event types, tenants and keys are created, changed and deleted", async () => {
     const webhook = await object([
       "webhooks",
       "create",
@@ -421,7 +421,7 @@ suite("client commands against a running server", () => {
     assert.match((await run(["keys", "list"])).stderr, /no API keys/);
   });
 
-  test("create shows what a person needs, and a wrong kind of id is recognised", async () => {
+  test("create shows the essentials, and an id of the wrong kind is recognized", async () => {
     const made = await run(["webhooks", "create", "https://example.com/short", "--events", "kinds.*"]);
     assert.deepEqual(
       made.stdout
@@ -444,7 +444,7 @@ suite("client commands against a running server", () => {
     await object(["webhooks", "delete", webhook, "--yes"]);
   });
 
-  test("deliveries say why and since when, and delete says how many of them still wait", async (t) => {
+  test("deliveries show why and since when they wait, and delete says how many still wait", async (t) => {
     const answers = [400, 500];
     const target = createServer((_, response) => response.writeHead(answers.shift() ?? 200).end());
     await new Promise<void>((resolve) => target.listen(0, "127.0.0.1", resolve));

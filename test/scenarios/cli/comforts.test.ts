@@ -10,7 +10,7 @@ import { posthorn, posthornHere, RunningCommand, temporaryFolder } from "./comma
 
 const root = resolve(import.meta.dirname, "../../..");
 
-suite("comforts of the command line", () => {
+suite("conveniences of the command line", () => {
   let server: PosthornProcess;
   let env: Record<string, string>;
   before(async () => {
@@ -48,7 +48,7 @@ suite("comforts of the command line", () => {
     return command;
   };
 
-  test("types writes what compiles, and the client refuses what does not fit", async () => {
+  test("types writes code that compiles, and the client rejects data that does not fit", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "events.ts");
     await run("types", "--out", file);
@@ -103,7 +103,7 @@ export function receive(message: WebhookMessage): string {
     assert.equal((await posthornHere(["types", "--format", "java"], { env })).status, 2);
   });
 
-  test("trigger publishes an example that the schema takes, with what was set", async () => {
+  test("trigger publishes an example that the schema accepts, with the given values", async () => {
     const { stdout } = await run(
       "trigger",
       "order.completed",
@@ -124,7 +124,7 @@ export function receive(message: WebhookMessage): string {
     assert.equal((await posthornHere(["trigger", "order.shown", "--example", "3"], { env })).status, 2);
   });
 
-  test("fields choose what is shown, of rows and of one thing", async () => {
+  test("fields select what is shown, for rows and for one resource", async () => {
     const { stdout } = await run("event-types", "list", "--fields", "name,deprecated", "--json");
     assert.deepEqual(
       stdout
@@ -149,7 +149,7 @@ export function receive(message: WebhookMessage): string {
     assert.equal(usage, 2);
   });
 
-  test("tail prints deliveries while they happen, those that its filters want", async (t) => {
+  test("tail prints matching deliveries while they happen", async (t) => {
     const listener = running(t, ["listen", "--register", "tailed.*,other.*"]);
     await listener.until(/registered webhook/);
     const tail = running(t, ["tail", "--type", "tailed.*", "--status", "success", "--json"]);
@@ -174,7 +174,7 @@ export function receive(message: WebhookMessage): string {
     );
   });
 
-  test("a login is kept in a file of its owner, and profiles choose the server", async () => {
+  test("a login is stored in a file of its owner, and profiles choose the server", async () => {
     using folder = temporaryFolder();
     const own = { XDG_CONFIG_HOME: folder.path };
     const wrong = await posthornHere(["login", "--url", server.url, "--key", "phk_wrong"], { env: own });
@@ -209,7 +209,7 @@ export function receive(message: WebhookMessage): string {
     assert.equal(readFileSync(file, "utf8"), "{}\n");
   });
 
-  test("listen has the same secret with each run, replays, and prints headers and payload", async (t) => {
+  test("listen reuses its secret between runs, replays, and prints headers and payload", async (t) => {
     using folder = temporaryFolder();
     const own = { XDG_CONFIG_HOME: folder.path };
     const secret = /POSTHORN_WEBHOOK_SECRET=(whsec_\S+)\n/;
@@ -239,7 +239,7 @@ export function receive(message: WebhookMessage): string {
     assert.equal(statSync(join(folder.path, "posthorn", "listen.json")).mode & 0o777, 0o600);
   });
 
-  test("a real bash completes commands, options, values and names of commands behind options", async () => {
+  test("a real bash completes commands, options, values and command names after options", async () => {
     const { stdout: script } = await posthorn(["completion", "bash"]);
     const complete = (...words: readonly string[]): readonly string[] => {
       const program = `${script}
@@ -279,7 +279,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _posthorn; printf '%s\\n' "\${COMPREP
     assert.deepEqual(words, ["webhooks", "rotate", "--limit", "high", "low", "normal", "bash"]);
   });
 
-  test("zsh completes commands, options and values where somebody types", async (t) => {
+  test("zsh completes commands, options and values in an interactive shell", async (t) => {
     if (!isInstalled("zsh")) return t.skip("no zsh on the PATH");
     using folder = temporaryFolder();
     writeFileSync(join(folder.path, "_posthorn"), (await posthornHere(["completion", "zsh"])).stdout);

@@ -127,7 +127,7 @@ for (const { name, setting, cases } of [
   { name: "RabbitMQ", setting: "POSTHORN_QUEUE_URL", cases: rabbitMq },
   { name: "Redis", setting: "POSTHORN_REDIS_URL", cases: redis },
 ])
-  suite(`a start with ${name} says what it lacks`, () => {
+  suite(`a start with ${name} says what is missing`, () => {
     for (const { what, env, says, isUsage = false } of cases)
       test(what, async (t) => {
         const startedMs = performance.now();

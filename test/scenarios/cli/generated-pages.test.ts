@@ -13,7 +13,7 @@ const pages = [
 
 suite("generated pages", () => {
   for (const { file, flag } of pages) {
-    test(`${file} is what posthorn config ${flag} prints`, async () => {
+    test(`${file} equals the output of posthorn config ${flag}`, async () => {
       const { status, stdout } = await posthorn(["config", flag]);
       assert.equal(status, 0);
       const stored = readFileSync(new URL(`../../../${file}`, import.meta.url), "utf8");

@@ -42,7 +42,7 @@ suite("posthorn listen", () => {
   }
 
   for (const { name } of profiles) {
-    test(`verifies what it registered with the profile ${name}`, async (t) => {
+    test(`verifies deliveries of the registered profile ${name}`, async (t) => {
       const listener = listen(t, ["--register", "order.*", "--profile", name, "--json"]);
       await listener.until(/registered webhook/);
       await listener.until(
@@ -91,7 +91,7 @@ suite("posthorn listen", () => {
     await nameless.stop("SIGINT");
   });
 
-  test("passes an echo challenge, and shows it", async (t) => {
+  test("answers an echo challenge, and shows it", async (t) => {
     const listener = listen(t);
     const [, url = ""] = await listener.until(/listening on (\S+)/);
     await object(["webhooks", "create", `${url}hooks`, "--events", "a.b", "--verification", "challenge"]);
@@ -99,7 +99,7 @@ suite("posthorn listen", () => {
     await listener.stop("SIGINT");
   });
 
-  test("ends, and deletes its webhook, when nobody reads its output any more", async (t) => {
+  test("ends, and deletes its webhook, when its output is closed", async (t) => {
     const listener = listen(t, ["--register", "read.*", "--json"]);
     await listener.until(/registered webhook/);
     listener.child.stdout.destroy();
@@ -110,7 +110,7 @@ suite("posthorn listen", () => {
     assert.doesNotMatch(stderr, /EPIPE/);
   });
 
-  test("refuses an unknown profile, and a secret that its schemes cannot use", async () => {
+  test("rejects an unknown profile, and a secret that its schemes cannot use", async () => {
     const unknown = await posthorn(["listen", "--profile", "rest"], { env });
     assert.equal(unknown.status, 2);
     assert.match(unknown.stderr, /--profile takes one of standard, event-delivery,.* not "rest"/);

@@ -36,7 +36,7 @@ suite("mistakes that newcomers make", () => {
     await fails(["events", "list"], { status: 1, says: /no server is running at[^]*npm start/ }, withKey);
   });
 
-  test("something else answers at the address", async () => {
+  test("another service responds at the address", async () => {
     await fails(
       ["events", "list", "--url", "not a url"],
       { status: 2, says: /is not a valid server URL/ },
@@ -49,13 +49,13 @@ suite("mistakes that newcomers make", () => {
     );
   });
 
-  test("data that is no JSON, or no object", async () => {
+  test("data that is not JSON, or not an object", async () => {
     await fails(["publish", "a.b", "{a:1}"], { status: 2, says: /the data is not valid JSON/ }, withKey);
     await fails(["publish", "a.b", "[1]"], { status: 2, says: /must be a JSON object/ }, withKey);
     await fails(["publish", "a.b", "-"], { status: 2, says: /standard input is not valid JSON/ }, withKey);
   });
 
-  test("options with values that mean nothing", async () => {
+  test("invalid option values", async () => {
     await fails(
       ["events", "list", "--limit", "many"],
       { status: 2, says: /--limit takes a number, not "many"/ },
@@ -68,7 +68,7 @@ suite("mistakes that newcomers make", () => {
     await fails(["webhooks", "circuit", "1", "explode"], { status: 2, says: /reset, open, close/ }, withKey);
   });
 
-  test("settings that are wrong, all at once", async () => {
+  test("all invalid settings are reported together", async () => {
     const env = {
       POSTHORN_PROT: "1",
       POSTHORN_WORKER_POOL: "Big Customers",
@@ -85,7 +85,7 @@ suite("mistakes that newcomers make", () => {
     await fails(["serve", "--config", "/does/not/exist"], { status: 2, says: /file not found/ });
   });
 
-  test("keys and folders that do not fit", async () => {
+  test("keys and folders that do not match", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "file");
     writeFileSync(file, "");

@@ -45,7 +45,7 @@ suite("posthorn on PostgreSQL", () => {
     silent.close();
   });
 
-  test("migrates, says so beforehand, and sends backups elsewhere", async () => {
+  test("migrates, announces it beforehand, and points to the database's own backups", async () => {
     using folder = temporaryFolder();
     const at = { cwd: folder.path, env };
     const plan = await posthorn(["migrate", "--plan"], at);
@@ -58,7 +58,7 @@ suite("posthorn on PostgreSQL", () => {
     assert.ok(!existsSync(join(folder.path, "data")), "nothing is kept in files");
   });
 
-  test("a worker says which database it serves, without the login, and proposes no calls to an API", async (t) => {
+  test("a worker says which database it serves, without the login, and suggests no API calls", async (t) => {
     using folder = temporaryFolder();
     const url = new URL(database.url);
     url.password = "hunter2";
@@ -78,7 +78,7 @@ suite("posthorn on PostgreSQL", () => {
     }
   });
 
-  test("another master key is refused, and a worker needs neither folder nor port", async (t) => {
+  test("another master key is rejected, and a worker needs neither folder nor port", async (t) => {
     using folder = temporaryFolder();
     const other = { ...env, POSTHORN_MASTER_KEY: Buffer.alloc(32, 2).toString("base64") };
     const refused = await posthorn(["serve", "--roles", "worker"], { cwd: folder.path, env: other });

@@ -10,7 +10,7 @@ import { posthorn, RunningCommand, temporaryFolder } from "./command-line.ts";
 const dev = ["serve", "--dev", "--port", "0", "--data-dir", "data"] as const;
 
 suite("posthorn serve", () => {
-  test("says where it is, where the key is and what to try; files are their owner's alone", async () => {
+  test("says its address, where the key is and what to try; files are readable only by their owner", async () => {
     using folder = temporaryFolder();
     const server = new RunningCommand(dev, { cwd: folder.path });
     const [, url = ""] = await server.until(/address +(\S+)/);
@@ -29,7 +29,7 @@ suite("posthorn serve", () => {
     assert.ok(!(server.stderr + server.stdout).includes(adminKey), "the key itself is never printed");
   });
 
-  test("a second server on the same folder or port is refused with words", async () => {
+  test("a second server on the same folder or port is rejected with an explanation", async () => {
     using folder = temporaryFolder();
     const server = new RunningCommand(dev, { cwd: folder.path });
     const [, port = ""] = await server.until(/address +http:\/\/127\.0\.0\.1:(\d+)/);
@@ -42,7 +42,7 @@ suite("posthorn serve", () => {
     await server.stop();
   });
 
-  test("finishes a running request when it is told to stop, and a second signal ends it at once", async () => {
+  test("finishes a running request on a stop signal, and a second signal ends it at once", async () => {
     using folder = temporaryFolder();
     const slow = await slowReceiver(1_500);
     const server = new RunningCommand(dev, { cwd: folder.path });
@@ -91,7 +91,7 @@ suite("posthorn serve", () => {
     assert.ok(!existsSync(join(folder.path, "data/admin.key")), "a key that was given is not written");
   });
 
-  test("with the role api alone events are kept, and delivered once a worker runs", async () => {
+  test("with only the role api events are stored, and delivered once a worker runs", async () => {
     using folder = temporaryFolder();
     const quick = await slowReceiver(0);
     const accepting = new RunningCommand([...dev, "--roles", "api"], { cwd: folder.path });

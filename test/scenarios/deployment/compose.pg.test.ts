@@ -4,8 +4,8 @@ import { assertServicesWork } from "./compose-services.ts";
 
 const path = "deploy/compose.postgres.yaml";
 
-suite(`the services of ${path}`, () => {
-  test("migrate ends, then every server is ready, delivers together with the others, and ends when told", async (t) => {
+suite(`services of ${path}`, () => {
+  test("migrate exits, then every server is ready, delivers together with the others, and stops on request", async (t) => {
     const database = await createTestDatabase();
     t.after(() => database.drop());
     await assertServicesWork(t, {

@@ -13,7 +13,7 @@ const distributed = "deploy/compose.distributed.yaml";
 
 suite("compose files", () => {
   for (const path of [embedded, shared, distributed]) {
-    test(`${path}: every container fits the program and its settings`, () => {
+    test(`${path}: every container matches the program and its settings`, () => {
       using secrets = new SecretFiles();
       for (const container of composeContainers(path)) {
         assertPinned(container);
@@ -21,7 +21,7 @@ suite("compose files", () => {
       }
     });
 
-    test(`${path}: ports reach only this machine, and what is named is there`, () => {
+    test(`${path}: ports are open only to this machine, and every named file exists`, () => {
       const file = readOnlyYaml(path);
       for (const [name, service] of file.at("services").entries) {
         for (const port of service.at("ports").texts) assert.match(port, /^127\.0\.0\.1:[\d-]+:8080$/, name);
@@ -52,7 +52,7 @@ suite("compose files", () => {
     { path: shared, services: ["postgres"], inside: "database" },
     { path: distributed, services: ["postgres", "rabbitmq", "redis"], inside: "inside" },
   ]) {
-    test(`${path}: every role is there, each server answers probes, and what they use has no way out`, () => {
+    test(`${path}: every role is there, each server answers probes, and their services have no internet access`, () => {
       const file = readOnlyYaml(path);
       const services = file.at("services");
       assert.deepEqual(services.names, [...wanted, "migrate", "api", "worker", "scheduler", "gateway"]);
@@ -91,7 +91,7 @@ suite("compose files", () => {
     });
   }
 
-  test("distributed: no container is root or writes to its image, those of others included", () => {
+  test("distributed: no container is root or writes to its image, including third-party ones", () => {
     for (const [name, service] of readOnlyYaml(distributed).at("services").entries) {
       assert.match(service.at("user").text, /^[1-9]\d*:[1-9]\d*$/, name);
       assert.equal(service.at("read_only").value, true, name);
@@ -101,7 +101,7 @@ suite("compose files", () => {
     }
   });
 
-  test("secrets: the script makes what the files name, for the owner alone, and never anew", () => {
+  test("secrets: the script creates the named files, for the owner only, and never overwrites them", () => {
     using secrets = new SecretFiles();
     const named = new Set(
       [shared, distributed].flatMap((path) =>
@@ -127,7 +127,7 @@ suite("compose files", () => {
     assert.deepEqual(contents(), before);
   });
 
-  test("secrets: addresses lead to the services, with what those ask for", () => {
+  test("secrets: addresses lead to the services, with the credentials that these require", () => {
     using secrets = new SecretFiles();
     const database = new URL(secrets.read("database_url"));
     assert.equal(database.password, secrets.read("database_password"));

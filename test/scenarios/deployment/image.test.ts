@@ -42,7 +42,7 @@ suite("Dockerfile", () => {
     }
   });
 
-  test("the image is not root, says how to stop it, and asks /livez with node itself", () => {
+  test("the image is not root, says how to stop it, and probes /livez with node itself", () => {
     assert.match(imageInstruction("USER"), /^[1-9]\d*:[1-9]\d*$/);
     assert.equal(imageInstruction("STOPSIGNAL"), "SIGTERM");
     assert.equal(imageInstruction("VOLUME"), "/data");
@@ -52,7 +52,7 @@ suite("Dockerfile", () => {
     assert.doesNotMatch(readText("Dockerfile").replaceAll(/^#.*$/gm, ""), /curl|wget|latest|apt-get/);
   });
 
-  test("its environment is made of settings, without secrets, and agrees with the exposed port", () => {
+  test("its environment consists of settings, without secrets, and matches the exposed port", () => {
     const resolution = resolveSettings({ flags: {}, env: imageEnvironment() });
     assert.ok(resolution.kind === "resolved", JSON.stringify(resolution));
     const { settings } = resolution;
@@ -61,7 +61,7 @@ suite("Dockerfile", () => {
     assert.ok(settings.adminKey === null && settings.masterKey === null);
   });
 
-  test("the build gets nothing but what it needs", () => {
+  test("the build context contains only what it needs", () => {
     for (const path of buildContext()) assert.ok(existsSync(join(root, path)), path);
     assert.match(manifest.scripts.prepack, / scripts\/build\.ts$/, "packing builds");
     assert.deepEqual(
@@ -71,14 +71,14 @@ suite("Dockerfile", () => {
   });
 });
 
-suite("what Dockerfile builds", () => {
+suite("output of the Dockerfile", () => {
   let image: BuiltImage;
   before(() => {
     image = new BuiltImage();
   });
   after(() => image[Symbol.dispose]());
 
-  test("holds the program, its page and licence, and no development dependency", () => {
+  test("contains the program, its README and licence, and no development dependency", () => {
     const wanted = ["LICENSE", "README.md", "bin", "dist", "node_modules", "package.json"];
     assert.deepEqual(readdirSync(image.app).toSorted(), wanted);
     assert.ok((statSync(join(image.app, "dist/cli/main.js")).mode & 0o111) !== 0, "the program can be run");
@@ -108,7 +108,7 @@ suite("what Dockerfile builds", () => {
     assert.deepEqual(names(required), expected);
   });
 
-  test("says on an older Node which one it needs, as a program and as a library", (t) => {
+  test("on an older Node says which one it needs, as a program and as a library", (t) => {
     const node = node20For(t);
     if (node === null) return;
     const needed = manifest.engines.node.replace(">=", "").replace(".", "\\.");
@@ -124,7 +124,7 @@ suite("what Dockerfile builds", () => {
     assert.match(imported.stderr, sentence);
   });
 
-  test("serves with the image's environment, is found healthy, and ends at SIGTERM within the grace", async (t) => {
+  test("serves with the image's environment, is reported healthy, and ends at SIGTERM within the grace period", async (t) => {
     t.diagnostic(`dependencies ${image.dependencies}`);
     const place = mkdtempSync(join(tmpdir(), "posthorn-volume-"));
     t.after(() => rmSync(place, { recursive: true, force: true }));

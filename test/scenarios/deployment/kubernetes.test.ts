@@ -52,7 +52,7 @@ for (const folder of [embedded, shared, distributed]) {
         assert.equal(image, `registry.example.com/posthorn:${version}`, where);
     });
 
-    test("every container fits the program and its settings", () => {
+    test("every container matches the program and its settings", () => {
       using secrets = new SecretFiles();
       const byHand = yamlFilesBelow(folder).filter((path) => path.endsWith("/migrate.yaml"));
       const migrations = byHand.flatMap(manifestsOf).flatMap((each) => workloadContainers(each, new Map()));
@@ -64,7 +64,7 @@ for (const folder of [embedded, shared, distributed]) {
       }
     });
 
-    test("pods are not root, get nothing they do not ask for, and mount what they have", () => {
+    test("pods are not root, get only what they request, and mount their volumes", () => {
       const byHand = yamlFilesBelow(folder).filter((path) => path.endsWith("/migrate.yaml"));
       const migrations = byHand.flatMap(manifestsOf).map(({ node }) => node);
       for (const workload of [...workloads(folder), ...migrations]) {
@@ -89,7 +89,7 @@ for (const folder of [embedded, shared, distributed]) {
       }
     });
 
-    test("servers are probed where they listen: alive, ready, and patient while they migrate", () => {
+    test("servers are probed where they listen: alive, ready, and with time to migrate", () => {
       const servers = workloads(folder);
       assert.ok(servers.length > 0);
       for (const server of servers) {
@@ -107,7 +107,7 @@ for (const folder of [embedded, shared, distributed]) {
       }
     });
 
-    test("whatever selects pods finds some, and each service leads to the role that serves it", () => {
+    test("every pod selector matches pods, and each service leads to the role that serves it", () => {
       const components = workloads(folder).map((workload) => componentOf(workload.at("metadata", "labels")));
       for (const workload of workloads(folder)) {
         const label = componentOf(workload.at("spec", "template", "metadata", "labels"));
@@ -133,7 +133,7 @@ for (const folder of [embedded, shared, distributed]) {
       assert.deepEqual(services, expected);
     });
 
-    test("every role that sends to the internet may do so, and only what serves requests takes them", () => {
+    test("every role that sends to the internet may do so, and only serving roles accept requests", () => {
       const policies = kindsOf(folder, "NetworkPolicy");
       const reached = (name: string): readonly string[] =>
         policies.filter((policy) => nameOf(policy).endsWith(name)).flatMap(selectedComponents);
@@ -144,7 +144,7 @@ for (const folder of [embedded, shared, distributed]) {
       assert.deepEqual(reached("-clients"), servers);
     });
 
-    test("the network lets out to exactly the addresses that the egress guard calls public", () => {
+    test("network egress is allowed to exactly the addresses that the egress guard calls public", () => {
       const policy = kindsOf(folder, "NetworkPolicy").find((each) =>
         each.at("metadata", "name").text.endsWith("-internet"),
       );
@@ -177,7 +177,7 @@ test("kubernetes, embedded: one replica, on a volume that one pod may use", () =
 
 for (const folder of [shared, distributed]) {
   suite(`${folder}, several processes`, () => {
-    test("each role has its processes, and nobody is given one for the probes' sake", () => {
+    test("each role has its processes, and no service exists only for probes", () => {
       const roles = Object.fromEntries(
         containersIn(folder).map(({ where, env }) => [where.split(": ")[1], env["POSTHORN_ROLES"]]),
       );
@@ -226,7 +226,7 @@ for (const folder of [shared, distributed]) {
       }
     });
 
-    test("the template of the secret is complete, and refused as it stands", () => {
+    test("the template of the secret is complete, and rejected unchanged", () => {
       using secrets = new SecretFiles();
       const settings = readKustomization(folder).maps.get("posthorn") ?? {};
       const wanted = Object.values(settings).filter((value) => value.startsWith("/run/secrets/"));
@@ -243,7 +243,7 @@ for (const folder of [shared, distributed]) {
       assert.match(resolution.problems.join(), /POSTHORN_ADMIN_KEY_FILE.*at least 24/);
     });
 
-    test("the network lets out to the services where their addresses lead", () => {
+    test("network egress is allowed to the services' addresses", () => {
       using secrets = new SecretFiles();
       const ports = kindsOf(folder, "NetworkPolicy")
         .filter(
@@ -257,7 +257,7 @@ for (const folder of [shared, distributed]) {
   });
 }
 
-test("kubernetes, distributed: the base alone has no queue, and the pool of the example is no default", () => {
+test("kubernetes, distributed: the base has no queue, and the pool of the example is not a default", () => {
   const queueOf = (folder: string) =>
     readKustomization(folder).maps.get("posthorn")?.["POSTHORN_QUEUE_URL_FILE"];
   assert.equal(queueOf(shared), undefined);
@@ -272,7 +272,7 @@ test("kubernetes, distributed: the base alone has no queue, and the pool of the 
     );
 });
 
-test("WDS-219 kubernetes, distributed: KEDA asks for the queues that the program declares", () => {
+test("WDS-219 kubernetes, distributed: KEDA queries the queues that the program declares", () => {
   const [authentication, scaled, ...more] = manifestsOf(`${distributed}/keda.yaml`).map(({ node }) => node);
   assert.ok(authentication !== undefined && scaled !== undefined && more.length === 0);
   const [host] = authentication.at("spec", "secretTargetRef").items;

@@ -50,8 +50,8 @@ async function linesOf(url: string): Promise<readonly string[]> {
   return (await metricsOf(url)).split("\n");
 }
 
-suite("what processes say of what they depend on", () => {
-  test("api, scheduler and worker name each dependency that is away, and only that one", async (t) => {
+suite("reports of processes about their dependencies", () => {
+  test("API, scheduler and worker name each unavailable dependency, and only that one", async (t) => {
     const cluster = await Cluster.openDistributed();
     const { prefixes } = cluster;
     assert.ok(prefixes !== null);
@@ -109,7 +109,7 @@ suite("what processes say of what they depend on", () => {
     for (const process of processes) assert.equal(await process.end("SIGTERM"), 0, process.output);
   });
 
-  test("an API process that stops says that it drains while it still answers, and ends kept connections", async (t) => {
+  test("a stopping API process reports that it drains while it still answers, and closes kept connections", async (t) => {
     const cluster = await Cluster.openDistributed({ POSTHORN_SHUTDOWN_GRACE_MS: "30000" });
     t.after(() => cluster.close());
     const [api] = await cluster.start("api");

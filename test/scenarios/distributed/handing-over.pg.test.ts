@@ -15,7 +15,7 @@ const publishEveryMs = 200;
 /** Something waits at every webhook whenever it changes hands. */
 const answerMs = 100;
 
-test("WDS-199 WDS-220 strict webhooks change hands under load: in order, one request at a time, nothing twice or lost", async (t) => {
+test("WDS-199 WDS-220 strict webhooks change owners under load: in order, one request at a time, without repeats or losses", async (t) => {
   const scene = await HandOver.begin(t);
   const { cluster, receiver } = scene;
   const [first] = await cluster.start("worker");

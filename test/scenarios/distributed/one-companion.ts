@@ -21,7 +21,7 @@ const eventsEach = 10;
 
 export function oneCompanion(options: OneCompanionOptions): void {
   const { companion, isUsed, metrics } = options;
-  test(`with PostgreSQL and ${companion} alone events are delivered, retried and limited`, async (t) => {
+  test(`with only PostgreSQL and ${companion} events are delivered, retried and limited`, async (t) => {
     const cluster = await Cluster.openDistributed({}, [companion]);
     t.after(() => cluster.close());
     const receiver = await startReceiver();

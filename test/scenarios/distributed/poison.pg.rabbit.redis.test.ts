@@ -18,7 +18,7 @@ const garbage: readonly Buffer[] = [
 /** As from a webhook that was deleted. It can be read, and there is nothing to do. */
 const stale = Buffer.from('{"v":1,"lanes":[["01980000-0000-7000-8000-000000000000","none"]]}');
 
-test("garbage in a queue is parked, logged and counted, and deliveries go on", async (t) => {
+test("invalid messages in a queue are parked, logged and counted, and deliveries continue", async (t) => {
   const cluster = await Cluster.openDistributed();
   t.after(() => cluster.close());
   const { prefixes } = cluster;

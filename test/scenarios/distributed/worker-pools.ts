@@ -82,7 +82,7 @@ export function workerPools({ mode, open }: WorkerPoolsOptions): void {
       }
     });
 
-    test("WDS-220 what waited for a pool without workers is sent by the others when the tenant is moved back", async (t) => {
+    test("WDS-220 deliveries that waited for a pool without workers are sent by the others when the tenant is moved back", async (t) => {
       const scene = await PoolScene.open(t, open);
       const { cluster, receiver } = scene;
       const [api, , ordinary] = await cluster.start("api", "scheduler", "worker");

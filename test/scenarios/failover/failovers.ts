@@ -22,11 +22,11 @@ export const failovers = {
     await sleep(10_000);
     await promoteAndMove(pair);
   },
-  "packets to the primary vanish": async (pair) => {
+  "packets to the primary are dropped": async (pair) => {
     pair.address.stall();
     await promoteAndMove(pair);
   },
-  "the old primary lives on behind open connections": async (pair) => {
+  "the old primary survives behind open connections": async (pair) => {
     const old = pair.primary;
     await promoteAndMove(pair);
     await sleep(15_000);

@@ -5,10 +5,11 @@ import { failovers } from "./failovers.ts";
 // The short form of whole/, which has many more of each kind.
 test("PostgreSQL fails over to its standby under load", async (t) => {
   const rig = await FailoverRig.open(t);
-  await t.test("a synchronous one: nothing is lost, and nothing comes again that was not on its way", (t) =>
+  await t.test("a synchronous one: nothing is lost, and only requests in flight are repeated", (t) =>
     rig.lossless(t, failovers["the primary crashes"]),
   );
-  await t.test("one that lacks the last commits: nothing reaches a foreign webhook, and nothing hangs", (t) =>
-    rig.lossy(t, { cutOffMs: 2_000 }),
+  await t.test(
+    "one that lacks the last commits: nothing reaches another tenant's webhook, and nothing hangs",
+    (t) => rig.lossy(t, { cutOffMs: 2_000 }),
   );
 });

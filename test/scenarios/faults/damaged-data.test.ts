@@ -45,7 +45,7 @@ function overwrite(posthorn: PosthornProcess, fromPage: number): void {
   execFileSync("dd", ["if=/dev/urandom", `of=${file}`, ...options]);
 }
 
-test("damage met while it runs: publishing is refused with the reason, /readyz says what to do, and a backup mends it", async (t) => {
+test("damage found at run time: publishing is rejected with the reason, /readyz says what to do, and a backup fixes it", async (t) => {
   const posthorn = await start(t);
   assert.equal((await publish(posthorn, "order.made")).status, 202);
   assert.equal(await posthorn.stop(), 0);
@@ -79,7 +79,7 @@ test("damage met while it runs: publishing is refused with the reason, /readyz s
   assert.equal((await publish(posthorn, "order.made")).status, 202);
 });
 
-test("a lost digest.key is refused like a lost master key while secrets depend on it", async (t) => {
+test("a lost digest.key is rejected like a lost master key while secrets depend on it", async (t) => {
   const posthorn = await start(t);
   const path = join(posthorn.dataDir, "digest.key");
   const kept = `${path}.kept`;

@@ -17,7 +17,7 @@ const seed = Number(process.env["POSTHORN_TEST_SEED"] ?? Date.now() % 1_000_000)
 const filling = "x".repeat(40_000);
 const adminKey = "phk_admin_of-the-test-of-full-disks-0123456789";
 
-test(`a full disk, ${fulls} times at a busy moment: it lives, says why, loses nothing and goes on by itself (seed ${seed})`, {
+test(`a full disk, ${fulls} times at a busy moment: the process survives, says why, loses nothing and recovers (seed ${seed})`, {
   timeout: 600_000,
 }, async (t) => {
   const disk = await smallDisk(t, { bytes: 160 << 20 });
@@ -74,7 +74,7 @@ test(`a full disk, ${fulls} times at a busy moment: it lives, says why, loses no
   assert.equal(await posthorn.stop(), 0);
 });
 
-test("what the WAL took of a full disk comes back as soon as there is room for the pages of the database", async (t) => {
+test("disk space used by the WAL is returned as soon as the database has space for its pages", async (t) => {
   const disk = await smallDisk(t, { bytes: 64 << 20 });
   if (disk === null) return;
   // Only a process on the disk can open a database there.

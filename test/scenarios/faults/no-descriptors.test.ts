@@ -55,7 +55,7 @@ test(`with ${descriptors} descriptors, ${events} deliveries at once all arrive, 
   assert.equal(await posthorn.stop(), 0);
 });
 
-test(`callers hold ${connectionsMax} connections and no more`, async (t) => {
+test(`callers use up to ${connectionsMax} connections and no more`, async (t) => {
   const posthorn = await PosthornProcess.start({
     env: { POSTHORN_MAX_CONNECTIONS: String(connectionsMax) },
   });

@@ -32,7 +32,7 @@ async function sourceOf(more: Json = {}, mode: Mode = "store_and_forward") {
   return { ...source, send };
 }
 
-test("TS16-2 TS16-3 TS16-10 addresses of sources are apart from the API and in none of its documents", async () => {
+test("TS16-2 TS16-3 TS16-10 addresses of sources are separate from the API and in none of its documents", async () => {
   const { path } = await sourceOf({ party: "apart" });
   const { body, text } = await world.admin.get("/openapi.json");
   const documented = Object.keys(body["paths"] as unknown as object);
@@ -65,7 +65,7 @@ test("TS16-4 TS16-5 TS16-6 TS16-7 TS16-8 TS16-9 TS16-11 TS16-12 party, namespace
   assert.equal((await send("{}", {}, "/_webhooks/")).status, 404, "a party is always there");
 });
 
-test("TS16-14 TS16-15 TS16-16 TS16-17 stored: 202 at once, or what the provider wants; ten seconds where nothing is said", async () => {
+test("TS16-14 TS16-15 TS16-16 TS16-17 stored: 202 at once, or what the provider requires; ten seconds by default", async () => {
   receiver.clear();
   receiver.script(() => "hang");
   const { id, send } = await sourceOf();
@@ -82,7 +82,7 @@ test("TS16-14 TS16-15 TS16-16 TS16-17 stored: 202 at once, or what the provider 
   receiver.script(() => ({}));
 });
 
-test("TS16-18 TS16-22 EDS-9.5-1 what is no message is 400, and too many are 429 with the gateway's own Retry-After", async () => {
+test("TS16-18 TS16-22 EDS-9.5-1 an invalid message is 400, and too many are 429 with the gateway's own Retry-After", async () => {
   const { send } = await sourceOf({ rate_limit: { requests_per_minute: 1, burst: 1 } });
   assert.equal((await send("")).status, 400);
   assert.equal((await send('{"n":1}')).status, 202);
@@ -92,7 +92,7 @@ test("TS16-18 TS16-22 EDS-9.5-1 what is no message is 400, and too many are 429 
   assert.equal(refused.headers["content-type"], "application/problem+json");
 });
 
-test("CEW-2.2-1 CEW-2.2-2 CEW-2.2-4 CEW-2.2-5 CEW-2.2-6 CEW-2.2-11 what a destination means reaches the sender, in the words of a target", async () => {
+test("CEW-2.2-1 CEW-2.2-2 CEW-2.2-4 CEW-2.2-5 CEW-2.2-6 CEW-2.2-11 the response of a destination reaches the sender as that of a target", async () => {
   const { send } = await sourceOf({}, "pass_through");
   const answers: readonly (readonly [
     destination: object,
@@ -124,7 +124,7 @@ test("CEW-2.2-1 CEW-2.2-2 CEW-2.2-4 CEW-2.2-5 CEW-2.2-6 CEW-2.2-11 what a destin
   assert.equal(stored.status, 202, "not processed yet");
 });
 
-test("IDK-13 IDK-14 what is done with keys is published without a key, expiry included", async () => {
+test("IDK-13 IDK-14 the handling of keys is published without authentication, including expiry", async () => {
   const response = await fetch(`${world.url}/service-description`);
   assert.equal(response.status, 200);
   const content = (await response.json()) as Readonly<Record<string, unknown>>;
@@ -142,7 +142,7 @@ test("IDK-13 IDK-14 what is done with keys is published without a key, expiry in
   );
 });
 
-test("IDK-16 IDK-17 IDK-18 IDK-19 IDK-22 IDK-24 IDK-25 once, the same answer again, and 422 with a link for another body", async () => {
+test("IDK-16 IDK-17 IDK-18 IDK-19 IDK-22 IDK-24 IDK-25 a message runs once, a repeat gets the same response, and another body gets 422 with a link", async () => {
   receiver.clear();
   const { send } = await sourceOf({}, "pass_through");
   receiver.script(() => ({ status: 201, headers: { "content-type": "text/plain" }, body: "made" }));
@@ -158,7 +158,7 @@ test("IDK-16 IDK-17 IDK-18 IDK-19 IDK-22 IDK-24 IDK-25 once, the same answer aga
   receiver.script(() => ({}));
 });
 
-test("IDK-28 IDK-29 IDK-30 a key is judged before it is looked up, and is one of its source alone", async () => {
+test("IDK-28 IDK-29 IDK-30 a key is validated before any lookup, and belongs only to its source", async () => {
   receiver.clear();
   const [one, two] = [await sourceOf(), await sourceOf()];
   const key = { "idempotency-key": '"of both"' };

@@ -57,7 +57,7 @@ const executable = [
   "t\u00e9xt/html",
 ];
 
-suite("the edge of the gateway", () => {
+suite("edge cases of the gateway", () => {
   const scene = new GatewayScene();
   before(() => scene.start());
   after(() => scene.stop());
@@ -80,7 +80,7 @@ suite("the edge of the gateway", () => {
       assert.equal(headers[name], value, `${name} of ${what}`);
   };
 
-  test("answers of a receiver cannot run in the origin of the API, the first time and repeated", async () => {
+  test("responses of a receiver cannot run in the origin of the API, the first time and repeated", async () => {
     const { send } = await scene.source();
     for (const [at, type] of [...inert, ...executable].entries()) {
       scene.receiver.script(() => ({
@@ -105,7 +105,7 @@ suite("the edge of the gateway", () => {
     }
   });
 
-  test("a custom response, a refusal and a challenge are isolated too, by both addresses", async () => {
+  test("a custom response, a rejection and a challenge are isolated too, at both addresses", async () => {
     const custom = { status: 200, content_type: "text/html; charset=utf-8", body: "<script>1</script>" };
     const stored = await scene.source({
       source: { mode: "store_and_forward", custom_response: custom, party: "isolated" },
@@ -126,7 +126,7 @@ suite("the edge of the gateway", () => {
     }
   });
 
-  test("204 and 304 have no Content-Length, by any way through the gateway", async () => {
+  test("204 and 304 have no Content-Length, on any path through the gateway", async () => {
     const { send } = await scene.source();
     scene.receiver.script(() => ({ status: 204 }));
     const first = await send('{"empty":1}');
@@ -142,7 +142,7 @@ suite("the edge of the gateway", () => {
     }
   });
 
-  test("a compressed answer reaches the sender whole, or not at all", async () => {
+  test("a compressed response reaches the sender complete, or not at all", async () => {
     const { send } = await scene.source();
     const first = randomBytes(20_000).toString("hex");
     const answerWith = (body: Uint8Array) =>
@@ -162,7 +162,7 @@ suite("the edge of the gateway", () => {
     assert.ok(!first.startsWith(broken.text), "the beginning alone was passed on as the answer");
   });
 
-  test("a Content-Type that is no media type is no reason to refuse a message", async () => {
+  test("a message with an invalid Content-Type is not rejected", async () => {
     for (const mode of ["pass_through", "store_and_forward"]) {
       const { send, requests } = await scene.source({ source: { mode } });
       const types = ["json", ";", "", "a/b/c", "text/plain text/html", "a/b, c/d", "\u00e9"];
@@ -178,7 +178,7 @@ suite("the edge of the gateway", () => {
     }
   });
 
-  test("whatever is refused before the gateway reads it is in the request log of its source", async () => {
+  test("requests rejected before the gateway reads them are in the request log of their source", async () => {
     const { url, requests } = await scene.source();
     const { pathname: path, host } = new URL(url);
     const close = "Connection: close";
@@ -255,7 +255,7 @@ suite("the edge of the gateway", () => {
     assert.deepEqual([rows[0]?.["rejection_cause"], rows[0]?.["status"]], ["malformed_request", 400]);
   });
 
-  test("senders that look first get their answer where the provider does so, or the source allows it", async () => {
+  test("address checks of senders are answered if the provider does them, or the source allows it", async () => {
     const token = "Validation: Testing client application reachability for subscription <b>é</b>";
     const look = async (url: string): Promise<readonly unknown[]> => {
       const graph = `${url}?validationToken=${encodeURIComponent(token)}`;
@@ -296,7 +296,7 @@ suite("the edge of the gateway", () => {
     }
   });
 
-  test("a signed message is a message, whatever its query says, and a token that could be anything else is none", async () => {
+  test("a signed message is a message, whatever its query, and an ambiguous token is not a check", async () => {
     const { url, send } = await scene.source({ source: { allow_probes: ["validation_token"] } });
     const message = '{"n":1}';
     const tokenUrl = `${url}?validationToken=abc`;
@@ -314,7 +314,7 @@ suite("the edge of the gateway", () => {
     assert.equal((await send('{"n":2}')).status, 200);
   });
 
-  test("messages of Trello, Mandrill, Mailchimp and Microsoft Graph are verified as they send them", async () => {
+  test("messages of Trello, Mandrill, Mailchimp and Microsoft Graph are verified as sent", async () => {
     const secret = "a long random text";
     const public_url = "https://hooks.example.com/in/x";
     const sha1 = (text: string): string => createHmac("sha1", secret).update(text).digest("base64");
@@ -356,7 +356,7 @@ suite("the edge of the gateway", () => {
     }
   });
 
-  test("headers that Connection names are never forwarded", async () => {
+  test("headers listed in Connection are never forwarded", async () => {
     const { send } = await scene.source({
       source: {
         forward_headers: ["X-Hop", "X-End"],
@@ -385,7 +385,7 @@ suite("the edge of the gateway", () => {
     assert.ok(!JSON.stringify(seen?.rawHeaders).includes("of this hop"));
   });
 
-  test("secrets that could be guessed are refused when they are given, in compositions too", async () => {
+  test("guessable secrets are rejected when they are set, even in compositions", async () => {
     const weak: readonly (readonly [verification: Json, field: string])[] = [
       [{ type: "github", secrets: ["x"] }, "verification.secrets.0"],
       [{ type: "github", secrets: ["a long random text", "seven_7"] }, "verification.secrets.1"],
@@ -405,7 +405,7 @@ suite("the edge of the gateway", () => {
     }
   });
 
-  test("a party is given by the operator alone, and a tenant may keep it", async () => {
+  test("only the operator assigns a party, and a tenant may keep it", async () => {
     await scene.admin.call("PUT", "/v1/tenants/acme", { body: {} });
     const key = await scene.created("/v1/api-keys", { name: "acme", role: "manage", tenant_id: "acme" });
     const tenant = createClient({ baseUrl: scene.running.url ?? "", key: String(key["key"]) });
@@ -428,7 +428,7 @@ suite("the edge of the gateway", () => {
     assert.deepEqual([await change({ party: null }), await change({ party: "acme_shop" })], [200, 400]);
   });
 
-  test("bookmarks of a tenant are bounded, and removing one makes room", async () => {
+  test("bookmarks of a tenant are limited, and removing one makes room", async () => {
     const { url, requests } = await scene.source({ source: { verification: { type: "none" } } });
     for (let n = 0; n <= 200; n += 1) assert.equal((await post(url, `{"n":${n}}`)).status, 200);
     const rows = await requests("&limit=200");
@@ -451,7 +451,7 @@ suite("the edge of the gateway", () => {
     assert.equal((await mark(newest?.["id"], "kept"))[0], 200);
   });
 
-  test("no spelling of a path parameter leads a forwarded path out of the webhook's", async () => {
+  test("no notation of a path parameter leads a forwarded path out of the webhook's", async () => {
     const { url } = await scene.source({ source: { forward_path: true } });
     const send = (rest: string, headers: SentHeaders = {}) =>
       sendRaw(

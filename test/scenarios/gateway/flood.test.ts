@@ -15,7 +15,7 @@ import { hookOf, type Json, type MadeSource, makeSource, type SentHeaders, signe
 
 const requests = 8_000;
 
-suite("floods of requests without proof", () => {
+suite("floods of unauthenticated requests", () => {
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-flood-"));
   const lines: { readonly message: string; readonly fields: LogFields }[] = [];
   const agent = new Agent({ keepAlive: true, maxSockets: 40 });
@@ -76,7 +76,7 @@ suite("floods of requests without proof", () => {
     await Promise.all(Array.from({ length: 40 }, run));
   };
 
-  test(`${requests.toLocaleString("en")} unsigned requests cost one MB at most, and signed ones are accepted and logged`, async () => {
+  test(`${requests.toLocaleString("en")} unsigned requests cost at most one MB, and signed ones are accepted and logged`, async () => {
     const source: MadeSource = await makeSource(admin, {
       mode: "pass_through",
       more: { party: "github" },
@@ -122,7 +122,7 @@ suite("floods of requests without proof", () => {
     assert.ok(warned.length >= 1 && warned.length <= 4, `${warned.length} log lines`);
   });
 
-  test("wrong signatures without an end cost one MB at most, and a sender at another address nothing", async () => {
+  test("endless wrong signatures cost at most one MB, and do not affect a sender at another address", async () => {
     const source = await makeSource(admin, { mode: "store_and_forward", webhooks: [hookOf(receiver)] });
     const body = JSON.stringify({ padding: "p".repeat(9_000) });
     const wrong = { "x-hub-signature-256": `sha256=${"0".repeat(64)}` };
@@ -141,7 +141,7 @@ suite("floods of requests without proof", () => {
     assert.ok(bytesOf(source.id) < 1_000_000);
   });
 
-  test("405, 413 and 503 without end are bounded and counted too", async () => {
+  test("endless 405, 413 and 503 are limited and counted too", async () => {
     const more = { body_bytes_max: 10 };
     const source = await makeSource(admin, { mode: "pass_through", more, webhooks: [hookOf(receiver)] });
     await flood(100, async () => {

@@ -83,7 +83,7 @@ for (const first of modes)
       assert.equal(receiver.requests.length, oddKeys.length);
     });
 
-test("EDS-9.7-7 a chain that passes through tells the sender what the last one said", async () => {
+test("EDS-9.7-7 a chain with pass-through returns the response of the last gateway to the sender", async () => {
   const first = await chain({ first: "pass_through", second: "pass_through" });
   receiver.clear();
   receiver.script(() => ({ status: 422, body: "no" }));
@@ -95,7 +95,7 @@ test("EDS-9.7-7 a chain that passes through tells the sender what the last one s
   assert.deepEqual([made.status, made.text], [201, "made"]);
 });
 
-test("own name in the way, or more than eight names: 508, and nothing is stored", async () => {
+test("a loop, or more than eight names: 508, and nothing is stored", async () => {
   for (const mode of modes) {
     receiver.clear();
     const source = await makeSource(front.admin, { mode, webhooks: [hookOf(receiver)] });
@@ -135,7 +135,7 @@ const deaths = {
 } as const;
 
 for (const [name, behave] of Object.entries(deaths))
-  test(`EDS-9.7-7 EDS-9.7-6 a destination that ${name}: 504, and the repeat goes out under the same key`, async (t) => {
+  test(`EDS-9.7-7 EDS-9.7-6 a destination that ${name}: 504, and the repeat is sent under the same key`, async (t) => {
     const dying = await startHostileReceiver({ behave });
     t.after(() => dying.close());
     for (const mode of modes) {
@@ -183,7 +183,7 @@ async function retryNow(source: MadeSource): Promise<void> {
   assert.equal(retried.status, 202, retried.text);
 }
 
-test("EDS-9.7-7 a destination that cannot be reached is 502, whatever its name", async () => {
+test("EDS-9.7-7 an unreachable destination is 502, whatever its name", async () => {
   const gone = await startReceiver();
   const url = gone.url("/hook");
   await gone.close();

@@ -102,7 +102,7 @@ const rests = fc.oneof(
 );
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE", "PROPFIND", "QUERY"];
 
-suite(`strangers at the gateway (seed ${seed})`, () => {
+suite(`hostile requests to the gateway (seed ${seed})`, () => {
   let world: GatewayWorld;
   let receiver: Receiver;
   const paths: string[] = [];
@@ -152,7 +152,7 @@ suite(`strangers at the gateway (seed ${seed})`, () => {
     assert.equal(receiver.requestCount, 0);
   };
 
-  test("any method, header, path and body: a client error, or a check of the address, and nothing is stored", async () => {
+  test("any method, header, path and body: a client error, or an address check, and nothing is stored", async () => {
     const statuses = new Map<number, number>();
     const known = fc.nat().map((at) => paths[at % paths.length] ?? "");
     const unknown = fc.constantFrom(
@@ -184,7 +184,7 @@ suite(`strangers at the gateway (seed ${seed})`, () => {
     await nothingWasStored();
   });
 
-  test("bytes that are hardly HTTP: an answer of 4xx or none, and the next request is served", async () => {
+  test("bytes that are barely HTTP: a 4xx response or none, and the next request is served", async () => {
     const address = paths[0] ?? "";
     const heads = fc.constantFrom(
       `POST ${address} HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!`,

@@ -51,7 +51,7 @@ function assertNoPayload(lines: readonly string[]): void {
         assert.ok(!line.includes(form), `a payload is in the log: ${line.split(" ", 8).join(" ")}`);
 }
 
-test("EDS-11.6-2 no line of the gateway's log, of any level, has a part of a payload, whatever becomes of it", async (t) => {
+test("EDS-11.6-2 no line of the gateway's log, at any level, has a part of a payload, whatever its outcome", async (t) => {
   const { log, lines } = recordingLog();
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-log-"));
   const resolution = resolveValues({
@@ -115,7 +115,7 @@ test("EDS-11.6-2 no line of the gateway's log, of any level, has a part of a pay
   assertNoPayload(lines);
 });
 
-test("EDS-11.6-2 errors that quote a payload are logged without it, when a message fails and when its row does", async () => {
+test("EDS-11.6-2 errors that quote a payload are logged without it, both for a failed message and a failed row", async () => {
   const { log, lines } = recordingLog();
   const clock = new ManualClock();
   const body = Buffer.from(`{"name":"${canary}"`);

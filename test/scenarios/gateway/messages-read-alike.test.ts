@@ -5,7 +5,7 @@ import { assertProblem, textOf } from "../api/client.ts";
 import { GatewayScene } from "./gateway-scene.ts";
 import { type Json, modes } from "./scene.ts";
 
-suite("messages that are read", () => {
+suite("reading of messages", () => {
   const scene = new GatewayScene();
   before(() => scene.start());
   after(() => scene.stop());
@@ -24,7 +24,7 @@ suite("messages that are read", () => {
   };
 
   for (const mode of modes) {
-    test(`G14 ${mode}: a filter compares all digits of a number, and numbers by value`, async () => {
+    test(`${mode}: a filter compares all digits of a number, and numbers by value`, async () => {
       const { send, requests, path } = await connected(`{"filter":{"body":{"id":${bigId}}}}`, mode);
       for (const id of [bigId, nextId, `${bigId}.0`, "9.007199254740993E15", `"${bigId}"`])
         await send(`{"id":${id}}`);
@@ -35,7 +35,7 @@ suite("messages that are read", () => {
       assert.match((await scene.admin.get(path)).text, new RegExp(`"id":${bigId}\\b`));
     });
 
-    test(`G6 ${mode}: keys from the body tell numbers apart by all of their digits`, async () => {
+    test(`${mode}: keys from the body distinguish numbers by all of their digits`, async () => {
       const { send, requests } = await connected("{}", mode, { key_pointers: ["/id"] });
       for (const id of [bigId, nextId, `${bigId}.0`, "-0", "0"]) await send(`{"id":${id}}`);
       assert.deepEqual(
@@ -51,7 +51,7 @@ suite("messages that are read", () => {
       );
     });
 
-    test(`G14 ${mode}: deduplication tells numbers apart by all of their digits`, async () => {
+    test(`${mode}: deduplication distinguishes numbers by all of their digits`, async () => {
       const rule = '{"deduplicate":{"window_ms":600000,"include_fields":["/id"]}}';
       const { send, requests } = await connected(rule, mode);
       for (const id of [bigId, nextId, `${bigId}.0`]) await send(`{"id":${id}}`);
@@ -61,7 +61,7 @@ suite("messages that are read", () => {
       );
     });
 
-    test(`G14 ${mode}: names of headers in a filter are compared without case`, async () => {
+    test(`${mode}: names of headers in a filter are compared without case`, async () => {
       const { send, requests } = await connected('{"filter":{"headers":{"X-Shop-Topic":"orders"}}}', mode);
       await send('{"n":1}', { "x-shop-topic": "orders" });
       await send('{"n":2}', { "x-shop-topic": "users" });
@@ -71,7 +71,7 @@ suite("messages that are read", () => {
       );
     });
 
-    test(`${mode}: a byte order mark hides a body from no reader`, async () => {
+    test(`${mode}: a byte order mark does not prevent a body from being read`, async () => {
       const more = { event_type: { pointer: "/topic" }, key_pointers: ["/id"] };
       const filter =
         '{"filter":{"body":{"topic":"orders"}},"deduplicate":{"window_ms":600000,"include_fields":["/n"]}}';
@@ -103,7 +103,7 @@ suite("messages that are read", () => {
     assert.equal((await requests())[0]?.["original_type"], bigId);
   });
 
-  test("a filter that no message can meet is refused, and says why", async () => {
+  test("a filter that no message can match is rejected with the reason", async () => {
     const { path } = await connected("{}", "store_and_forward");
     const cases: readonly (readonly [Json, string])[] = [
       [{ headers: { "x-count": 5 } }, "filter.headers.x-count"],
@@ -130,7 +130,7 @@ suite("messages that are read", () => {
   });
 
   for (const mode of modes)
-    test(`${mode}: rules that cost more than a message may cost refuse it for now, and it can be replayed`, async () => {
+    test(`${mode}: a message whose rules cost too much is rejected for now, and can be replayed`, async () => {
       const to = Array.from({ length: 5 }, () => scene.receiver);
       const { send, requests, connections } = await scene.source({ source: { mode }, to });
       const setRules = async (rulesOf: (at: number) => Json | null): Promise<void> => {

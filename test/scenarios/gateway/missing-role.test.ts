@@ -6,7 +6,7 @@ import { PosthornProcess } from "../posthorn-process.ts";
 
 const warning = /no process runs the role gateway, so .*add gateway to POSTHORN_ROLES/;
 
-test("sources without the role gateway are warned of in their listing, GET /v1/system and the log", async (t) => {
+test("a warning about sources without the role gateway appears in their listing, in GET /v1/system and in the log", async (t) => {
   const posthorn = await PosthornProcess.start({ env: { POSTHORN_ROLES: "api,scheduler,worker" } });
   t.after(() => posthorn.kill());
   const made = await posthorn.call("POST", "/v1/sources", { name: "shop", verification: { type: "none" } });

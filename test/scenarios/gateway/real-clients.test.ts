@@ -176,7 +176,7 @@ function signedByLibrary(
   };
 }
 
-suite("libraries of providers before the gateway, the kit behind it", () => {
+suite("libraries of providers in front of the gateway, the kit behind it", () => {
   let world: GatewayWorld;
   let receiver: Receiver;
   before(async () => {

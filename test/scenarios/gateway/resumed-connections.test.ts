@@ -6,7 +6,7 @@ import { eventually } from "../eventually.ts";
 import { GatewayScene } from "./gateway-scene.ts";
 import type { Json } from "./scene.ts";
 
-suite("connections that are resumed", () => {
+suite("resumed connections", () => {
   const scene = new GatewayScene();
   before(() => scene.start());
   after(() => scene.stop());
@@ -17,7 +17,7 @@ suite("connections that are resumed", () => {
     return changed.body;
   };
 
-  test("a steady sender: open at once, progress is shown, every message arrives once and in order", async () => {
+  test("a steady sender: the connection opens at once, progress is shown, every message arrives once and in order", async () => {
     const source = { mode: "store_and_forward" };
     const webhook = { ordering_guarantee: "strict" };
     const { send, connections } = await scene.source({ source, webhook });
@@ -57,7 +57,7 @@ suite("connections that are resumed", () => {
     );
   });
 
-  test("messages that are still held are in the log as held, and later as stored", async () => {
+  test("messages still held are in the log as held, and later as stored", async () => {
     const { send, requests, connections } = await scene.source({ source: { mode: "store_and_forward" } });
     const [id = ""] = connections;
     await patch(id, { paused: true });
@@ -73,7 +73,7 @@ suite("connections that are resumed", () => {
     await eventually("the log shows it as stored", { ask: result, holds: (one) => one === "stored" });
   });
 
-  test("a webhook that takes nothing does not keep the connection from opening, and gets its messages later", async () => {
+  test("a webhook that accepts nothing does not prevent the connection from opening, and gets its messages later", async () => {
     const { send, connections } = await scene.source({ source: { mode: "store_and_forward" } });
     const [id = ""] = connections;
     await patch(id, { paused: true });

@@ -85,7 +85,7 @@ export function gatewayOfSeveralProcesses(name: string, open: () => Promise<Clus
       });
     }
 
-    test("EDS-9.7-7 IDK-20 IDK-23 pass_through: a repeat at the other gateway waits for nobody while the first is on its way", async () => {
+    test("EDS-9.7-7 IDK-20 IDK-23 pass_through: a repeat at the other gateway does not wait while the first is in flight", async () => {
       const source = await sourceOf("pass_through");
       let release = (): void => undefined;
       const gate = new Promise<void>((resolve) => (release = resolve));
@@ -105,7 +105,7 @@ export function gatewayOfSeveralProcesses(name: string, open: () => Promise<Clus
       assert.equal(receiver.requestCount, before + 1);
     });
 
-    test("what is held by one gateway goes out once the connection is resumed elsewhere", async () => {
+    test("messages held by one gateway are sent once the connection is resumed elsewhere", async () => {
       const source = await sourceOf("store_and_forward");
       const pause = (paused: boolean) =>
         admin.call("PATCH", `/v1/connections/${source.connections[0]}`, { body: { paused } });

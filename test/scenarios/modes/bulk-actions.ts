@@ -15,7 +15,7 @@ async function begin(scene: TenantScene, path: string, body: object): Promise<Js
 }
 
 export const bulkActions: Scenarios = {
-  "a retry by filter sends what its preview counted, each once, over a pause": async (scene) => {
+  "a retry by filter sends what its preview counted, each once, across a pause": async (scene) => {
     const { receiver } = scene;
     receiver.script(() => ({ status: 422 }));
     const webhook = await scene.addWebhook();
@@ -43,7 +43,7 @@ export const bulkActions: Scenarios = {
     assert.equal(receiver.requestCount, 16);
   },
 
-  "cancelling the failing head of an ordered lane lets the rest go on at once": async (scene) => {
+  "cancelling the failing head of an ordered lane releases the rest at once": async (scene) => {
     const { receiver } = scene;
     receiver.script(({ text }) => ({ status: text.includes('"n":0}') ? 500 : 200 }));
     const webhook = await scene.addWebhook({
@@ -67,7 +67,7 @@ export const bulkActions: Scenarios = {
     assert.deepEqual([nothing["queued"], nothing["skipped"]] as unknown[], [0, { already_ended: 1 }]);
   },
 
-  "discarded dead letters leave the list, and who discarded them is written down": async (scene) => {
+  "discarded dead letters leave the list, and the log names who discarded them": async (scene) => {
     scene.receiver.script(() => ({ status: 422 }));
     const webhook = await scene.addWebhook();
     const events = await scene.publishNumbered(3);

@@ -8,7 +8,7 @@ import type { TenantScene } from "../tenant-scene.ts";
 import { type Scenarios, soon } from "./scenario.ts";
 
 export const cancellation: Scenarios = {
-  "accepted after its webhook was deleted: the delivery is a success, what waited behind it stays cancelled":
+  "accepted after its webhook was deleted: the delivery is a success, those waiting behind it stay cancelled":
     async (scene) => {
       const { events, answer } = await deletedUnderWay(scene);
       const [first = "", second = ""] = events;
@@ -20,7 +20,7 @@ export const cancellation: Scenarios = {
       assert.equal(scene.receiver.requestCount, 1);
     },
 
-  "refused after its webhook was deleted: the answer is in the history, and nothing is sent again": async (
+  "refused after its webhook was deleted: the response is in the history, and nothing is sent again": async (
     scene,
   ) => {
     const { events, answer } = await deletedUnderWay(scene);

@@ -16,7 +16,7 @@ const brittle = {
 };
 
 export const circuitBreaker: Scenarios = {
-  "WDS-181 WDS-183 WDS-12 WDS-16 WDS-137 failures open the circuit; what comes then waits for it, until a reset":
+  "WDS-181 WDS-183 WDS-12 WDS-16 WDS-137 failures open the circuit; later deliveries wait for it, until a reset":
     async (scene) => {
       const { receiver } = scene;
       const webhook = await withOpenCircuit(scene);
@@ -35,9 +35,7 @@ export const circuitBreaker: Scenarios = {
       assert.equal((await scene.health(webhook))["circuit_breaker"]?.["state"], "closed");
     },
 
-  "WDS-105 a webhook has one health state, wherever it is named, whichever process owns it": async (
-    scene,
-  ) => {
+  "WDS-105 a webhook has the same health state everywhere, whichever process owns it": async (scene) => {
     const { api, receiver } = scene;
     const webhook = await scene.addWebhook({
       circuit_breaker_config: { enabled: false },
@@ -87,12 +85,12 @@ export const circuitBreaker: Scenarios = {
     await becomes("suspended", gone);
   },
 
-  "WDS-91 WDS-92 WDS-93 WDS-94 the health of a webhook counts what its circuit counts": async (scene) => {
+  "WDS-91 WDS-92 WDS-93 WDS-94 the health of a webhook has the counts of its circuit": async (scene) => {
     const webhook = await withOpenCircuit(scene);
     await countsReach(scene, { webhook, counts: [4, 0, 4, 100] });
   },
 
-  "WDS-191 WDS-192 WDS-193 WDS-16 WDS-19 WDS-149 each outcome is counted by the circuit, and stands in the history as what it is":
+  "WDS-191 WDS-192 WDS-193 WDS-16 WDS-19 WDS-149 each outcome is counted by the circuit, and recorded in the history":
     async (scene) => {
       const statuses = [200, 500, 400, 200];
       scene.receiver.script((_, index) => ({ status: statuses[index] ?? 200 }));
@@ -123,7 +121,7 @@ export const circuitBreaker: Scenarios = {
       await countsReach(scene, { webhook, counts: [2, 2, 4, 50] });
     },
 
-  "WDS-24 the circuit of one webhook is nothing to the others": async (scene) => {
+  "WDS-24 the circuit of one webhook does not affect others": async (scene) => {
     await withOpenCircuit(scene);
     const held = await scene.publish();
     scene.receiver.script(() => ({}));
@@ -132,7 +130,7 @@ export const circuitBreaker: Scenarios = {
     await scene.reaches(held, "circuit_blocked");
   },
 
-  "WDS-26 WDS-139 WDS-140 WDS-145 WDS-151 after its sleep a few probes go; when they succeed the circuit closes and the backlog follows":
+  "WDS-26 WDS-139 WDS-140 WDS-145 WDS-151 after its sleep window the circuit sends a few probes; if they succeed it closes and the backlog follows":
     async (scene) => {
       const { receiver } = scene;
       const webhook = await withOpenCircuit(scene, { sleep_window_ms: 1_500 });
@@ -150,7 +148,7 @@ export const circuitBreaker: Scenarios = {
       await stateOf(scene, webhook, "closed");
     },
 
-  "WDS-152 attempts count on over an open circuit, which uses up none": async (scene) => {
+  "WDS-152 attempt numbers continue after an open circuit, which uses none": async (scene) => {
     const { receiver } = scene;
     receiver.script((_, index) => (index === 0 ? { status: 500 } : {}));
     await scene.addWebhook({
@@ -170,7 +168,7 @@ export const circuitBreaker: Scenarios = {
     );
   },
 
-  "WDS-26 WDS-141 probes that fail open the circuit again": async (scene) => {
+  "WDS-26 WDS-141 failed probes open the circuit again": async (scene) => {
     const { receiver } = scene;
     const webhook = await withOpenCircuit(scene, { sleep_window_ms: 1_500 });
     const opened = textOf((await scene.health(webhook))["circuit_breaker"]?.["state_transition_at"]);
@@ -189,7 +187,7 @@ export const circuitBreaker: Scenarios = {
     assert.ok(restedMs >= 1_400, `the next probe came after ${restedMs} ms`);
   },
 
-  "WDS-107 WDS-142 forced open it holds what would go, forced closed it lets go what fails": async (
+  "WDS-107 WDS-142 a circuit forced open holds deliveries, one forced closed sends failing ones": async (
     scene,
   ) => {
     const { receiver } = scene;

@@ -5,7 +5,7 @@ import { startReceiver } from "../../peers/receiver.ts";
 import { eventually } from "../eventually.ts";
 import { Cluster } from "../postgres/cluster.ts";
 
-test("WDS-34 WDS-36 workers take work from RabbitMQ, and what they share is in Redis", async (t) => {
+test("WDS-34 WDS-36 workers get hints from RabbitMQ, and their shared state is in Redis", async (t) => {
   const cluster = await Cluster.openDistributed();
   t.after(() => cluster.close());
   const receiver = await startReceiver();

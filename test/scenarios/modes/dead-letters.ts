@@ -28,7 +28,9 @@ export const deadLetters: Scenarios = {
     assert.deepEqual(pages, [invoice, ...newestFirst]);
   },
 
-  "WDS-21 WDS-111 a dead letter that is retried by hand is delivered and is none any more": async (scene) => {
+  "WDS-21 WDS-111 a manually retried dead letter is delivered and is no longer a dead letter": async (
+    scene,
+  ) => {
     const { webhook, events } = await withDeadLetters(scene, 1);
     const [event = ""] = events;
     const dead = textOf((await scene.deliveryOf(event))["id"]);
@@ -49,7 +51,7 @@ export const deadLetters: Scenarios = {
     assert.equal(itemsOf((await scene.api.get(`/v1/events/${event}/deliveries`)).body["data"]).length, 1);
   },
 
-  "WDS-226 WDS-21 WDS-23 WDS-112 WDS-113 a batch retry counts first, then retries at its rate and shows how far it is":
+  "WDS-226 WDS-21 WDS-23 WDS-112 WDS-113 a batch retry counts first, then retries at its rate and shows its progress":
     async (scene) => {
       const { webhook, events } = await withDeadLetters(scene, 12);
       scene.receiver.script(() => ({}));
@@ -85,7 +87,7 @@ export const deadLetters: Scenarios = {
       assert.deepEqual(await scene.list(`/v1/dlq?webhook_id=${webhook}`), []);
     },
 
-  "WDS-112 each filter of a batch retry selects what it names, and its priority is the one used": async (
+  "WDS-112 each filter of a batch retry selects its matches, and the given priority is used": async (
     scene,
   ) => {
     const { receiver } = scene;
@@ -148,7 +150,7 @@ export const deadLetters: Scenarios = {
     }
   },
 
-  "a batch retry that is cancelled retries no more": async (scene) => {
+  "a cancelled batch retry retries no more": async (scene) => {
     const { webhook } = await withDeadLetters(scene, 10);
     scene.receiver.script(() => ({}));
     const started = await scene.api.post("/v1/dlq/retry-batch", {

@@ -8,9 +8,7 @@ import { soon } from "./scenario.ts";
 import type { Scenarios } from "./scenario.ts";
 
 export const explaining: Scenarios = {
-  "an attempt that failed tells where it went, how, and what came back, without credentials": async (
-    scene,
-  ) => {
+  "a failed attempt shows where it was sent, how, and the response, without credentials": async (scene) => {
     const { receiver, api, admin } = scene;
     const answerMs = 1_000;
     receiver.script((_, index) =>
@@ -56,7 +54,7 @@ export const explaining: Scenarios = {
     await changesTheRevision(scene, webhook);
   },
 
-  "the request of an attempt is made again as it was sent, and says what may differ": async (scene) => {
+  "the request of an attempt is shown as it was sent, and says what may differ": async (scene) => {
     const { receiver, api } = scene;
     receiver.script((_, index) => (index === 0 ? { status: 503 } : {}));
     const webhook = await scene.addWebhook({
@@ -96,7 +94,7 @@ export const explaining: Scenarios = {
       assert.equal((await api.get(`/v1/deliveries/${id}/attempts/${number}/request`)).status, 404);
   },
 
-  "a delivery that waits names all that holds it, since when, why, and the call that ends it": async (
+  "a waiting delivery names everything that holds it, since when, why, and the call that ends it": async (
     scene,
   ) => {
     const { receiver, api } = scene;
@@ -136,7 +134,7 @@ export const explaining: Scenarios = {
     assert.deepEqual(await gatesAfter(scene, id), []);
   },
 
-  "a paused webhook keeps what is published, says so, and sends it when the pause ends by hand or by itself":
+  "a paused webhook keeps published events, says so, and sends them when the pause ends manually or by time":
     async (scene) => {
       const { receiver, api } = scene;
       const webhook = await scene.addWebhook();

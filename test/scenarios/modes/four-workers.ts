@@ -24,13 +24,13 @@ const numbered = (count: number) => Array.from({ length: count }, (_, n) => ({ n
 
 export function fourWorkers({ mode, open, sharesTenantLimit }: FourWorkersOptions): void {
   suite(`four workers: ${mode}`, { concurrency: 2 }, () => {
-    suite("that stay", { concurrency: 1 }, () => {
+    suite("running throughout", { concurrency: 1 }, () => {
       const scene = new Scene(open);
       before(() => scene.open());
       after(() => scene.close());
 
       // The first, because it counts everything that there is.
-      test("WDS-217 WDS-219 every event is delivered once, and nothing stands twice in the history", async (t) => {
+      test("WDS-217 WDS-219 every event is delivered once, and the history has no duplicates", async (t) => {
         const { cluster, api } = scene;
         const receiver = await scene.receiver(t);
         const types = Array.from({ length: 20 }, (_, index) => `load.n${index}`);
@@ -68,7 +68,7 @@ export function fourWorkers({ mode, open, sharesTenantLimit }: FourWorkersOption
       });
 
       // The last, because it limits the tenant of all.
-      test("WDS-166 the limit of a tenant is over all workers together", async (t) => {
+      test("WDS-166 the limit of a tenant applies to all workers together", async (t) => {
         const { cluster, api } = scene;
         const receiver = await scene.receiver(t);
         const rate = { requests_per_minute: 600, burst: 20 };
@@ -98,13 +98,13 @@ export function fourWorkers({ mode, open, sharesTenantLimit }: FourWorkersOption
       });
     });
 
-    suite("of which some end", { concurrency: 1 }, () => {
+    suite("some of which stop", { concurrency: 1 }, () => {
       const scene = new Scene(open);
       before(() => scene.open());
       beforeEach(() => scene.replaceEnded());
       after(() => scene.close());
 
-      test("WDS-199 a strict webhook keeps its order with one request at a time, also when its owner ends", async (t) => {
+      test("WDS-199 a strict webhook keeps its order with one request at a time, even when its owner stops", async (t) => {
         const { cluster, api } = scene;
         const receiver = await scene.receiver(t);
         receiver.script(() => ({ delayMs: 10 }));
@@ -122,7 +122,7 @@ export function fourWorkers({ mode, open, sharesTenantLimit }: FourWorkersOption
         assert.equal(receiver.concurrencyPeak, 1);
       });
 
-      test("WDS-167 five requests at a time, whoever delivers", async (t) => {
+      test("WDS-167 five requests at a time, whichever worker delivers", async (t) => {
         const { cluster, api } = scene;
         const receiver = await scene.receiver(t);
         const id = await cluster.addWebhook(api, { url: receiver.url("/"), events: ["five.*"] });
@@ -141,7 +141,7 @@ export function fourWorkers({ mode, open, sharesTenantLimit }: FourWorkersOption
         assert.equal(receiver.requests.length, 100);
       });
 
-      test("WDS-165 the limit of a webhook holds when its owner changes, and when it dies", async (t) => {
+      test("WDS-165 the limit of a webhook is respected when its owner changes, and when it dies", async (t) => {
         const { cluster, api } = scene;
         const receiver = await scene.receiver(t);
         const rate = { requests_per_minute: 100, burst: 20 };

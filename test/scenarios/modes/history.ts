@@ -6,7 +6,7 @@ import { fieldOf } from "../tenant-scene.ts";
 import type { Scenarios } from "./scenario.ts";
 
 export const history: Scenarios = {
-  "a webhook tells what became of it, by whom and why, and how it was configured": async (scene) => {
+  "the history of a webhook shows each change, by whom and why, and each configuration": async (scene) => {
     const webhook = await scene.addWebhook();
     const path = `/v1/webhooks/${webhook}`;
     await scene.change(webhook, {

@@ -24,7 +24,7 @@ export const limits: Scenarios = {
     assert.ok(receiver.concurrencyPeak <= 5 + 1, `${receiver.concurrencyPeak} at once`);
   },
 
-  "what is on its way says so, and the health of its webhook counts it": async (scene) => {
+  "a delivery in flight says so, and the health of its webhook counts it": async (scene) => {
     const answered = Promise.withResolvers<object>();
     scene.receiver.script(() => answered.promise);
     const webhook = await scene.addWebhook();
@@ -41,7 +41,7 @@ export const limits: Scenarios = {
     });
   },
 
-  "WDS-12 what waits for the rate of its webhook says so": async (scene) => {
+  "WDS-12 a delivery that waits for the rate of its webhook says so": async (scene) => {
     const { receiver } = scene;
     await scene.addWebhook({ rate_limit: { requests_per_minute: 1, burst: 1 } });
     const published = await scene.publishNumbered(3);
@@ -51,7 +51,7 @@ export const limits: Scenarios = {
     assert.ok(Date.parse(textOf(waiting["waiting_until"])) > Date.now(), JSON.stringify(waiting));
   },
 
-  "WDS-165 a burst, and then no more than its rate": async (scene) => {
+  "WDS-165 a burst, and then no more than the rate": async (scene) => {
     const { receiver } = scene;
     const rate = { requests_per_minute: 300, burst: 5 };
     await scene.addWebhook({ rate_limit: rate });

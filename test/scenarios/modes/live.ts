@@ -7,7 +7,7 @@ import type { TenantScene } from "../tenant-scene.ts";
 import { type Scenarios, soon } from "./scenario.ts";
 
 export const live: Scenarios = {
-  "a stream tells of a new delivery and of what becomes of it, and of nobody else's": async (scene) => {
+  "a stream reports a new delivery and its outcome, and none of another tenant": async (scene) => {
     const first = Promise.withResolvers<Answer>();
     scene.receiver.script((_, index) => (index === 0 ? first.promise : {}));
     const webhook = await scene.addWebhook(soon);
@@ -34,7 +34,7 @@ export const live: Scenarios = {
     stranger.close();
   },
 
-  "who comes back hears what was missed": async (scene) => {
+  "a reconnecting client receives what it missed": async (scene) => {
     await scene.addWebhook();
     const key = await scene.admin.keyFor("read", scene.tenantId);
     const first = await scene.publish();
@@ -53,7 +53,7 @@ export const live: Scenarios = {
     assert.notEqual(first, missed);
   },
 
-  "a problem is told when it opens and when it changes, to those who may see it": async (scene) => {
+  "a problem is reported when it opens and when it changes, to callers that may see it": async (scene) => {
     scene.receiver.script(() => ({ status: 422 }));
     const webhook = await scene.addWebhook();
     const key = await scene.admin.keyFor("read", scene.tenantId);
@@ -79,7 +79,7 @@ export const live: Scenarios = {
     stranger.close();
   },
 
-  "numbers of the minute are told as they change, each tenant's own": async (scene) => {
+  "counts of the current minute are reported as they change, to each tenant its own": async (scene) => {
     await scene.addWebhook();
     const key = await scene.admin.keyFor("read", scene.tenantId);
     const strangerKey = await scene.admin.keyFor("read", `${scene.tenantId}-stats`);
@@ -116,7 +116,7 @@ export const live: Scenarios = {
     stranger.close();
   },
 
-  "one delivery can be followed, and no foreign one": async (scene) => {
+  "one delivery can be followed, and none of another tenant": async (scene) => {
     const delivery = await waitingDelivery(scene);
     const key = await scene.admin.keyFor("read", scene.tenantId);
     const stream = await openStream(scene.api, { key, query: `topics=delivery:${delivery.id}` });

@@ -6,7 +6,7 @@ import { fieldOf } from "../tenant-scene.ts";
 import type { Scenarios } from "./scenario.ts";
 
 export const ordering: Scenarios = {
-  "WDS-199 strict: one at a time in the order of publishing, and a failing head holds everything behind it":
+  "WDS-199 strict: one at a time in the order of publishing, and a failing head blocks everything behind it":
     async (scene) => {
       const { receiver } = scene;
       const failuresLeft = new Map([
@@ -26,9 +26,7 @@ export const ordering: Scenarios = {
       assert.equal(receiver.concurrencyPeak, 1);
     },
 
-  "strict: events that are published one by one arrive in that order, whatever their priority": async (
-    scene,
-  ) => {
+  "strict: events published one by one arrive in that order, whatever their priority": async (scene) => {
     await scene.addWebhook({ ordering_guarantee: "strict" });
     const priorities = ["low", "high", "normal"];
     const published: string[] = [];
@@ -40,7 +38,7 @@ export const ordering: Scenarios = {
     );
   },
 
-  "strict: a dead letter leaves a gap, and the lane goes on": async (scene) => {
+  "strict: a dead letter leaves a gap, and the lane continues": async (scene) => {
     scene.receiver.script(({ text }) => ({ status: text.includes('"n":1}') ? 422 : 200 }));
     const webhook = await scene.addWebhook({ ordering_guarantee: "strict" });
     const published = await scene.publishNumbered(4);
@@ -52,7 +50,7 @@ export const ordering: Scenarios = {
     assert.deepEqual(fieldOf(dead, "reason"), ["permanent_client_error_422"]);
   },
 
-  "strict: what waits behind a failing head says so": async (scene) => {
+  "strict: a delivery behind a failing head says what it waits for": async (scene) => {
     const { receiver } = scene;
     receiver.script((_, index) => ({ status: index === 0 ? 500 : 200 }));
     // Far enough ahead that it does not come while a busy machine looks.
@@ -71,7 +69,7 @@ export const ordering: Scenarios = {
     assert.equal(receiver.requestCount, 1);
   },
 
-  "WDS-197 none: events go side by side, and a failing one holds nobody up": async (scene) => {
+  "WDS-197 none: events are sent in parallel, and a failing one blocks no other": async (scene) => {
     const { receiver } = scene;
     let others = 0;
     const isAnswered = Promise.withResolvers<Answer>();
@@ -94,7 +92,7 @@ export const ordering: Scenarios = {
     assert.deepEqual([numbers.indexOf(0) < 5, numbers.at(-1)], [true, 0], numbers.join());
   },
 
-  "WDS-198 per event type: a failing type holds its own lane only": async (scene) => {
+  "WDS-198 per event type: a failing type blocks only its own lane": async (scene) => {
     const { receiver } = scene;
     let quick = 0;
     receiver.script(({ text }) => {

@@ -9,7 +9,7 @@ import type { Scenarios } from "./scenario.ts";
 const event = { event_type: "order.paid", data: { n: 1 } };
 
 export const publishing: Scenarios = {
-  "WDS-8 WDS-115 the same event under the same key is published once, another one is refused": async (
+  "WDS-8 WDS-115 the same event under the same key is published once, another one is rejected": async (
     scene,
   ) => {
     await scene.addWebhook();
@@ -31,7 +31,7 @@ export const publishing: Scenarios = {
     assert.equal(scene.receiver.requestCount, 2);
   },
 
-  "a repeated request under one Idempotency-Key gets the first answer, another body 422": async (scene) => {
+  "a repeated request under one Idempotency-Key gets the first response, another body 422": async (scene) => {
     await scene.addWebhook();
     const headers = { "idempotency-key": `"${randomUUID()}"` };
     const first = await scene.api.post("/v1/events", event, { headers });
@@ -45,7 +45,7 @@ export const publishing: Scenarios = {
     assert.equal(scene.receiver.requestCount, 1);
   },
 
-  "of many that publish under one key at once, one does": async (scene) => {
+  "of many concurrent publishes under one key exactly one takes effect": async (scene) => {
     await scene.addWebhook();
     const keyed = { ...event, idempotency_key: "at-once" };
     const replies = await Promise.all(Array.from({ length: 10 }, () => scene.api.post("/v1/events", keyed)));
@@ -59,7 +59,7 @@ export const publishing: Scenarios = {
     assert.equal(scene.receiver.requestCount, 1);
   },
 
-  "one bad event of a batch is refused, the others are delivered": async (scene) => {
+  "one invalid event of a batch is rejected, the others are delivered": async (scene) => {
     await scene.addWebhook();
     const schema = { type: "object", required: ["total"] };
     const typed = await scene.api.call("PUT", "/v1/event-types/order.typed", { body: { schema } });
@@ -84,7 +84,7 @@ export const publishing: Scenarios = {
     );
   },
 
-  "WDS-177 WDS-11 of what waits, high priority goes before normal before low": async (scene) => {
+  "WDS-177 WDS-11 of waiting deliveries, high priority goes before normal before low": async (scene) => {
     const webhook = await scene.addWebhook();
     await scene.change(`${webhook}/circuit-breaker`, { action: "force_open" });
     const priorities = ["low", "normal", "high"];
@@ -102,7 +102,7 @@ export const publishing: Scenarios = {
     }
   },
 
-  "an event goes to every webhook of its tenant that asked for its type, and to no other": async (scene) => {
+  "an event is sent to every subscribed webhook of its tenant, and to no other": async (scene) => {
     const { receiver } = scene;
     await scene.addWebhook({ url: receiver.url("/exact"), events: ["order.paid"] });
     await scene.addWebhook({ url: receiver.url("/prefix"), events: ["order.*"] });

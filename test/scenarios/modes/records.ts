@@ -52,7 +52,7 @@ export const records: Scenarios = {
       ]);
     },
 
-  "WDS-39 WDS-40 WDS-41 WDS-42 WDS-63 WDS-64 WDS-66 WDS-104 a webhook says whose it is and when it changed":
+  "WDS-39 WDS-40 WDS-41 WDS-42 WDS-63 WDS-64 WDS-66 WDS-104 a webhook shows its tenant and when it changed":
     async (scene) => {
       const url = scene.receiver.url("/hook");
       const made = await scene.makeWebhook({ owner_id: "owner-1" });
@@ -92,7 +92,7 @@ export const records: Scenarios = {
     assert.deepEqual(await listed("from=2999-01-01"), []);
   },
 
-  "WDS-6 WDS-9 WDS-10 publishing is answered while the receiver still thinks": async (scene) => {
+  "WDS-6 WDS-9 WDS-10 publishing is answered before the receiver responds": async (scene) => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<Answer>();
     scene.receiver.script(() => answered);
     await scene.addWebhook();

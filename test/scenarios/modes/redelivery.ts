@@ -5,7 +5,7 @@ import type { ReceivedRequest } from "../../peers/receiver.ts";
 import type { Scenarios } from "./scenario.ts";
 
 export const redelivery: Scenarios = {
-  "a replay goes to the webhooks named, as the same message": async (scene) => {
+  "a replay is sent to the named webhooks, as the same message": async (scene) => {
     const { receiver } = scene;
     await scene.addWebhook({ url: receiver.url("/one") });
     const two = await scene.addWebhook({ url: receiver.url("/two") });
@@ -21,7 +21,7 @@ export const redelivery: Scenarios = {
     assert.deepEqual([toTwo.length, receiver.requestCount], [2, 3]);
   },
 
-  "recover counts, then delivers what was missed under the same ids, once": async (scene) => {
+  "recover counts, then delivers missed events under the same ids, once": async (scene) => {
     const { receiver } = scene;
     const webhook = await scene.addWebhook();
     await scene.reaches(await scene.publish(), "success");
@@ -43,7 +43,7 @@ export const redelivery: Scenarios = {
     assert.equal((await scene.api.post(path, { ...since, dry_run: true })).body["count"], 0);
   },
 
-  "a test event goes the whole way to one webhook alone": async (scene) => {
+  "a test event takes the whole path to one webhook only": async (scene) => {
     const webhook = await scene.addWebhook();
     await scene.addWebhook();
     const sent = await scene.api.post(`/v1/webhooks/${webhook}/test`);
@@ -53,7 +53,7 @@ export const redelivery: Scenarios = {
     assert.equal(scene.receiver.requestCount, 1);
   },
 
-  "what succeeded can be asked for again": async (scene) => {
+  "a successful delivery can be sent again": async (scene) => {
     const webhook = await scene.addWebhook();
     const event = await scene.publish();
     const first = textOf((await scene.reaches(event, "success"))["id"]);

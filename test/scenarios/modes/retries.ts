@@ -7,7 +7,7 @@ import { soon } from "./scenario.ts";
 import type { Scenarios } from "./scenario.ts";
 
 export const retries: Scenarios = {
-  "WDS-189 WDS-190 WDS-15 a 503 is retried at the times of the schedule, and each attempt stands in the history":
+  "WDS-189 WDS-190 WDS-15 a 503 is retried at the times of the schedule, and each attempt is in the history":
     async (scene) => {
       const { receiver } = scene;
       receiver.script((_, index) => ({
@@ -57,7 +57,7 @@ export const retries: Scenarios = {
       }
     },
 
-  "Retry-After is honoured, and holds back the other events of the webhook too": async (scene) => {
+  "Retry-After is respected, and delays the other events of the webhook too": async (scene) => {
     const { receiver } = scene;
     receiver.script((_, index) => (index === 0 ? { status: 503, headers: { "Retry-After": "2" } } : {}));
     await scene.addWebhook(soon);
@@ -74,7 +74,7 @@ export const retries: Scenarios = {
     assert.equal(receiver.requestCount, 3);
   },
 
-  "what a receiver refuses for good is not sent again": async (scene) => {
+  "a permanently refused delivery is not sent again": async (scene) => {
     const { receiver } = scene;
     const statuses = [400, 413, 422];
     receiver.script(({ path }) => ({ status: Number(path.slice(1)) }));
@@ -91,7 +91,7 @@ export const retries: Scenarios = {
     assert.equal(receiver.requestCount, statuses.length);
   },
 
-  "WDS-185 WDS-18 WDS-19 a delivery is given up when its schedule is used up": async (scene) => {
+  "WDS-185 WDS-18 WDS-19 a delivery becomes a dead letter when its schedule is exhausted": async (scene) => {
     const { receiver } = scene;
     receiver.script(() => ({ status: 500 }));
     await scene.addWebhook(soon);
@@ -102,7 +102,7 @@ export const retries: Scenarios = {
     assert.equal(receiver.requestCount, 3);
   },
 
-  "EDS-9.6-3 EDS-11.8-1 a delivery is given up when it is too old": async (scene) => {
+  "EDS-9.6-3 EDS-11.8-1 a delivery becomes a dead letter when it is too old": async (scene) => {
     scene.receiver.script(() => ({ status: 500 }));
     await scene.addWebhook({ retry_config: { schedule_ms: Array(50).fill(700), max_age_ms: 3_000 } });
     const event = await scene.publish();
@@ -114,7 +114,7 @@ export const retries: Scenarios = {
     assert.ok(scene.receiver.requestCount <= 6, `${scene.receiver.requestCount} requests`);
   },
 
-  "no answer in time is a failure that is retried under the same key": async (scene) => {
+  "a timeout is a failure that is retried under the same key": async (scene) => {
     const { receiver } = scene;
     receiver.script((_, index) => (index === 0 ? "hang" : {}));
     // Of the profiles one that does not pause an endpoint after a timeout.
@@ -138,7 +138,7 @@ export const retries: Scenarios = {
     assert.equal(keys[0], keys[1]);
   },
 
-  "a connection that breaks off is retried": async (scene) => {
+  "a broken connection is retried": async (scene) => {
     scene.receiver.script((_, index) => (["reset", "close"] as const)[index] ?? {});
     await scene.addWebhook(soon);
     const attempts = await scene.attemptsAt(await scene.publish(), "success");

@@ -12,7 +12,7 @@ const overlapMs = 10_000;
 const followsWithinMs = 25_000;
 
 export const rotation: Scenarios = {
-  "graceful: the old secret until the overlap ends, the new one from the beginning": async (scene) => {
+  "graceful: the old secret until the overlap ends, the new one from the start": async (scene) => {
     const { id, secret: old } = await withSecret(scene);
     const before = await nextRequest(scene);
     assert.ok(verifies(old, before), "before the rotation");
@@ -33,7 +33,7 @@ export const rotation: Scenarios = {
     assert.ok(verifies(rotated, await nextRequest(scene)), "the new secret afterwards");
   },
 
-  "revoke: from then on, retries of older events included, the new key alone": async (scene) => {
+  "revoke: only the new key is used from then on, even for retries of older events": async (scene) => {
     const { receiver } = scene;
     const refused = Promise.withResolvers<Answer>();
     receiver.script((_, index) => (index === 0 ? refused.promise : {}));
@@ -53,7 +53,7 @@ export const rotation: Scenarios = {
     assert.deepEqual([shown.body["secret"], shown.body["previous"]] as unknown[], [rotated, null]);
   },
 
-  "a secret of one's own is taken, and signs": async (scene) => {
+  "a custom secret is accepted, and used for signing": async (scene) => {
     const { id } = await withSecret(scene);
     const secret = `whsec_${Buffer.alloc(32, 5).toString("base64")}`;
     assert.equal(await rotate(scene, id, { mode: "revoke", secret }), secret);

@@ -8,7 +8,7 @@ import { soon } from "./scenario.ts";
 import type { Scenarios } from "./scenario.ts";
 
 export const switching: Scenarios = {
-  "a disabled webhook gets nothing, what comes meanwhile is skipped, and enabled it goes on": async (
+  "a disabled webhook gets nothing, new events are skipped, and after enabling it continues": async (
     scene,
   ) => {
     const webhook = await scene.addWebhook();
@@ -24,31 +24,30 @@ export const switching: Scenarios = {
     assert.equal((await scene.deliveryOf(missed))["status"], "skipped");
   },
 
-  "WDS-180 what waits for a retry when its webhook is switched off waits until it is on again": async (
-    scene,
-  ) => {
-    const { receiver } = scene;
-    let isMended = false;
-    receiver.script(() => ({ status: isMended ? 200 : 500 }));
-    // Enough of them that one comes after a busy machine has switched it off.
-    const webhook = await scene.addWebhook({ retry_config: { schedule_ms: Array(45).fill(5_000) } });
-    const event = await scene.publish();
-    await scene.reaches(event, "failed");
-    await scene.change(webhook, { active: false });
-    await scene.waitsFor(event, "inactive");
-    await eventually("a retry that is due does not come", {
-      ask: () => Promise.resolve(performance.now() - (receiver.requests.at(-1)?.arrivedAtMs ?? 0)),
-      // The schedule spreads by a fifth.
-      holds: (sinceMs) => sinceMs > 7_000,
-    });
-    const sent = receiver.requestCount;
-    isMended = true;
-    await scene.change(webhook, { active: true });
-    await scene.reaches(event, "success");
-    assert.equal(receiver.requestCount, sent + 1);
-  },
+  "WDS-180 a delivery that waits for a retry when its webhook is disabled waits until it is enabled again":
+    async (scene) => {
+      const { receiver } = scene;
+      let isMended = false;
+      receiver.script(() => ({ status: isMended ? 200 : 500 }));
+      // Enough of them that one comes after a busy machine has switched it off.
+      const webhook = await scene.addWebhook({ retry_config: { schedule_ms: Array(45).fill(5_000) } });
+      const event = await scene.publish();
+      await scene.reaches(event, "failed");
+      await scene.change(webhook, { active: false });
+      await scene.waitsFor(event, "inactive");
+      await eventually("a retry that is due does not come", {
+        ask: () => Promise.resolve(performance.now() - (receiver.requests.at(-1)?.arrivedAtMs ?? 0)),
+        // The schedule spreads by a fifth.
+        holds: (sinceMs) => sinceMs > 7_000,
+      });
+      const sent = receiver.requestCount;
+      isMended = true;
+      await scene.change(webhook, { active: true });
+      await scene.reaches(event, "success");
+      assert.equal(receiver.requestCount, sent + 1);
+    },
 
-  "a change of the URL counts for the retries of older events": async (scene) => {
+  "a change of the URL applies to retries of older events": async (scene) => {
     const { receiver } = scene;
     receiver.script(({ path }) => ({ status: path === "/old" ? 500 : 200 }));
     const webhook = await scene.addWebhook({
@@ -64,7 +63,7 @@ export const switching: Scenarios = {
     assert.deepEqual(paths, [...paths.slice(0, -1).map(() => "/old"), "/new"]);
   },
 
-  "410 suspends at once, a subscriber of posthorn.* is told, and enabling goes on": async (scene) => {
+  "410 suspends at once, a subscriber of posthorn.* is notified, and enabling continues": async (scene) => {
     const { receiver } = scene;
     receiver.script(({ path }) => ({ status: path === "/gone" ? 410 : 200 }));
     await scene.addWebhook({ url: receiver.url("/told"), events: ["posthorn.*"] });
@@ -89,7 +88,7 @@ export const switching: Scenarios = {
     await scene.reaches(await scene.publish(), "success");
   },
 
-  "a pause that a receiver asked for ends by resume, by enable, and with another URL": async (scene) => {
+  "a pause requested by a receiver ends by resume, by enable, and with another URL": async (scene) => {
     const { receiver, api } = scene;
     const webhook = await scene.addWebhook({ url: receiver.url("/a") });
     const path = `/v1/webhooks/${webhook}`;
@@ -114,7 +113,7 @@ export const switching: Scenarios = {
     assertProblem(await api.post(`/v1/webhooks/${unknownId}/resume`), { status: 404, code: "not_found" });
   },
 
-  "a blip disables no webhook, however short its schedule is": async (scene) => {
+  "a brief failure disables no webhook, however short its schedule is": async (scene) => {
     const webhook = await scene.addWebhook(soon);
     await scene.reaches(await scene.publish(), "success");
     scene.receiver.script(() => ({ status: 503 }));
@@ -124,7 +123,7 @@ export const switching: Scenarios = {
     assert.equal((await scene.api.get(`/v1/webhooks/${webhook}`)).body["status"], "active");
   },
 
-  "a webhook of ts-16a is disabled when a delivery is given up": async (scene) => {
+  "a webhook of ts-16a is disabled when a delivery becomes a dead letter": async (scene) => {
     scene.receiver.script(() => ({ status: 500 }));
     const webhook = await scene.addWebhook({ ...soon, profile: "ts-16a" });
     await scene.reaches(await scene.publish(), "exhausted");
@@ -134,7 +133,7 @@ export const switching: Scenarios = {
     assert.equal(scene.receiver.requestCount, 3);
   },
 
-  "WDS-108 a deleted webhook gets nothing of what waits for it": async (scene) => {
+  "WDS-108 a deleted webhook gets none of its waiting deliveries": async (scene) => {
     const webhook = await scene.addWebhook();
     await scene.change(`${webhook}/circuit-breaker`, { action: "force_open", duration_seconds: 60 });
     const held = await scene.publish();

@@ -5,7 +5,7 @@ import { fieldOf } from "../tenant-scene.ts";
 import type { Scenarios } from "./scenario.ts";
 
 export const tenants: Scenarios = {
-  "an attacker's key opens nothing of a tenant, and an attacker's event reaches none of its webhooks": async (
+  "an attacker's key reads nothing of a tenant, and an attacker's event reaches none of its webhooks": async (
     scene,
   ) => {
     const { api, admin, receiver, tenantId } = scene;

@@ -33,7 +33,7 @@ suite("move to PostgreSQL and back", () => {
     for (const dir of [dataDir, backDir]) rmSync(dir, { recursive: true, force: true });
   });
 
-  test("history, waiting events in order, circuits, keys and secrets go on", async (t) => {
+  test("history, waiting events in order, circuits, keys and secrets are kept", async (t) => {
     receiver.script(({ path }) => ({
       status: { "/down": 503, "/refuses": 422 }[path] ?? 200,
       body: "as\0is",
@@ -101,7 +101,7 @@ suite("move to PostgreSQL and back", () => {
     );
   }
 
-  test("a server goes on while its rows are copied, and what it did meanwhile comes with the last round", async (t) => {
+  test("a server continues while its rows are copied, and its changes are copied in the last round", async (t) => {
     const [other, served] = [await createTestDatabase(), mkdtempSync(join(tmpdir(), "posthorn-move-"))];
     t.after(async () => {
       await other.drop();
@@ -129,7 +129,7 @@ suite("move to PostgreSQL and back", () => {
     assert.equal(count, 5);
   });
 
-  test("text that PostgreSQL refuses moves as U+FFFD and is reported, and a move that is repeated is complete already", async (t) => {
+  test("text that PostgreSQL rejects moves as U+FFFD and is reported, and a repeated move is already complete", async (t) => {
     const [other, folder] = [await createTestDatabase(), mkdtempSync(join(tmpdir(), "posthorn-move-"))];
     t.after(async () => {
       await other.drop();
@@ -172,7 +172,7 @@ suite("move to PostgreSQL and back", () => {
     await assert.rejects(planMove(ends), complete);
   });
 
-  test("half of a surrogate pair in PostgreSQL itself does not end a move from there", async (t) => {
+  test("half of a surrogate pair in PostgreSQL does not abort a move from there", async (t) => {
     const [from, to] = [await createTestDatabase(), mkdtempSync(join(tmpdir(), "posthorn-back-"))];
     t.after(async () => {
       await from.drop();
@@ -197,7 +197,7 @@ suite("move to PostgreSQL and back", () => {
     assert.equal((await back.tenants.get("acme")).name, "half \ufffd");
   });
 
-  test("the folder can be served from again when somebody says so", async () => {
+  test("the folder can be served again on request", async () => {
     await reopenMoved({ from: dataDir, settings: ofTheFolder });
     await (await openPosthorn({ dataDir, dev: true })).close();
   });

@@ -16,12 +16,12 @@ const lateMsMax = 6_000;
 /** What all workers had sent, and not yet committed, when the connection was lost. */
 const inFlightMax = 200;
 
-test("PostgreSQL goes away under load", async (t) => {
+test("PostgreSQL outages under load", async (t) => {
   const rig = await Rig.open(t, { apis: 2 });
   const { apis } = rig.deployment;
   const { server: postgres, way } = rig.deployment.postgres;
 
-  await t.test("it is restarted in good order", async (t) => {
+  await t.test("a graceful restart", async (t) => {
     await rig.during(t, {
       happens: () => postgres.restart("fast"),
       standstillMsMax: returnMsMax,
@@ -29,7 +29,7 @@ test("PostgreSQL goes away under load", async (t) => {
     });
   });
 
-  await t.test("it crashes and recovers from its log", async (t) => {
+  await t.test("a crash, with recovery from the log", async (t) => {
     await rig.during(t, {
       happens: () => postgres.restart("immediate"),
       standstillMsMax: returnMsMax,
@@ -37,7 +37,7 @@ test("PostgreSQL goes away under load", async (t) => {
     });
   });
 
-  await t.test("it crashes while requests wait for their answers: none is sent again", async (t) => {
+  await t.test("a crash while requests wait for their responses: none is sent again", async (t) => {
     await rig.during(t, {
       happens: async () => {
         const [name = ""] = webhookNames;
@@ -58,27 +58,30 @@ test("PostgreSQL goes away under load", async (t) => {
     });
   });
 
-  await t.test("WDS-204 it is away for 30 s: the API says so at once, and recovers by itself", async (t) => {
-    const [api] = apis;
-    assert.ok(api?.url);
-    const { url } = api;
-    await rig.during(t, {
-      happens: async () => {
-        await postgres.stop();
-        const answers = await askWhile(sleep(awayMs), { url, isSilent: false });
-        await postgres.start();
-        t.diagnostic(answers.summary);
-        assert.deepEqual(answers.problems, []);
-        await eventually("the API is ready again", {
-          ask: () => fetch(`${url}/readyz`).then(({ status }) => status),
-          holds: (status) => status === 200,
-          withinMs: returnMsMax,
-        });
-      },
-      standstillMsMax: awayMs + returnMsMax,
-      duplicatesMax: inFlightMax,
-    });
-  });
+  await t.test(
+    "WDS-204 an outage of 30 s: the API reports it at once, and recovers automatically",
+    async (t) => {
+      const [api] = apis;
+      assert.ok(api?.url);
+      const { url } = api;
+      await rig.during(t, {
+        happens: async () => {
+          await postgres.stop();
+          const answers = await askWhile(sleep(awayMs), { url, isSilent: false });
+          await postgres.start();
+          t.diagnostic(answers.summary);
+          assert.deepEqual(answers.problems, []);
+          await eventually("the API is ready again", {
+            ask: () => fetch(`${url}/readyz`).then(({ status }) => status),
+            holds: (status) => status === 200,
+            withinMs: returnMsMax,
+          });
+        },
+        standstillMsMax: awayMs + returnMsMax,
+        duplicatesMax: inFlightMax,
+      });
+    },
+  );
 
   await t.test("the network between one worker and PostgreSQL is cut for 5 s", async (t) => {
     await rig.during(t, {
@@ -92,24 +95,27 @@ test("PostgreSQL goes away under load", async (t) => {
     });
   });
 
-  await t.test("packets between a worker, an API and PostgreSQL vanish for 20 s, then arrive", async (t) => {
-    const farUrl = apis[1]?.url;
-    assert.ok(farUrl);
-    await rig.during(t, {
-      happens: async () => {
-        way.stall();
-        const answers = await askWhile(sleep(20_000), { url: farUrl, isSilent: true });
-        await way.restore();
-        t.diagnostic(answers.summary);
-        assert.deepEqual(answers.problems, []);
-      },
-      standstillMsMax: takeoverMsMax,
-      duplicatesMax: inFlightMax,
-    });
-  });
+  await t.test(
+    "packets between a worker, an API and PostgreSQL are withheld for 20 s, then arrive",
+    async (t) => {
+      const farUrl = apis[1]?.url;
+      assert.ok(farUrl);
+      await rig.during(t, {
+        happens: async () => {
+          way.stall();
+          const answers = await askWhile(sleep(20_000), { url: farUrl, isSilent: true });
+          await way.restore();
+          t.diagnostic(answers.summary);
+          assert.deepEqual(answers.problems, []);
+        },
+        standstillMsMax: takeoverMsMax,
+        duplicatesMax: inFlightMax,
+      });
+    },
+  );
 
   await t.test(
-    "packets between one worker and PostgreSQL are late: its webhooks are slower, and served",
+    "packets between one worker and PostgreSQL are delayed: its webhooks are slower, but served",
     async (t) => {
       await rig.during(t, {
         happens: async () => {

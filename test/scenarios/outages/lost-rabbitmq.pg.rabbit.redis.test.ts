@@ -12,13 +12,13 @@ const silentMsMax = 20_000;
 /** Pauses between two tries to connect grow with the time that the node was away. */
 const connectedMsMax = 90_000;
 
-test("RabbitMQ goes away under load", async (t) => {
+test("RabbitMQ outages under load", async (t) => {
   const rig = await Rig.open(t, { distributed: true });
   const { deployment } = rig;
   const { server: rabbitmq } = deployment.rabbitmq;
   const companion = { ...deployment.rabbitmq, rig, complaint: "queue_unavailable", connectedMsMax };
 
-  await t.test("it is restarted", async (t) => {
+  await t.test("a restart", async (t) => {
     await rig.during(t, {
       happens: async () => {
         await rabbitmq.restart();
@@ -29,7 +29,7 @@ test("RabbitMQ goes away under load", async (t) => {
     });
   });
 
-  await t.test("its queues are deleted", async (t) => {
+  await t.test("deleted queues", async (t) => {
     await rig.during(t, {
       happens: async () => {
         const queues = await deleteQueues(rabbitmq.url);
@@ -49,7 +49,7 @@ test("RabbitMQ goes away under load", async (t) => {
     });
   });
 
-  await t.test("packets between one worker and RabbitMQ vanish, then are late", async (t) => {
+  await t.test("packets between one worker and RabbitMQ are dropped, then delayed", async (t) => {
     await rig.during(t, {
       happens: () => vanishesFor(10_000, companion),
       standstillMsMax: silentMsMax,
@@ -57,7 +57,7 @@ test("RabbitMQ goes away under load", async (t) => {
     });
   });
 
-  await t.test("its node is away for 30 s: the API says so and accepts all the same", async (t) => {
+  await t.test("its node is down for 30 s: the API reports it and still accepts events", async (t) => {
     await rig.during(t, {
       happens: () => stopsFor(awayMs, companion),
       standstillMsMax: slowerMsMax,

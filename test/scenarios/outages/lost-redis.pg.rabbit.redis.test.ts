@@ -9,13 +9,13 @@ const awayMs = 60_000;
 const slowerMsMax = 10_000;
 const connectedMsMax = 30_000;
 
-test("Redis goes away under load", async (t) => {
+test("Redis outages under load", async (t) => {
   const rig = await Rig.open(t, { distributed: true });
   const { deployment } = rig;
   const { server: redis } = deployment.redis;
   const companion = { ...deployment.redis, rig, complaint: "shared_state_unavailable", connectedMsMax };
 
-  await t.test("it is flushed", async (t) => {
+  await t.test("a flush", async (t) => {
     await rig.during(t, {
       happens: async () => {
         assert.ok((await flush(redis.url)) > 0, "there was nothing in it");
@@ -25,7 +25,7 @@ test("Redis goes away under load", async (t) => {
     });
   });
 
-  await t.test("WDS-206 it is away for 60 s: the API says so and accepts all the same", async (t) => {
+  await t.test("WDS-206 an outage of 60 s: the API reports it and still accepts events", async (t) => {
     await rig.during(t, {
       happens: () => stopsFor(awayMs, companion),
       standstillMsMax: slowerMsMax,
@@ -42,7 +42,7 @@ test("Redis goes away under load", async (t) => {
     });
   });
 
-  await t.test("packets between one worker and Redis vanish, then are late", async (t) => {
+  await t.test("packets between one worker and Redis are dropped, then delayed", async (t) => {
     await rig.during(t, {
       happens: () => vanishesFor(5_000, companion),
       standstillMsMax: slowerMsMax,

@@ -30,7 +30,7 @@ const names: readonly string[] = ["strict", ...Array.from({ length: 9 }, (_, ind
 const roles = ["api", "api", "scheduler", "scheduler", "worker", "worker", "worker"] as const;
 
 export function rollingRestart({ mode, open }: RollingRestartOptions): void {
-  test(`WDS-196 a rolling restart of everything goes unnoticed: ${mode}`, async (t) => {
+  test(`WDS-196 a rolling restart of everything is unnoticed: ${mode}`, async (t) => {
     const { cluster, receiver, processes, publisher } = await prepare(t, open);
     publisher.start();
     await sleep(calmMs);

@@ -55,7 +55,7 @@ async function soon(what: string, holds: () => Promise<boolean>): Promise<void> 
 }
 
 suite("behind a pooler in transaction mode", () => {
-  test("work reaches the owner of a webhook, or a new one, soon", async (t) => {
+  test("work quickly reaches the owner of a webhook, or a new one", async (t) => {
     const scene = await start(t);
     const { cluster, api, receiver } = scene;
     const known: number[] = [];
@@ -102,7 +102,7 @@ suite("behind a pooler in transaction mode", () => {
     await receiver.waitForRequests(before + 1, changesWithinMs);
   });
 
-  test("WDS-179 processes know keys, tenants and event types of each other within a second", async (t) => {
+  test("WDS-179 processes learn of each other's keys, tenants and event types within a second", async (t) => {
     const { cluster, api, other } = await start(t);
     await cluster.call(api, "PUT /v1/tenants/acme", {});
     await soon("the tenant is known", async () => {

@@ -24,7 +24,7 @@ after(async () => {
   await receiver.close();
 });
 
-test("an operation is paused and resumed through another process than its own, and survives the death of that one", async () => {
+test("an operation is paused and resumed through another process than its own, and survives the death of its own", async () => {
   receiver.script(() => ({ status: 422 }));
   const webhook = await cluster.addWebhook(first, { url: receiver.url(), events: ["bulk.*"] });
   // Few enough that the circuit stays closed.

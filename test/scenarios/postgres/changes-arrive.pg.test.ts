@@ -12,7 +12,7 @@ const unannouncedWithin = 10_000;
 /** What has not come by then is held back, or still on its way from a worker that has not heard. */
 const heldBackMs = 1_500;
 
-suite("what one process changes reaches the others", () => {
+suite("changes by one process reach the others", () => {
   test("WDS-179 WDS-107 a worker follows URL, status, secrets and circuit at once", async (t) => {
     const cluster = await Cluster.open();
     t.after(() => cluster.close());
@@ -87,7 +87,7 @@ suite("what one process changes reaches the others", () => {
     });
   });
 
-  test("WDS-35 keys, tenants and event types of one API process hold in the other at once", async (t) => {
+  test("WDS-35 keys, tenants and event types of one API process apply in the other at once", async (t) => {
     const cluster = await Cluster.open();
     t.after(() => cluster.close());
     const [api, other] = await cluster.start("api", "api");
@@ -166,7 +166,7 @@ suite("what one process changes reaches the others", () => {
       assert.match(JSON.stringify((await cluster.call(process, `GET ${path}`)).body), /"cancelled"/);
   });
 
-  test("WDS-179 where nothing can be announced, other processes use a new webhook or event type after about a second", async (t) => {
+  test("WDS-179 without announcements, other processes use a new webhook or event type after about a second", async (t) => {
     const cluster = await Cluster.open({ POSTHORN_DATABASE_DIRECT_URL: "none" });
     t.after(() => cluster.close());
     const [api, other] = await cluster.start("api", "api");
@@ -190,7 +190,7 @@ suite("what one process changes reaches the others", () => {
     }
   });
 
-  test("where nothing can be announced, a worker finds new events by looking", async (t) => {
+  test("without announcements, a worker finds new events by polling", async (t) => {
     const cluster = await Cluster.open({ POSTHORN_DATABASE_DIRECT_URL: "none" });
     t.after(() => cluster.close());
     const receiver = await startReceiver();

@@ -20,7 +20,7 @@ const hang = `CREATE FUNCTION public.hang() RETURNS trigger LANGUAGE plpgsql
 const endSleepers = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE datname = current_database() AND wait_event = 'PgSleep'`;
 
-test("WDS-216 PostgreSQL: what a process leaves that is killed between two parts of an event, the one that leads upkeep writes once", async (t) => {
+test("WDS-216 PostgreSQL: if a process is killed between two parts of an event, the leader of upkeep writes the rest once", async (t) => {
   const cluster = await Cluster.open();
   t.after(() => cluster.close());
   const callTo =

@@ -6,8 +6,8 @@ import { Cluster } from "./cluster.ts";
 
 const numbered = (count: number) => Array.from({ length: count }, (_, n) => ({ n }));
 
-suite("workers that go without a word", () => {
-  test("EDS-3.3-1 WDS-216 what a killed worker served goes on with another within twenty seconds", async (t) => {
+suite("workers that disappear", () => {
+  test("EDS-3.3-1 WDS-216 another worker continues the work of a killed one within twenty seconds", async (t) => {
     const cluster = await Cluster.open();
     t.after(() => cluster.close());
     const receiver = await startReceiver();
@@ -37,7 +37,7 @@ suite("workers that go without a word", () => {
     assert.ok(ids().length <= published.length + 1);
   });
 
-  test("a worker that was paused finds out before it settles or sends anything", async (t) => {
+  test("a paused worker notices before it settles or sends anything", async (t) => {
     const cluster = await Cluster.open();
     t.after(() => cluster.close());
     const receiver = await startReceiver();

@@ -6,7 +6,7 @@ import { eventually } from "../eventually.ts";
 import { ownPrefixes } from "./own-prefixes.ts";
 import { metricsOf, post, Probed, readiness, reasonsOf } from "./probed.ts";
 
-test("WDS-206 WDS-209 WDS-17 without RabbitMQ and Redis a worker says so, is ready all the same, and delivers", async (t) => {
+test("WDS-206 WDS-209 WDS-17 without RabbitMQ and Redis a worker reports that, is still ready, and delivers", async (t) => {
   const prefixes = ownPrefixes();
   const { queueUrl, redisUrl } = prefixes.values;
   const [wayToQueue, wayToRedis] = await Promise.all([

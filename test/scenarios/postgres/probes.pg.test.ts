@@ -38,7 +38,7 @@ suite("probes of processes without the role api", () => {
     });
   }
 
-  test("they answer before the start is done, and say that it is not", async (t) => {
+  test("they respond before startup is complete, and say so", async (t) => {
     const { database, probed } = await Probed.open(t);
     const first = await probed.start("scheduler");
     await first.command.stop();
@@ -98,7 +98,7 @@ suite("probes of processes without the role api", () => {
     });
   });
 
-  test("while a worker finishes what is under way it answers and is not ready", async (t) => {
+  test("while a worker finishes requests in flight it responds and is not ready", async (t) => {
     const { probed } = await Probed.open(t);
     const receiver = await probed.receiver();
     const answering = Promise.withResolvers<Record<string, never>>();
@@ -121,7 +121,7 @@ suite("probes of processes without the role api", () => {
     await assert.rejects(fetch(`${worker.url}/livez`));
   });
 
-  test("two workers with the same port both deliver, one of them unwatched; an API process refuses", async (t) => {
+  test("two workers with the same port both deliver, one of them without probes; an API process refuses to start", async (t) => {
     const { database, probed } = await Probed.open(t);
     const receiver = await probed.receiver();
     const port = await freePort();

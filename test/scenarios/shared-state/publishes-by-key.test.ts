@@ -16,7 +16,7 @@ async function two() {
   return { several, first, second, original };
 }
 
-test("WDS-174 a repeat of what another process published is answered without the store", async () => {
+test("WDS-174 a repeat of a publish by another process is answered without the store", async () => {
   const { several, second, original } = await two();
   const repeated = await several.until(second.publisher.publish(acme, event));
   assert.deepEqual(repeated, { ...original, duplicate: true });
@@ -27,7 +27,7 @@ test("WDS-174 a repeat of what another process published is answered without the
   await several.stop();
 });
 
-test("WDS-174 the memory forgets a key when the store does", async () => {
+test("WDS-174 the shared state expires a key when the store does", async () => {
   const { several, second } = await two();
   await several.pass(dayMs - 1_000);
   assert.equal((await several.until(second.publisher.publish(acme, event))).duplicate, true);
@@ -36,7 +36,7 @@ test("WDS-174 the memory forgets a key when the store does", async () => {
   await several.stop();
 });
 
-test("what the store knew is remembered, for as long as the store knows it", async () => {
+test("publishes found in the store are stored in the shared state, until they expire", async () => {
   const { several, first, second } = await two();
   several.memory.forget();
   await several.pass(dayMs / 2);
@@ -49,7 +49,7 @@ test("what the store knew is remembered, for as long as the store knows it", asy
   await several.stop();
 });
 
-test("a flushed or absent memory changes nothing: the store judges", async () => {
+test("a flushed or absent shared state changes nothing: the store decides", async () => {
   const { several, first, original } = await two();
   several.memory.forget();
   assert.equal((await several.until(first.publisher.publish(acme, event))).id, original.id);
@@ -61,7 +61,7 @@ test("a flushed or absent memory changes nothing: the store judges", async () =>
   await several.stop();
 });
 
-test("the keys of a batch are asked for together, and events without a key not at all", async () => {
+test("the keys of a batch are looked up together, and events without a key not at all", async () => {
   const { several, second } = await two();
   several.calls.length = 0;
   const inputs = Array.from({ length: 50 }, (_, n) => ({ ...event, idempotencyKey: `order ${n + 1}` }));
@@ -78,7 +78,7 @@ test("the keys of a batch are asked for together, and events without a key not a
   await several.stop();
 });
 
-test("two at once with one key are one event, here as ever", async () => {
+test("two concurrent publishes with one key are one event", async () => {
   const { several, second } = await two();
   const fresh = { ...event, idempotencyKey: "order 2" };
   const both = several.until(

@@ -43,7 +43,7 @@ suite("the limit of a tenant over several workers", () => {
     [30_000, 10, 1, 10],
   ] as const) {
     const name = `${requestsPerMinute} a minute, burst ${burst}, ${busy} of 4 workers busy`;
-    test(`C-34 WDS-166 never more and within 5 % of it: ${name}`, async () => {
+    test(`WDS-166 never more and within 5 % of it: ${name}`, async () => {
       const forMs = seconds * 1_000;
       const several = await underLoad({ requestsPerMinute, burst, engines: 4, busy, forMs });
       const startMs = several.sent[0]?.atMs ?? 0;
@@ -61,7 +61,7 @@ suite("the limit of a tenant over several workers", () => {
     });
   }
 
-  test("one that can send nothing more holds nothing back from the others", async () => {
+  test("a worker that can send nothing more blocks none of the others", async () => {
     const several = await SeveralEngines.start({ seed: 1, engines: 2 });
     several.limit({ requestsPerMinute: 6_000, burst: 50 });
     several.answerMs = (engine) => (engine === 0 ? 20_000 : 5);
@@ -74,7 +74,7 @@ suite("the limit of a tenant over several workers", () => {
     await several.stop();
   });
 
-  test("what was drawn and is not used is there for others a second later, and at the end at once", async () => {
+  test("drawn but unused tokens are available to others a second later, and at once on shutdown", async () => {
     const several = await SeveralEngines.start({ seed: 1, engines: 2 });
     several.limit({ requestsPerMinute: 6_000, burst: 30 });
     several.addWebhook(0, { events: ["a.x"] });
@@ -98,7 +98,7 @@ suite("the limit of a tenant over several workers", () => {
     await several.stop();
   });
 
-  test("what waits for it says so, and is counted", async () => {
+  test("a delivery that waits for it says so, and is counted", async () => {
     const several = await SeveralEngines.start({ seed: 1, engines: 1 });
     several.limit({ requestsPerMinute: 1, burst: 1 });
     const webhookId = several.addWebhook(0, {});
@@ -114,7 +114,7 @@ suite("the limit of a tenant over several workers", () => {
   });
 });
 
-suite("lines that wait for the limit of their tenant", () => {
+suite("tenant queues that wait for the limit", () => {
   for (const shares of [true, false]) {
     for (const [ordering, types, webhooks] of [
       ["strict", 1, 3],
@@ -123,7 +123,7 @@ suite("lines that wait for the limit of their tenant", () => {
       ["none", 1, 3],
     ] as const) {
       const name = `${webhooks} webhooks, order ${ordering}${shares ? ", shared state" : ""}`;
-      test(`keep their places, so that none starves: ${name}`, async () => {
+      test(`keep their positions, so that none starves: ${name}`, async () => {
         const several = await SeveralEngines.start({ seed: 1, engines: 1, shares });
         several.limit({ requestsPerMinute: 1_200, burst: 1 });
         for (let index = 0; index < webhooks; index += 1) {

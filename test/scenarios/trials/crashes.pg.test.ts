@@ -31,7 +31,7 @@ async function killBackend(server: PostgresServer): Promise<void> {
   });
 }
 
-test("nothing that was accepted is lost when PostgreSQL crashes under load", async (t) => {
+test("nothing accepted is lost when PostgreSQL crashes under load", async (t) => {
   const seed = randomBytes(4).toString("hex");
   t.diagnostic(`seed ${seed}`);
   const random = new SeededRandom(seed);

@@ -29,9 +29,9 @@ async function lock(url: string, held: { readonly table: string; readonly forMs:
   }
 }
 
-suite("rows that somebody locks for longer than a worker lives", { concurrency: 4 }, () => {
+suite("rows locked by another session for longer than a worker's lifetime", { concurrency: 4 }, () => {
   for (const workers of [3, 4, 5, 6]) {
-    test(`${workers} workers go on, ${trialsEach} times`, async (t) => {
+    test(`${workers} workers continue, ${trialsEach} times`, async (t) => {
       const seed = randomBytes(4).toString("hex");
       t.diagnostic(`seed ${seed}`);
       const random = new SeededRandom(seed);

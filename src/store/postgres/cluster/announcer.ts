@@ -26,7 +26,7 @@ type AnnouncerState = Pick<StoreState, "database" | "lanes" | "processNumber" | 
 
 /**
  * Announces lanes in which this process stored work: through a queue, or by notification if none is configured or it is
- * away. It does so after the commit and not within it, because a notification makes the commits of all notifying
+ * unavailable. It does so after the commit and not within it, because a notification makes the commits of all notifying
  * transactions wait for each other. Polling finds the lanes that a crash loses.
  *
  * A process does not announce its own webhooks. Notifying itself would loop: look, claim, release, notify.

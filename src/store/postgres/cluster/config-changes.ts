@@ -23,7 +23,7 @@ const announceSql = `WITH noted AS (INSERT INTO posthorn.config_changes (payload
 
 /**
  * Announces configuration changes after the commit, so that other processes read the new state. If there is a second
- * way to announce them, both are used, because each may be away. The periodic reload finds lost changes.
+ * way to announce them, both are used, because each may be unavailable. The periodic reload finds lost changes.
  */
 export class ConfigAnnouncer {
   readonly #database: Database;

@@ -308,7 +308,7 @@ function inTime<Result>(answer: Promise<Result>, timeoutMs: number): Promise<Res
   return withDeadline(answer, { clock: realTime, timeoutMs, overdue: () => new AnswerOverdueError() });
 }
 
-/** Works also while a statement runs, and when the network is down. */
+/** Also works while a statement runs, and when the network is down. */
 function destroy(client: pg.ClientBase, error?: Error): void {
   const { connection } = client as unknown as {
     readonly connection: { readonly stream: { destroy(error?: Error): void } };

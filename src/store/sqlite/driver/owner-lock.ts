@@ -13,7 +13,7 @@ const busy = 5;
 
 /**
  * Holds an exclusive SQLite transaction on `owner.lock`, an empty database next to the real one. The kernel drops the
- * lock when the process ends, also after kill -9, so no stale lock remains.
+ * lock when the process ends, even after kill -9, so no stale lock remains.
  *
  * Never open `owner.lock` by other means in this process: closing any descriptor of a file drops POSIX locks on it.
  * That is why the pid is in a separate file.
