@@ -1,4 +1,4 @@
-/** The dashboard over the wire: how it is served, who gets a session, and what a session may do. */
+/** The dashboard over HTTP: how it is served, who gets a session, and what a session may do. */
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { after, before, suite, test } from "node:test";
@@ -133,7 +133,7 @@ suite("the dashboard over HTTP", () => {
         cookieOf(await login({ key: standIn.adminKey })),
         cookieOf(await there.post("/ui/session", { key: other.adminKey })),
       ];
-      // Browsers send both, because cookies ignore ports; of two with one name only the later one would be left.
+      // Browsers send both, because cookies ignore ports. With one name, only the later one would remain.
       const names = new Set(cookies.map((cookie) => cookie.split("=", 1)[0]));
       assert.equal(names.size, 2);
       const headers = { cookie: cookies.join("; ") };
@@ -214,7 +214,7 @@ suite("the dashboard over HTTP", () => {
       { "x-posthorn-ui": "1", "origin": "https://evil.example" },
     ] as Record<string, string>[])
       assertProblem(await publish(headers), { status: 403, code: "forbidden" });
-    // A key beside the cookie counts alone.
+    // A key takes precedence over the cookie.
     assert.equal((await publish({ authorization: `Bearer ${standIn.adminKey}` })).status, 202);
     assertProblem(await publish({ ...own, authorization: "Bearer wrong" }), {
       status: 401,
@@ -299,7 +299,7 @@ interface PlainReply {
   readonly text: string;
 }
 
-/** With the `Host` that is asked for, and without anything that `fetch` does by itself. */
+/** With the required `Host`, and without headers that `fetch` adds. */
 function plainRequest(
   url: string,
   options: {

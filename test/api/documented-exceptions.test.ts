@@ -1,4 +1,4 @@
-/** docs/api.md names every exception to what it says about all routes. */
+/** docs/api.md names every exception to its statements about all routes. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What the API does when the engine fails, drains or is slow: needs an engine that can be told to. */
+/** The API while the engine fails, drains or is slow: needs an engine that the test controls. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { connect } from "node:net";
@@ -143,7 +143,7 @@ test("a key whose call died with its process is free again after ten seconds, an
   const started = Promise.withResolvers<null>();
   let time = Date.now();
   let calls = 0;
-  // Nothing renews a claim of the stand-in's store, as when its process is gone.
+  // Nothing renews a claim of the stand-in's store, as if its process had died.
   const { client } = await open(({ services, clock }) => ({
     clock: { ...clock, now: () => time },
     services: {

@@ -1,6 +1,6 @@
 /**
  * Every field that callers set, by its description: each bound is accepted, and one beyond is refused by name, through
- * the API and through the library. The OpenAPI document says the same bounds, and has no field that is not described.
+ * the API and through the library. The OpenAPI document has the same bounds, and no undescribed field.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -20,7 +20,7 @@ import { resourcesOf } from "./fields/resources.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Who refuses which fields; nobody refuses any when it is accepted. */
+/** Which interfaces refuse which fields; empty if all are accepted. */
 type Verdict =
   | { readonly kind: "accepted" }
   | { readonly kind: "refused"; readonly fields: readonly string[] };
@@ -46,7 +46,7 @@ suite("bounds of fields", () => {
     rmSync(dataDir, { recursive: true });
   });
 
-  /** Everything that is not as described, at once. */
+  /** All differences from the description. */
   const eachProbe = async (judge: (resource: Resource, probe: Probe) => Promise<string | null>) => {
     const failures: string[] = [];
     for (const resource of resources) {
@@ -124,9 +124,9 @@ suite("bounds of fields", () => {
       .map(({ requestBody }) => (requestBody as { content: Json } | undefined)?.content["application/json"])
       .filter((content) => content !== undefined)
       .map((content) => (content as { schema: Json }).schema);
-    // A batch holds events, a login and a code are kept nowhere, what is changed of an operation ends it
-    // (bulk-actions.test.ts), and a mute needs an alert (tour.ts). Two ends are joined once, and a request is there once
-    // somebody sent it (scenarios/gateway.test.ts). What a channel takes depends on its kind (notifications.test.ts).
+    // Excluded: a batch contains events, a login and a code are not stored, a change of an operation ends it
+    // (bulk-actions.test.ts), and a mute needs an alert (tour.ts). Two ends are joined only once, and a request exists
+    // once it was sent (scenarios/gateway.test.ts). A channel's fields depend on its kind (notifications.test.ts).
     const others = new Set([
       "ConnectionCreate",
       "NotificationChannelsInput",
@@ -171,7 +171,7 @@ function failureOf(
   return isNamed ? null : `${what}, is refused without its name, for ${verdict.fields.join(", ")}`;
 }
 
-/** A body of the API. What is no described field, and what is no time, stays as it is. */
+/** A body of the API. Undescribed fields and values that are not times stay unchanged. */
 function bodyOf(fields: Fields, input: Json): Json {
   const body: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(input)) {
@@ -239,7 +239,7 @@ function compareObject(fields: Fields, { schema, document, where, use }: Documen
     }
     compareField(field, { schema: resolved(found, document), document, where: `${where}.${path}`, use });
   }
-  // The rest of an event is written by hand.
+  // The rest of an event is hand-written.
   if (where === "EventInput") return;
   assert.deepEqual(Object.keys(schema["properties"] as Json).toSorted(), [...names].toSorted(), where);
 }

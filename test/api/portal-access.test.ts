@@ -1,4 +1,4 @@
-/** What a session of the portal may call: every route, with and without its capability, with ids of others. */
+/** Rights of a portal session: every route, with and without its capability, and with ids of others. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,10 +23,10 @@ interface Operation {
   readonly isPublic: boolean;
 }
 
-/** What belongs to one webhook. */
+/** Resources of one webhook. */
 interface Things {
   readonly tenant: string;
-  /** Where the tenant is told, with a secret of its own. */
+  /** Where the tenant is notified, with its own secret. */
   readonly channel: string;
   readonly webhook: string;
   readonly event: string;
@@ -85,7 +85,7 @@ suite("rights of a portal session", () => {
     };
   }
 
-  /** One for all things of a tenant: a set is replaced as a whole. */
+  /** One for all resources of a tenant: a set is replaced as a whole. */
   async function channelOf(tenant: string): Promise<string> {
     const path = `/v1/tenants/${tenant}/notifications`;
     const [known] = itemsOf((await admin.get(path)).body["data"]);
@@ -107,7 +107,7 @@ suite("rights of a portal session", () => {
     return textOf(opened.body["token"]);
   }
 
-  /** Another session now and then: one has 60 calls at once. */
+  /** A new session from time to time, because one allows 60 calls at once. */
   const entering = (body: object): (() => Promise<Client>) => {
     let calls = 0;
     let client = enter(body);
@@ -277,9 +277,9 @@ suite("rights of a portal session", () => {
         [limited, sibling],
       ] as const) {
         const reply = await call(await client(), operation, things);
-        // One without any change is refused before it is looked for.
+        // An empty change is refused before any lookup.
         const isEmpty = /\/recover$|^\/v1\/tenants\/\{id\}\/notifications$/.test(operation.path);
-        // Channels belong to the whole tenant, which such a session is not for.
+        // Channels belong to the whole tenant, and such a session covers only some webhooks.
         const isOfTenant = operation.path.startsWith("/v1/tenants/") && things === sibling;
         assert.ok(
           reply.status === 404 || (isEmpty && reply.status === 400) || (isOfTenant && reply.status === 403),

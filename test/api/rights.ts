@@ -1,10 +1,10 @@
 /**
- * Who may call which route, written by hand: nothing here is read from the code, so a right that changes by accident is
- * noticed. A new route is added here with the right that its author means it to have. Bodies of messages take
- * `payloads:read`, secrets take `secrets:read`, and what only the operator may see takes an admin key.
+ * Who may call which route, written by hand: nothing here is read from the code, so an accidental change of a right is
+ * noticed. Add a new route here with the right that it is meant to have. Bodies of messages require `payloads:read`,
+ * secrets require `secrets:read`, and what only the operator may see requires an admin key.
  */
 
-/** Roles of keys that a kind of access takes. */
+/** Key roles that a kind of access accepts. */
 export const rolesByAccess = {
   public: ["admin", "manage", "publish", "read"],
   any: ["admin", "manage", "publish", "read"],
@@ -20,7 +20,7 @@ export interface Right {
   /** Such as `GET /v1/webhooks`. */
   readonly route: string;
   readonly access: AccessName;
-  /** What a session of the portal needs; null takes no session. */
+  /** Capability that a portal session needs; null accepts no session. */
   readonly capability: string | null;
 }
 

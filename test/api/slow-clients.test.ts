@@ -1,4 +1,4 @@
-/** Clients that take their time: none of them keeps a connection or memory for longer than the limits say. */
+/** Slow clients: none of them keeps a connection or memory for longer than the limits. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
@@ -10,7 +10,7 @@ import { openStandIn, type StandIn } from "./stand-in/open.ts";
 const timeouts: ApiTimeouts = {
   headersTimeoutMs: 300,
   requestTimeoutMs: 600,
-  // Not what ends the connections here.
+  // Not the limit under test.
   idleTimeoutMs: 600_000,
   keepAliveTimeoutMs: 600_000,
   checkIntervalMs: 50,
@@ -38,7 +38,7 @@ async function open(): Promise<Socket> {
   return socket;
 }
 
-/** Resolves when the server has closed it. A client that reads nothing learns that only from what it sends. */
+/** Resolves when the server has closed it. A client that reads nothing notices only when it sends. */
 async function endsWhileSending(socket: Socket, text: string): Promise<void> {
   socket.pause();
   const { promise: closed, resolve } = Promise.withResolvers<null>();
@@ -66,7 +66,7 @@ test("a client that sends request after request and reads nothing is disconnecte
 });
 
 test("unfinished bodies do not fill the memory, and leave capacity for others", async () => {
-  // Unfinished for as long as the test likes.
+  // Stays unfinished.
   const forEver = { ...timeouts, headersTimeoutMs: 300_000, requestTimeoutMs: 300_000 };
   const patient = await openStandIn(() => ({ timeouts: forEver }));
   try {
@@ -82,7 +82,7 @@ test("unfinished bodies do not fill the memory, and leave capacity for others", 
       socket.write(uploadHead(body.length + 1, { path: "/v1/events/batch", key: patient.adminKey }));
       socket.write(body);
     }
-    // Some are refused as soon as they are too many; one that is accepted never answers.
+    // Some are refused immediately because there are too many; an accepted one never completes.
     const answer = await Promise.race(refused);
     assert.match(answer, /^HTTP\/1\.1 503 [^]*\r\nretry-after: 1\r\n[^]*"code":"unavailable"/i);
     const held = process.memoryUsage().arrayBuffers - before - body.length;

@@ -1,4 +1,7 @@
-/** Streams as connections: who gets one, how many there may be, and when each ends. What they tell is a scenario of every mode. */
+/**
+ * Streams as connections: who gets one, how many are allowed, and when each ends. Scenarios of every mode test their
+ * content.
+ */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { streamsOfCallerMax } from "../../src/features/live/event-streams.ts";

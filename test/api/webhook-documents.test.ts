@@ -1,4 +1,4 @@
-/** The documents of a tenant's webhooks, read by the parsers of their own formats. */
+/** The documents of a tenant's webhooks, read by independent parsers of their formats. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Parser } from "@asyncapi/parser";
@@ -12,7 +12,7 @@ import { openStandIn, type StandIn } from "./stand-in/open.ts";
 let server: StandIn;
 let client: Client;
 
-/** Local references of every kind, a recursive one among them. */
+/** Local references of every kind, including a recursive one. */
 const trickySchema = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
   $id: "https://example.com/order",
@@ -94,12 +94,12 @@ async function asyncApiTextOf(profile: string): Promise<string> {
 
 const typeNames = ["__proto__", "order.anything", "order.created", "order.gone"];
 
-/** Advice on style has higher numbers. */
+/** Style advice has higher numbers. */
 function isError({ severity }: { readonly severity: number }): boolean {
   return severity === 0;
 }
 
-/** One, or those of which any will do. */
+/** One, or several of which any is accepted. */
 function refsOf(schema: SchemaOfContent): readonly string[] {
   return "$ref" in schema ? [schema.$ref] : schema.anyOf.map(({ $ref }) => $ref);
 }

@@ -1,14 +1,14 @@
-/** Accessibility rules and widths of a page, by axe. */
+/** Accessibility rules and widths of a page, checked by axe. */
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
 
 const axePath = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
-/** The context has to be opened with this: axe comes in past the page's own policy, which other tests hold it to. */
+/** The context must be opened with this: axe is injected despite the page's policy, which other tests check. */
 export const forAxe = { bypassCSP: true, reducedMotion: "reduce" } as const;
 
-/** Has to be said again after each load of a document. */
+/** Must be repeated after each document load. */
 export async function bringAxe(page: Page): Promise<void> {
   await page.addScriptTag({ path: axePath });
 }
@@ -26,7 +26,10 @@ export async function judge(page: Page, what: string): Promise<void> {
   }
 }
 
-/** What passes is neither gathered nor sent over: of a page with many rows that costs more than the rules themselves. */
+/**
+ * Passed rules are neither collected nor transferred: on a page with many rows that costs more than the rules
+ * themselves.
+ */
 const run = `axe
   .run({
     runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
@@ -36,7 +39,7 @@ const run = `axe
     violations.map(({ id, nodes }) => id + ": " + nodes.map(({ html }) => html.slice(0, 160)).join(" | ")),
   )`;
 
-/** What reaches past the window while the document does, the innermost ones last. */
+/** Elements that extend past the window, innermost last. */
 const wide = `document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll("body *")]
   .filter((one) => one.getBoundingClientRect().right > innerWidth)
   .map((one) => Math.round(one.getBoundingClientRect().right - innerWidth) + " px: " + one.outerHTML.slice(0, 160))`;

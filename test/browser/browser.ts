@@ -1,19 +1,19 @@
-/** Chromium of this machine, without any of its own requests. */
+/** Chromium on this machine, without any of its own requests. */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { chromium } from "playwright-core";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 
-/** Where Debian puts it, for what is not started by `npm test`. */
+/** Debian's path, for runs outside `npm test`. */
 const chromiumPath = process.env["POSTHORN_TEST_CHROMIUM"] ?? "/usr/bin/chromium";
-/** The same engine without windows, where it is installed too: a page costs half the processor time. */
+/** The same engine without windows, if it is installed: a page needs half the processor time. */
 const headlessShellPath = join(dirname(chromiumPath), "chromium-headless-shell");
 
 /**
- * What this browser is to do without. The first are Playwright's own, which ours would replace, as far as they concern these
- * tests; then a renderer for the page after the next, made with each page; the last are lists below an address bar that nobody
- * sees: a renderer of its own for each window, which costs more processor time than a page of the dashboard.
+ * Disabled features. The first are Playwright's own, which our list would replace, as far as they concern these tests;
+ * then a spare renderer for the next page; the last are lists below the invisible address bar: a separate renderer for
+ * each window, which costs more processor time than a page of the dashboard.
  */
 const disabledFeatures = [
   "AvoidUnnecessaryBeforeUnloadCheckSync",
@@ -34,7 +34,7 @@ const disabledFeatures = [
   "WebUIOmniboxAimPopup",
 ];
 
-/** Ends a test that will never pass: pages of a busy machine take longer than the half minute that Playwright gives them. */
+/** Ends a test that will never pass: on a busy machine pages take longer than Playwright's default of half a minute. */
 const patientMs = 200_000;
 
 export async function openBrowser(): Promise<Browser> {
@@ -53,7 +53,7 @@ export async function openBrowser(): Promise<Browser> {
   return browser;
 }
 
-/** Of the whole program. */
+/** For the whole program. */
 export function browserOptions() {
   return {
     executablePath: chromiumPath,
@@ -69,11 +69,11 @@ export function browserOptions() {
   };
 }
 
-/** What a page must never do, noted from its beginning. */
+/** Events that must never happen on a page, recorded from its start. */
 export interface Watch {
   /** Requests to other servers. */
   readonly foreign: string[];
-  /** What the policies of the page refused, and uncaught errors. */
+  /** Policy violations and uncaught errors. */
   readonly complaints: string[];
 }
 
@@ -96,7 +96,7 @@ export function assertClean({ foreign, complaints }: Watch): void {
   assert.deepEqual(complaints, [], "no policy refused anything, and no error was uncaught");
 }
 
-/** A browser of its own kind that is logged in with a key. */
+/** A separate browser context that is logged in with a key. */
 export async function loggedIn(
   browser: Browser,
   server: { readonly url: string; readonly key: string },
@@ -110,14 +110,14 @@ export async function loggedIn(
   return context;
 }
 
-/** To another page of the same document, as by a link: it need not load again. */
+/** Opens another page of the same document, as a link does, without loading it again. */
 export async function goWithin(page: Page, path: string): Promise<void> {
   await page.evaluate(
     `history.pushState(null, "", ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent("popstate"))`,
   );
 }
 
-/** Opens a page of the dashboard and waits until it shows what it is about. */
+/** Opens a page of the dashboard and waits until it shows its content. */
 export async function visitDashboard(
   context: BrowserContext,
   { url, path }: { readonly url: string; readonly path: string },

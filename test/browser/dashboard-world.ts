@@ -1,4 +1,4 @@
-/** A server, its receiver, and a browser that is logged in: what the tests of the dashboard begin with. */
+/** A server, its receiver, and a logged-in browser: the start of each dashboard test. */
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { type Receiver, startReceiver } from "../peers/receiver.ts";
 import { PosthornProcess } from "../scenarios/posthorn-process.ts";
@@ -34,7 +34,7 @@ export class DashboardWorld {
     await this.server.remove();
   }
 
-  /** A context of its own, of the administrator. */
+  /** A separate context of the administrator. */
   logIn(options: Parameters<Browser["newContext"]>[0] = {}): Promise<BrowserContext> {
     return loggedIn(this.browser, { url: this.server.url, key: this.server.adminKey }, options);
   }

@@ -1,6 +1,6 @@
 /**
- * The dashboard in Chromium, over a real server and a real receiver. The tests follow each other: the server begins empty,
- * and each leaves what it made.
+ * The dashboard in Chromium, over a real server and a real receiver. The tests build on each other: the server starts
+ * empty, and each test leaves its data.
  */
 import assert from "node:assert/strict";
 import { text } from "node:stream/consumers";
@@ -13,9 +13,9 @@ import { bringAxe, forAxe, judge } from "./axe.ts";
 import { assertClean, goWithin, watch } from "./browser.ts";
 import { DashboardWorld } from "./dashboard-world.ts";
 
-/** How often a page asks again without a stream. */
+/** How often a page polls without a stream. */
 const refreshMs = 5_000;
-/** As when somebody comes back to the window. */
+/** As when the user returns to the window. */
 const lookAgain = "dispatchEvent(new Event('visibilitychange'))";
 
 const hostile = `</script><script>document.title="owned"</script><img src=x onerror="document.title='owned'"> \u202e\u0007 javascript:alert(1)`;
@@ -261,7 +261,7 @@ suite("the dashboard", () => {
   });
 
   test("updates arrive by a stream while no timer of the page runs, and a paused page closes it", async () => {
-    // A clock that stands still does so for all pages of its context.
+    // A stopped clock applies to all pages of its context.
     const own = await world.logIn();
     const page = await own.newPage();
     await page.clock.install();
@@ -270,7 +270,7 @@ suite("the dashboard", () => {
     await page.getByRole("button", { name: /^Live/ }).waitFor();
     await page.clock.pauseAt(Date.now() + 60_000);
     await publish({}, "order.streamed");
-    // What renders needs a timer too; far less than a poll would wait for.
+    // Rendering needs a timer too; far less time than until the next poll.
     const row = page.locator("tbody tr").first();
     await eventually("the row", {
       ask: () => page.clock.runFor(10).then(() => row.count()),
@@ -286,7 +286,7 @@ suite("the dashboard", () => {
     const own = await world.logIn();
     const page = await own.newPage();
     await page.clock.install();
-    // A range that does not move, and therefore asks for nothing by itself.
+    // A fixed range, which therefore requests nothing on its own.
     await page.goto(`${server.url}/ui/?from=${new Date(Date.now() - 3_600_000).toISOString()}`);
     const tile = page.locator(".tile", { has: page.getByRole("heading", { name: "Requests accepted" }) });
     await tile.waitFor();
@@ -300,7 +300,7 @@ suite("the dashboard", () => {
     const before = await counted();
     await publish({}, "order.counted");
     const count = await eventually("it is counted", { ask: counted, holds: (now) => now > before });
-    // Each look takes a moment of the page's clock; all of them together are less than a poll waits for.
+    // Each check takes a moment of the page's clock; all of them together take less than a poll interval.
     let leftMs = 10_000;
     await eventually("the figure", {
       ask: async () => {
@@ -321,7 +321,7 @@ suite("the dashboard", () => {
     await page.locator(".tile").first().waitFor();
     await page.keyboard.press(".");
     await page.getByRole("button", { name: /Paused/ }).waitFor();
-    // What the page began with has come, also what it asked for because of that; and the stream is closed.
+    // The initial requests and their follow-ups are complete, and the stream is closed.
     await page.waitForLoadState("networkidle");
     const asked: string[] = [];
     page.on("request", (request) => asked.push(request.url()));
@@ -339,7 +339,7 @@ suite("the dashboard", () => {
     page.on("request", (request) => {
       if (request.url().includes("/v1/stream?")) streams += 1;
     });
-    // Kept back, as by a proxy that buffers: neither an answer nor an error.
+    // Withheld, as by a buffering proxy: neither a response nor an error.
     await page.route("**/v1/stream?**", () => undefined);
     await page.clock.install();
     await page.goto(`${server.url}/ui/deliveries?event_type=order.polled`);

@@ -23,7 +23,7 @@ suite("the gateway in the dashboard", () => {
   let server: PosthornProcess;
   let receiver: Receiver;
   let context: BrowserContext;
-  /** Of the source GitHub, which the first test makes. */
+  /** Of the source GitHub, which the first test creates. */
   let github: { readonly id: string; readonly url: string; readonly secret: string };
 
   before(async () => {

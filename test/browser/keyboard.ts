@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Frame, Page } from "playwright-core";
 
-/** A person without a pointer, in a frame of a page or in the page itself. */
+/** A keyboard user, in a frame or in the page itself. */
 export class Keyboard {
   readonly #page: Page;
   readonly #frame: Frame;
@@ -22,7 +22,7 @@ export class Keyboard {
     await this.#page.keyboard.insertText(text);
   }
 
-  /** Tab by Tab, round the page once if need be. */
+  /** Presses Tab until it is reached, once around the page if needed. */
   async #reach(role: "link" | "button" | "checkbox" | "textbox", name: string): Promise<void> {
     const target = this.#frame.getByRole(role, { name, exact: true }).first();
     await target.waitFor();

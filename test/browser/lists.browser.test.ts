@@ -158,7 +158,7 @@ suite("lists", () => {
     const startedAt = Date.now();
     const created_at = new Date(startedAt).toISOString();
     const data = Array.from({ length: 120 }, (_, index) => ({ ...one, id: `row-${index}`, created_at }));
-    // A clock that stands still does so for all pages of its context.
+    // A stopped clock applies to all pages of its context.
     const own = await world.logIn();
     const page = await own.newPage();
     await page.clock.install({ time: startedAt });

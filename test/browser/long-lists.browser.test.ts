@@ -16,7 +16,7 @@ interface LongList {
   readonly empty: string;
   /** Text in each row before and after the filter. */
   readonly texts: readonly [string, string];
-  /** What stands there without rows. */
+  /** The text of an empty list. */
   readonly none: string;
 }
 

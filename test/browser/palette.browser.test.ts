@@ -1,4 +1,4 @@
-/** Palette, keys and the page of the system, in Chromium over one real server. */
+/** Palette, shortcuts and the system page, in Chromium over one real server. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { BrowserContext, Page } from "playwright-core";

@@ -1,4 +1,7 @@
-/** A host of the portal: a page on another site, with a backend that makes sessions, and a browser that blocks its storage. */
+/**
+ * A host of the portal: a page on another site, with a backend that creates sessions, and a browser that blocks its
+ * storage.
+ */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -9,17 +12,17 @@ import type { BrowserContext } from "playwright-core";
 import { browserOptions } from "./browser.ts";
 
 export interface HostPage {
-  /** Of `localhost`, which is another site than that of the server, 127.0.0.1. */
+  /** On `localhost`, which is another site than that of the server, 127.0.0.1. */
   readonly origin: string;
   readonly url: string;
-  /** Sessions that its backend made. */
+  /** Sessions that its backend created. */
   readonly sessions: number;
   /** How often a browser loaded it. */
   readonly loads: number;
   close(): Promise<void>;
 }
 
-/** `makeSession` is the host's backend; `refuses` is asked before each. */
+/** `makeSession` is the host's backend; `refuses` is called before each. */
 export async function startHost(options: {
   readonly portalUrl: string;
   readonly makeSession: (origin: string) => Promise<object>;
@@ -70,7 +73,7 @@ if (wanted.has("reloads")) portal.addEventListener("session-ended", () => locati
 for (const name of ["path", "theme", "locale"]) if (wanted.has(name)) portal.setAttribute(name, wanted.get(name));
 </script></body></html>`;
 
-/** One that blocks the storage of frames from other sites. */
+/** A browser that blocks the storage of frames from other sites. */
 export interface StrictBrowser {
   readonly context: BrowserContext;
   closePages(): Promise<void>;
@@ -88,7 +91,7 @@ export async function openStrictBrowser(): Promise<StrictBrowser> {
   });
   return {
     context,
-    // All but one: without any its window is gone, and the browser with it.
+    // All but one: without any, its window closes, and the browser with it.
     closePages: async () => {
       await Promise.all(
         context

@@ -3,7 +3,7 @@ import type { Frame, Page } from "playwright-core";
 import { Keyboard } from "./keyboard.ts";
 import { type PortalWorld, wordsOf } from "./portal-world.ts";
 
-/** By Tab and Enter alone, in a language: add an endpoint, see the test, break it, read why, mend it, recover. */
+/** With Tab and Enter only, in each language: add an endpoint, see the test, break it, read why, fix it, recover. */
 export async function portalJourney(
   world: PortalWorld,
   on: { readonly page: Page; readonly frame: Frame; readonly locale: "en" | "de" },

@@ -1,4 +1,7 @@
-/** Pages of the portal in Chromium: where people are told, help with a check that fails, news, colours and reading directions. */
+/**
+ * Pages of the portal in Chromium: notification settings, help with a failing check, live updates, colors and reading
+ * directions.
+ */
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { after, afterEach, before, suite, test } from "node:test";
@@ -11,7 +14,7 @@ import { everything, type Json, PortalWorld, wordsOf } from "./portal-world.ts";
 suite("pages of the portal", () => {
   let world: PortalWorld;
   before(async () => {
-    // Nobody listens there: mails wait, which is all that a page shows of them.
+    // No mail server listens there: mails wait, and a page only shows that.
     const mail = { POSTHORN_SMTP_URL: "smtp://127.0.0.1:9", POSTHORN_MAIL_FROM: "Webhooks <w@example.com>" };
     world = await PortalWorld.open(mail);
   });
@@ -268,7 +271,7 @@ suite("pages of the portal", () => {
     await page.getByLabel("Allowed frame origins").fill("https://app.example.com");
     await save.click();
     await settingsAre({ accent: "#ffdd00", product_name: "Shop of Acme" });
-    // At once: what is typed while the page hears of what was saved stays.
+    // At once: input typed while the page receives the saved values stays.
     await page.getByLabel("Product name").fill("");
     await save.click();
     await settingsAre({ accent: "#ffdd00", product_name: null });
@@ -277,7 +280,7 @@ suite("pages of the portal", () => {
     await page.getByText("image/png, saved").waitFor();
     const customer = await world.visit({ reference: "ada" });
     const shown = customer.locator("img.logo-light");
-    // Waits for its bytes, and rejects when they are no picture.
+    // Waits for its bytes, and rejects if they are not an image.
     await shown.evaluate((image) => (image as unknown as { decode(): Promise<void> }).decode());
     await page.getByRole("button", { name: "End ada" }).click();
     await customer.getByRole("link", { name: "Activity" }).click();
@@ -363,12 +366,12 @@ suite("pages of the portal", () => {
   });
 });
 
-/** As when somebody comes back to the window: pages ask again. */
+/** As when the user returns to the window: pages refetch. */
 async function lookAgain(page: Page): Promise<void> {
   await page.evaluate('document.dispatchEvent(new Event("visibilitychange", { bubbles: true }))');
 }
 
-/** A picture of one pixel. */
+/** An image of one pixel. */
 const pixel = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
   "base64",

@@ -1,4 +1,4 @@
-/** A server with one tenant, its receiver, and a browser: what the tests of the portal begin with. */
+/** A server with one tenant, its receiver, and a browser: the start of each portal test. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { openBrowser } from "./browser.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** Capabilities of a session that may do everything. */
+/** All capabilities. */
 export const everything = { capabilities: portalCapabilities };
 
 export class PortalWorld {
@@ -53,7 +53,7 @@ export class PortalWorld {
     await this.server.remove();
   }
 
-  /** After a test: a page that stays open goes on asking, and is told of all that the tests after it do. */
+  /** After a test: an open page would continue to poll, and receive the events of later tests. */
   async closePages(): Promise<void> {
     await Promise.all(this.browser.contexts().map((context) => context.close()));
   }
@@ -81,7 +81,7 @@ export class PortalWorld {
     return this.call("POST", "/v1/portal-sessions", { tenant_id: "acme", ...more });
   }
 
-  /** In a context of its own, at a page of the portal. */
+  /** Opens a page of the portal in a separate context. */
   async visit(more: object = {}, path = "", options: object = {}): Promise<Page> {
     const page = await (await this.browser.newContext({ locale: "en", ...options })).newPage();
     const url = new URL(String((await this.session(more))["url"]));

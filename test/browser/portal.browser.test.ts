@@ -1,6 +1,6 @@
 /**
- * The portal in Chromium, over a real server and a real receiver: as a customer meets it, and as a page of another site shows
- * it in a frame.
+ * The portal in Chromium, over a real server and a real receiver: as a customer sees it, and as a page of another site
+ * embeds it.
  */
 import assert from "node:assert/strict";
 import { after, afterEach, before, suite, test } from "node:test";
@@ -181,7 +181,7 @@ suite("the portal", () => {
       await frame.getByRole("heading", { name: "Aktivität" }).waitFor();
       assert.equal(await frame.locator("html").getAttribute("lang"), "de");
       assert.equal(await frame.locator("html").getAttribute("data-theme"), "dark");
-      // A session of a minute is near its end at once, so the host was asked for another one.
+      // A session of one minute is near its end at once, so the host was asked for another one.
       await eventually("the host is asked for another code", {
         ask: async () => host.sessions,
         holds: (sessions) => sessions >= 2,
@@ -274,7 +274,7 @@ suite("the portal", () => {
       await page.goto(`${host.url}?path=endpoints/${webhookId}?tab=security`);
       const frame = await frameOf(page);
       await frame.getByRole("heading", { name: receiver.url("/first") }).waitFor();
-      // From the frame itself, which is not its parent.
+      // From the frame itself, not from its parent.
       await frame.evaluate("window.postMessage({ type: 'posthorn:path', path: 'help' }, '*')");
       await frame.getByRole("button", { name: "Show for 30 seconds" }).click();
       await frame.getByText(/^whsec_/).waitFor();

@@ -1,4 +1,4 @@
-/** Making, changing and mending webhooks in the dashboard, in Chromium over one real server. */
+/** Creating, changing and fixing webhooks in the dashboard, in Chromium over one real server. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { BrowserContext, Page } from "playwright-core";
@@ -19,7 +19,7 @@ suite("webhooks in the dashboard", () => {
   let isBroken = true;
 
   before(async () => {
-    // Nobody listens there, so no mail leaves.
+    // No mail server listens there, so no mail is sent.
     const mail = { POSTHORN_SMTP_URL: "smtp://127.0.0.1:9", POSTHORN_MAIL_FROM: "Webhooks <w@example.com>" };
     world = await DashboardWorld.open(mail);
     ({ server, receiver, context } = world);
@@ -322,7 +322,7 @@ suite("webhooks in the dashboard", () => {
     });
     await page.goto(`${server.url}/ui/webhooks/new`);
     await page.getByText("The session ends in less than two minutes.", { exact: false }).waitFor();
-    // One asks who is logged in, the other when that ends.
+    // One requests the logged-in user, the other the end of the session.
     await eventually("both answers", { ask: () => Promise.resolve(answered), holds: (count) => count === 2 });
     isNear = false;
     await page.getByRole("button", { name: "Stay logged in" }).click();
@@ -365,7 +365,7 @@ suite("webhooks in the dashboard", () => {
   });
 });
 
-/** In every frame: which drawing has another width than its box. */
+/** In every frame: drawings whose width differs from their box. */
 const watchPlots = `
   globalThis.misfits = [];
   requestAnimationFrame(function look() {
@@ -377,7 +377,7 @@ const watchPlots = `
   });
 `;
 
-/** Three points of a minute: the middle one without times, the last one not over. */
+/** Three one-minute points: the middle one without times, the last one unfinished. */
 function chartedHour() {
   const start = Date.UTC(2026, 10, 23, 4);
   const at = (minutes: number) => new Date(start + minutes * 60_000).toISOString();

@@ -18,15 +18,15 @@ const commitsMax = 40;
 
 export interface KillsReport {
   readonly orders: number;
-  /** Kills after which events waited that were committed. */
+  /** Kills after which committed events were waiting. */
   readonly between: number;
-  /** Of those, kills while a batch was on its way. */
+  /** Of those, kills with a batch in flight. */
   readonly sending: number;
 }
 
 /**
- * Kills an application (signal 9) so many times, each time after another number of commits. Then everything that was
- * committed has to be published once, and nothing else.
+ * Kills an application (signal 9) this often, each time after another number of commits. Then everything committed must
+ * have been published once, and nothing else.
  */
 export async function killApplications(times: number): Promise<KillsReport> {
   const server = await openServer();
@@ -47,7 +47,7 @@ export async function killApplications(times: number): Promise<KillsReport> {
       if (waiting > 0) report.between += 1;
       if (claimed > 0) report.sending += 1;
     }
-    // What the last one had claimed is free when its lease ends.
+    // Entries claimed by the last run are free when its lease ends.
     await outbox.flush();
     const orders = await compare(file, server);
     outbox.close();
@@ -75,7 +75,7 @@ function openOutbox(file: string, { baseUrl, adminKey }: Server) {
 const dayMs = 86_400_000;
 
 function leftIn(file: string): { readonly waiting: number; readonly claimed: number } {
-  // Not for reading alone: what the kill left half written is rolled back by whoever opens the file.
+  // Not read-only: opening the file rolls back what the kill left incomplete.
   const database = new DatabaseSync(file);
   const counts = database
     .prepare("SELECT count(*) AS waiting, count(token) AS claimed FROM posthorn_outbox")

@@ -62,7 +62,7 @@ async function refusedForms(admin: Client): Promise<void> {
     await admin.post("/v1/events", event, { headers: { "idempotency-key": idempotencyKey } });
 }
 
-/** Queries, and what only code beside the fields knows. Bounds of fields: bounds.test.ts. */
+/** Queries, and checks in code outside the field definitions. Bounds of fields: bounds.test.ts. */
 async function refusedBounds(admin: Client): Promise<void> {
   const queries = [
     "limit=0",
@@ -123,7 +123,7 @@ async function refusedBounds(admin: Client): Promise<void> {
   await admin.post("/v1/events", { event_type: "frozen.typed", data: { n: 1 } });
 }
 
-/** 404, for every kind of thing. */
+/** 404, for every kind of resource. */
 async function missingThings(admin: Client): Promise<void> {
   for (const id of [unknownId, "not-an-id"]) {
     for (const kind of [

@@ -42,7 +42,7 @@ function sqlitePlans(statements: readonly string[]): readonly Plan[] {
   });
 }
 
-/** As the stores have them planned: once, for any values, without walks through tables where an index will do. */
+/** As the stores have them planned: once, for any values, without table scans where an index is usable. */
 async function postgresPlans(statements: readonly string[]): Promise<readonly Plan[]> {
   const database = await createTestDatabase();
   await (await openStoreAt(database.url)).close();

@@ -1,4 +1,4 @@
-/** Looking at alerts, and at what people were told of them. */
+/** Evaluates alerts, and reads the notifications about them. */
 import assert from "node:assert/strict";
 import type { NotificationChannel } from "../../src/features/notifications/notification.ts";
 import type { AlertView } from "../../src/features/alerts/alert-service.ts";
@@ -18,8 +18,8 @@ export async function stateOf(world: World, rule: string): Promise<string | null
 }
 
 /**
- * Everything that happened so far is counted and stored, by every server of the store. What is not, is old once time was
- * skipped, and an alert of its own.
+ * Every server of the store counts and stores everything so far. Otherwise it is old once time was skipped, and raises
+ * its own alert.
  */
 export async function counted(world: World): Promise<void> {
   await world.until(async () => {
@@ -28,13 +28,13 @@ export async function counted(world: World): Promise<void> {
   });
 }
 
-/** One look at the rules, when everything that happened so far is counted. */
+/** One evaluation of the rules, when everything so far is counted. */
 export async function look(world: World): Promise<void> {
   await counted(world);
   await world.services.lifecycle.lookAtAlerts();
 }
 
-/** The cause is gone: looks until the alert has been silent for as long as it keeps firing. */
+/** The cause is gone: evaluates until the alert has been silent for as long as it keeps firing. */
 export async function calm(world: World, minutes = 2): Promise<void> {
   world.skipTime(minutes * minute);
   await look(world);
@@ -64,7 +64,7 @@ export async function channelFor(
   };
   const { notifications } = world.store;
   await notifications?.saveChannels({ tenantId, channels: [channel] });
-  // A tenant's reader has agreed; an operator's own address needs no confirmation.
+  // A tenant's address must be confirmed by its reader; an operator's own address needs no confirmation.
   const address = "ada@example.com";
   await notifications?.rememberAddresses(tenantId, [{ id: `address-${channel.id}`, address, createdAt: 0 }]);
   const consent = (await notifications?.consents(tenantId, [address]))?.get(address);

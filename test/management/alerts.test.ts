@@ -1,4 +1,4 @@
-/** Each alert that a document asks for: provoked, fires, is told once, and is over when its cause is. */
+/** Each alert that a document requires: triggered, fires, is announced once, and ends with its cause. */
 import assert from "node:assert/strict";
 import { suite, test, type TestContext } from "node:test";
 import { noResponseFields } from "../../src/ports/transport.ts";
@@ -134,7 +134,7 @@ suite("alerts", () => {
     await world.until(() =>
       webhooks.every(({ webhook }) => (world.engine.webhook(webhook.id)?.health.lastAcceptedAt ?? 0) > 0),
     );
-    // They were quick until now, so they may have all slots.
+    // They were quick until now, so they may use all slots.
     world.answers.set("/hook", hang);
     await world.publish();
     await world.until(() => held.length === 4);

@@ -50,7 +50,7 @@ async function withStatus(
   });
 }
 
-/** A webhook whose receiver refuses everything, with that many dead letters. */
+/** A webhook whose receiver refuses everything, with this many dead letters. */
 async function deadLetters(world: World, count: number) {
   world.statuses.set("/dead", 400);
   const { webhook } = await world.createWebhook({ url: "https://example.com/dead" });
@@ -263,7 +263,7 @@ test("WDS-226 WDS-112 a batch retry delivers what it selects, at its rate, and n
   const { operation } = await letters.retryBatch(admin, { ...batch, requestsPerSecond: 40 });
   assert.equal(operation?.status, "pending");
   await withStatus(world, { webhookId: webhook.id, status: "success", count: 12 });
-  // At forty a second two go at once, every 50 ms: six groups have five pauses between them.
+  // At forty a second two are sent together, every 50 ms: six groups have five pauses between them.
   assert.ok(performance.now() - start >= 5 * 50, "twelve at forty a second take a quarter of a second");
   const done = await world.until(async () => {
     const now = await letters.operation(admin, operation?.id ?? "");

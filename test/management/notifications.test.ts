@@ -16,7 +16,7 @@ interface Scene {
   readonly world: World;
   readonly server: MailServer;
   told: NotificationServices;
-  /** A look at failing webhooks, and then at what is to be sent. */
+  /** Checks failing webhooks, and then sends what is due. */
   look(): Promise<void>;
   subjects(): readonly (string | undefined)[];
 }
@@ -48,7 +48,7 @@ async function openScene(t: TestContext, channels: readonly ChannelInput[] = [ow
   return scene;
 }
 
-/** Readers open the links of the mails that ask for a confirmation, which are forgotten after that. */
+/** Readers open the confirmation links in the mails, which are then cleared. */
 async function confirmAll({ told, server }: Pick<Scene, "told" | "server">): Promise<void> {
   await told.sender.round();
   for (const { mail } of server.mails) {
@@ -73,7 +73,7 @@ function tellingBy(world: World, url: string): NotificationServices {
   });
 }
 
-/** A webhook whose receiver fails, and since when; what is known of it is stored. */
+/** A webhook whose receiver fails, and since when; its state is stored. */
 async function failing(world: World): Promise<{ readonly id: string; readonly since: number }> {
   world.statuses.set("/hook", 503);
   world.answers.set("/hook", () => ({ responseSample: Buffer.from("<script>alert('503')</script> & more") }));

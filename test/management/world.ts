@@ -1,6 +1,6 @@
 /**
- * Management as it runs: the real engine on a real SQLite file, or on a store of the test's, with real encryption. Only the
- * network is made up: each URL answers with the status that a test chose, and requests are kept for looking at.
+ * Management in its real form: the real engine on a real SQLite file, or on a given store, with real encryption. Only
+ * the network is scripted: each URL responds with the test's status, and requests are recorded.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -46,28 +46,28 @@ export interface World {
   readonly engine: Engine;
   readonly store: Store;
   readonly requests: OutboundRequest[];
-  /** Everything that was logged, as JSON lines. */
+  /** All log entries, as JSON lines. */
   readonly log: string[];
-  /** Status by path; 200 where nothing is set. */
+  /** Status by path; 200 by default. */
   readonly statuses: Map<string, number>;
-  /** What else is in an answer, by path. */
+  /** Other response parts, by path. */
   readonly answers: Map<string, Answerer>;
   /** TXT records by name. */
   readonly texts: Map<string, readonly string[] | "failed">;
   now(): number;
   /** Moves the wall clock. */
   skipTime(ms: number): void;
-  /** Reads what this process is about, and writes it when a minute is over, as a server does four times a minute. */
+  /** Reads this process's gauges, and writes them when a minute is over, as a server does four times a minute. */
   sample(): Promise<void>;
-  /** Ends the process side, as a server that is stopped does. */
+  /** Ends the process side, as in a server that is stopped. */
   close(): Promise<void>;
   /** Ends the process side and opens it again on the same data. */
   restart(): Promise<void>;
   createWebhook(input?: WebhookInput): Promise<WebhookView>;
   publish(input?: Partial<PublishInput>): Promise<string>;
-  /** What tells people, by these means; its rounds are the test's to begin. */
+  /** Senders of notifications; the test starts their rounds. */
   notifications(means: Partial<NotificationMeans>): NotificationServices;
-  /** Polls until the check answers something. */
+  /** Polls until the check returns something. */
   until<Found>(
     check: () => Promise<Found | null | undefined | false> | Found | null | undefined | false,
   ): Promise<Found>;
@@ -83,9 +83,9 @@ export async function openWorld(
     readonly webhooksPerTenantMax?: number;
     readonly publicUrl?: string | null;
     readonly watched?: Parameters<typeof createServices>[0]["watched"];
-    /** False begins no round of what tells people. */
+    /** False starts no notification rounds. */
     readonly schedules?: boolean;
-    /** In the place of a SQLite file, which several worlds may share if they have the same keys. */
+    /** Replaces the SQLite file; several worlds may share it if they have the same keys. */
     readonly openStore?: (now: number) => Promise<Store>;
     readonly keys?: WorldKeys;
     readonly limits?: Partial<typeof engineLimits>;
@@ -244,9 +244,9 @@ export async function openWorld(
   };
 }
 
-/** Ends a test that will never pass, and no other. */
+/** Ends only a test that will never pass. */
 
-/** What a deployment's processes share to read each other's secrets. */
+/** The keys with which the processes of a deployment read each other's secrets. */
 export type WorldKeys = Parameters<typeof createSecretBox>[0];
 
 export function newWorldKeys(): WorldKeys {
@@ -259,7 +259,7 @@ export function newWorldKeys(): WorldKeys {
 
 const noStatistics = { writeGauges: async () => undefined };
 
-/** A timer that runs when the test says so. */
+/** A timer that runs when the test decides. */
 function noted(rounds: (() => void)[], run: () => void): Timer {
   rounds.push(run);
   return { cancel: () => undefined };

@@ -1,4 +1,4 @@
-/** What Prometheus and Grafana are given: judged by Prometheus's own tool, and by what is written about it. */
+/** The files for Prometheus and Grafana: checked by Prometheus's own tool, and compared with their documentation. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** The npm package as somebody gets it: built, packed, and installed from the archive into an empty project. */
+/** The npm package as users get it: built, packed, and installed from the archive into an empty project. */
 import { execFileSync } from "node:child_process";
 import {
   mkdirSync,
@@ -34,13 +34,13 @@ export class InstalledPackage implements Disposable {
     this.name = name;
     this.path = join(this.project, "node_modules", "@posthorn", name);
     const stage = join(this.#place, "stage");
-    // What an npm around the tests says of itself would change what the npm here does.
+    // Variables of an outer npm would change the behaviour of this npm.
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("npm_"));
     const env = { ...Object.fromEntries(inherited), npm_config_update_notifier: "false" };
     execFileSync(process.execPath, [join(root, "scripts", "build-package.ts"), name, "--out", stage], {
       stdio: ["ignore", "ignore", "pipe"],
     });
-    // The manifest's own build step is the one that has just run.
+    // The manifest's own build step has just run.
     npm(["pack", "--ignore-scripts", "--pack-destination", this.#place], { cwd: stage, env });
     const archive = readdirSync(this.#place).find((file) => file.endsWith(".tgz")) ?? "";
     mkdirSync(this.project);

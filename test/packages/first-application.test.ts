@@ -1,4 +1,7 @@
-/** docs/first-application.md as it stands there, but for its ports: both packages, a server, and applications that publish and receive. */
+/**
+ * docs/first-application.md word for word, except for ports: both packages, a server, and applications that publish and
+ * receive.
+ */
 import assert from "node:assert/strict";
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -57,7 +60,7 @@ suite("the first application", () => {
     rmSync(place, { recursive: true, force: true });
   });
 
-  /** Types what makes the key and the webhook, and sets what the page says of the answers. */
+  /** Types the commands that create key and webhook, and sets the values of their responses as the page says. */
   async function prepare(): Promise<NodeJS.ProcessEnv> {
     const asAdmin = { POSTHORN_URL: server.url ?? "", POSTHORN_KEY: adminKey };
     const [typed = ""] = blocks.filter(({ language }) => language === "sh").map(({ code }) => code);
@@ -135,7 +138,7 @@ suite("the first application", () => {
   }
 });
 
-/** What a program has written so far. */
+/** The output of a program so far. */
 class Heard {
   readonly #stream: NodeJS.ReadableStream;
   #text = "";

@@ -1,4 +1,4 @@
-/** What somebody sees whose clone has no packages yet, with an npm that waits and fails when it is told to. */
+/** The view of a user whose clone has no packages yet, with an npm that waits and fails on command. */
 import assert from "node:assert/strict";
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -26,7 +26,7 @@ const clonedFiles = [
   "scripts/running-packages.mjs",
 ];
 
-/** Two packages are there when it has been called; it ends when the file `npm-may-end` is there. */
+/** Installs two packages when it is called; exits when the file `npm-may-end` exists. */
 const npm = `#!/bin/sh
 mkdir -p node_modules/fastify node_modules/@posthorn/receiver
 echo "$@" >> "$CLONE/npm-calls"
@@ -82,14 +82,14 @@ test("of two concurrent starts the second waits for the installation of the firs
   await says(second, new RegExp(`waiting for another installation .*\\(process ${first.child.pid ?? ""}\\)`));
   assert.equal(npmCalls().length, 1);
   npmMayEnd();
-  // The first has failed, so the second tries it itself.
+  // The first has failed, so the second tries itself.
   assert.deepEqual([await first.ended, await second.ended], [69, 69]);
   assert.equal(npmCalls().length, 2);
 });
 
 interface Start {
   readonly child: ChildProcessWithoutNullStreams;
-  /** Standard error until now. */
+  /** Standard error so far. */
   said(): string;
   readonly ended: Promise<unknown>;
 }

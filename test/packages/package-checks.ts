@@ -1,4 +1,4 @@
-/** What holds for each package of the folder packages. */
+/** Checks for each package of the folder packages. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -27,7 +27,7 @@ export function entryFiles(installed: InstalledPackage): readonly string[] {
   return targets;
 }
 
-/** No tests, and nothing of Posthorn but the folder of the package and what it takes of the domain. */
+/** No tests, and of Posthorn only the folder of the package and its imports from the domain. */
 export function assertHoldsNothingElse(installed: InstalledPackage): void {
   const expected = new RegExp(
     `^(dist/(${installed.name}|domain)/.+\\.(js|d\\.ts)|LICENSE|README\\.md|package\\.json)$`,
@@ -47,7 +47,7 @@ export function assertImportsNeighboursOnly(installed: InstalledPackage): void {
   }
 }
 
-/** In a strict project with Node's types, and in one with the browser's alone. `use` is what an application writes. */
+/** In a strict project with Node's types, and in one with only the browser's types. `use` is the application's code. */
 export function assertTypesAreComplete(installed: InstalledPackage, use: string): void {
   installed.link("@types");
   const entries = Object.keys(installed.manifest.exports).filter((entry) => entry !== "./package.json");

@@ -1,4 +1,4 @@
-/** Both packages in a page, as an application shows one to its own staff: in Chromium, over a real server. */
+/** Both packages in a page, as in an application for its own staff: in Chromium, over a real server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openBrowser } from "../browser/browser.ts";

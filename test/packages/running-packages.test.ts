@@ -1,4 +1,4 @@
-/** What `npm start` installs on a fresh clone is enough to run, and no more. */
+/** The packages that `npm start` installs on a fresh clone are exactly those needed to run. */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
@@ -17,7 +17,7 @@ const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as
   readonly devDependencies: Readonly<Record<string, string>>;
 };
 
-/** Packages that files which run import, types aside. */
+/** Packages imported by files that run, except for types. */
 function imported(folder: string): readonly string[] {
   const files = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" });
   const code = files.filter((path) => /\.tsx?$/.test(path) && !/\.(test|fixture)\./.test(path));
@@ -36,7 +36,7 @@ function imported(folder: string): readonly string[] {
 
 test("it has everything that the server, its pages and their bundler import", () => {
   const there = new Set([...Object.keys(manifest.dependencies), ...runningNames]);
-  // Code that pages show and do not run.
+  // Code that pages show but do not run.
   const shown = new Set(["@posthorn/receiver"]);
   const missing = [...imported("src"), ...imported("dashboard"), "esbuild", "node"].filter(
     (name) => !there.has(name) && !shown.has(name),

@@ -88,7 +88,7 @@ k6iJMB2kHQ==
 `,
 };
 
-/** For `localhost` and 127.0.0.1, signed by itself. */
+/** For `localhost` and 127.0.0.1, self-signed. */
 export const selfSignedPair: KeyPair = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgDeWufavAsM8mzhzG

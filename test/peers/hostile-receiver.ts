@@ -4,8 +4,8 @@ import { createServer as createTlsServer } from "node:tls";
 import { gzipSync } from "node:zlib";
 
 /**
- * A receiver without manners: a raw socket server whose every connection is handed to a behaviour. It counts what it
- * could write, so that tests can bound what a sender read, and what it received, so that they can prove that nothing
+ * A hostile receiver: a raw socket server whose every connection is handed to a behaviour. It counts the bytes it could
+ * write, so that tests can bound what a sender read, and the bytes it received, so that tests can prove that nothing
  * was sent.
  */
 export interface HostileReceiver {
@@ -15,7 +15,7 @@ export interface HostileReceiver {
   readonly connectionsOpen: number;
   /** Application bytes: after decryption, with TLS. */
   readonly bytesReceived: number;
-  /** Bytes handed to the kernel; what the sender read plus what its socket buffers hold. */
+  /** Bytes handed to the kernel; the bytes that the sender read plus those in its socket buffers. */
   readonly bytesWritten: number;
   /** Resolves when every connection has been closed by the other side, and there was at least one. */
   untilAllClosed(): Promise<void>;
@@ -25,7 +25,7 @@ export interface HostileReceiver {
 export type Behaviour = (connection: HostileConnection) => void | Promise<void>;
 
 export interface HostileOptions {
-  /** What to do with a connection; without it, accept and stay silent. */
+  /** Behaviour for a connection; by default, accepts and stays silent. */
   readonly behave: Behaviour;
   readonly tls?: { readonly key: string; readonly cert: string };
   readonly hostname?: string;
@@ -49,7 +49,7 @@ class HostileConnection {
     return !this.socket.destroyed;
   }
 
-  /** Resolves with the next complete request; never, when the connection ends before. */
+  /** Resolves with the next complete request; never, if the connection ends before. */
   async request(): Promise<Buffer> {
     for (;;) {
       const length = requestLength(this.#received);
@@ -146,7 +146,7 @@ export async function startHostileReceiver(options: HostileOptions): Promise<Hos
 function serverFor(options: HostileOptions, accept: (socket: Socket) => void): Server {
   if (options.tls === undefined) return createTcpServer({ noDelay: true }, accept);
   const server = createTlsServer({ ...options.tls }, accept);
-  // A sender that refuses the certificate is expected here.
+  // A sender that rejects the certificate is expected here.
   server.on("tlsClientError", (_error, socket) => socket.destroy());
   return server;
 }
@@ -175,7 +175,7 @@ export function answering(bytes: string | Uint8Array): Behaviour {
   };
 }
 
-/** Answers the first request with these bytes, then closes in good order. */
+/** Answers the first request with these bytes, then closes gracefully. */
 export function answeringThenClosing(bytes: string | Uint8Array): Behaviour {
   return async (connection) => {
     await connection.request();
@@ -189,13 +189,13 @@ export function answeringThenResetting(bytes: string | Uint8Array): Behaviour {
   return async (connection) => {
     await connection.request();
     await connection.write(bytes);
-    // The bytes must be read before the reset discards them, and nothing tells when they are.
+    // The bytes must be read before the reset discards them, and nothing signals when they are.
     await pause(30);
     connection.reset();
   };
 }
 
-/** One behaviour per way in which a receiver can be hostile; what a sender must make of each is in the suites. */
+/** One behaviour per kind of hostile receiver; the suites define how a sender must classify each. */
 export const behaviours = {
   silent: () => undefined,
   hangAfterRequest: async (connection) => void (await connection.request()),

@@ -3,8 +3,9 @@ import { validPair } from "./certificates.ts";
 import type { KeyPair } from "./certificates.ts";
 
 /**
- * HTTP/2 frame by frame (RFC 9113), for receivers that do what node:http2 would not. `answeringFrames` is a behaviour
- * of the hostile receiver with `tls: http2Pair`: it waits for a complete request on stream 1 and writes what it is told.
+ * HTTP/2 frame by frame (RFC 9113), for receivers that do what node:http2 does not allow. `answeringFrames` is a
+ * behaviour of the hostile receiver with `tls: http2Pair`: it waits for a complete request on stream 1 and writes the
+ * given frames.
  */
 export const http2Pair: KeyPair & { readonly ALPNProtocols: string[] } = {
   ...validPair,
@@ -53,7 +54,7 @@ export const frames = {
     encode({ type: types.goAway, payload: Buffer.concat([word(lastStreamId), word(code)]) }),
 };
 
-/** Writes `answer` once a request is complete, then ends the connection when `afterwards` says so. */
+/** Writes `answer` once a request is complete, then ends the connection if `afterwards` says so. */
 export function answeringFrames(
   answer: readonly Buffer[],
   {
@@ -83,7 +84,7 @@ export function answeringFrames(
   };
 }
 
-/** Whether a SETTINGS frame turns push off: identifier 2, value 0. */
+/** Whether a SETTINGS frame disables push: identifier 2, value 0. */
 export function refusesPush(seen: readonly Frame[]): boolean {
   const settings = seen.filter((frame) => frame.type === types.settings && frame.flags === 0);
   return settings.some(({ payload }) => payload.indexOf(Buffer.from([0, 2, 0, 0, 0, 0])) % 6 === 0);

@@ -10,9 +10,9 @@ export interface Http2Receiver {
   readonly requests: readonly Http2Request[];
   readonly sessionCount: number;
   readonly sessionsOpen: number;
-  /** Answers from now on; the initial one answers 200 with an empty body. */
+  /** Responses from now on; the initial one is 200 with an empty body. */
   answer(answer: (stream: ServerHttp2Stream, index: number) => void): void;
-  /** Tells every session to go away, in good order. */
+  /** Sends GOAWAY on every session. */
   goAway(): void;
   close(): Promise<void>;
 }

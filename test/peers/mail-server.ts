@@ -5,7 +5,7 @@ import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 
 export interface ReceivedMail {
   readonly recipients: readonly string[];
-  /** Of the envelope. */
+  /** From the envelope. */
   readonly sender: string;
   readonly mail: ParsedMail;
 }
@@ -13,14 +13,14 @@ export interface ReceivedMail {
 export interface MailServer {
   readonly url: string;
   readonly mails: readonly ReceivedMail[];
-  /** Addresses that are refused for good. */
+  /** Addresses that are rejected permanently. */
   readonly refused: Set<string>;
-  /** Drops the mails that came so far. */
+  /** Drops the mails received so far. */
   forget(): void;
   close(): Promise<void>;
 }
 
-/** A mail server that keeps what it gets. */
+/** A mail server that keeps its mails. */
 export async function startMailServer(t: TestContext, options: SMTPServerOptions = {}): Promise<MailServer> {
   const mails: ReceivedMail[] = [];
   const refused = new Set<string>();

@@ -18,13 +18,13 @@ export interface NameServer {
   readonly records: Map<string, readonly string[]>;
   /** Addresses of both families by name in lower case. */
   readonly addresses: Map<string, readonly string[]>;
-  /** Names in lower case whose queries get no answer, in any mood. */
+  /** Names in lower case whose queries get no response, in any mood. */
   readonly unanswered: Set<string>;
   /** Time to live of every record, in seconds. */
   ttlS: number;
-  /** Names that were asked for. */
+  /** Queried names. */
   readonly questions: string[];
-  /** `silent` answers nothing, `failing` answers SERVFAIL. */
+  /** `silent` sends no response, `failing` responds SERVFAIL. */
   mood: "honest" | "silent" | "failing";
   close(): Promise<void>;
 }

@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { waitMsMax } from "../scenarios/eventually.ts";
 
 /**
- * A well-behaved receiver that does what a test tells it and remembers what it got.
+ * A well-behaved receiver that follows a test's script and records its requests.
  *
  * ```ts
  * const receiver = await startReceiver();
@@ -23,21 +23,21 @@ export interface Receiver {
   readonly port: number;
   /** In order of arrival, each recorded when its body was complete. */
   readonly requests: readonly ReceivedRequest[];
-  /** All requests ever received, even when recording is off. */
+  /** All requests ever received, even if recording is off. */
   readonly requestCount: number;
   readonly connectionsOpen: number;
   /** Connections ever accepted. */
   readonly connectionCount: number;
-  /** Most requests that were being answered at once. */
+  /** Highest number of concurrent requests. */
   readonly concurrencyPeak: number;
   url(path?: string): string;
-  /** Answers from now on; the initial script answers 200 with an empty body. */
+  /** Responses from now on; the initial script responds 200 with an empty body. */
   script(script: Script): void;
   /** Resolves once `count` requests have arrived since the start; rejects after `timeoutMs`. */
   waitForRequests(count: number, timeoutMs?: number): Promise<readonly ReceivedRequest[]>;
-  /** Resolves once `condition` holds; asked again at each event of the receiver. */
+  /** Resolves once `condition` holds; checked at each event of the receiver. */
   waitUntil(condition: () => boolean, timeoutMs?: number): Promise<void>;
-  /** Forgets the recorded requests; counters keep counting, `waitForRequests` starts anew. */
+  /** Drops the recorded requests; counters keep counting, and `waitForRequests` starts again. */
   clear(): void;
   /** Closes idle connections, as a restarting server does. */
   closeIdleConnections(): void;
@@ -61,7 +61,7 @@ export interface ReceivedRequest {
   readonly connectionId: number;
 }
 
-/** Status 200 and an empty body unless said otherwise. */
+/** Status 200 and an empty body by default. */
 export interface Answer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
@@ -264,7 +264,7 @@ function delay(delayMs: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, delayMs));
 }
 
-/** The sender gave up on a request; tests see that by what is missing. */
+/** The sender gave up on a request; tests notice the missing request. */
 function ignoreAborted(): void {
   // Nothing to do.
 }

@@ -21,7 +21,7 @@ export interface CollectedSpan {
   readonly isError: boolean;
 }
 
-/** Takes OTLP over HTTP, as JSON, and decodes it by the specification alone. */
+/** Accepts OTLP over HTTP, as JSON, and decodes it by the specification. */
 export class TraceCollector {
   readonly #server = createServer((request, response) => {
     void text(request).then((body) => {
@@ -75,7 +75,7 @@ interface OtlpLink {
   readonly attributes?: readonly Attribute[];
 }
 
-/** An ExportTraceServiceRequest, as far as we read it. */
+/** The part of an ExportTraceServiceRequest that we read. */
 interface OtlpRequest {
   readonly resourceSpans?: readonly {
     readonly resource?: { readonly attributes?: readonly Attribute[] };

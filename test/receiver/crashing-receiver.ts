@@ -1,5 +1,5 @@
-// A receiver in a process of its own, for tests that kill it: `node crashing-receiver.ts FILE MODE`. In mode `handler` it
-// hangs in the handler, in mode `inbox` while it processes what it has answered 202 for. Prints what it does.
+// A receiver in a separate process, for tests that kill it: `node crashing-receiver.ts FILE MODE`. In mode `handler` it
+// hangs in the handler, in mode `inbox` while it processes a message answered with 202. Prints what it does.
 import { DatabaseSync } from "node:sqlite";
 import { createInbox } from "../../src/receiver/inbox/inbox.ts";
 import { createSqliteInboxStore } from "../../src/receiver/inbox/sqlite-store.ts";

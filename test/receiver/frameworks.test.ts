@@ -6,7 +6,7 @@ import { endpointWith } from "./endpoint.ts";
 import { frameworks, type Framework } from "./frameworks.ts";
 import { nowMs } from "./messages.ts";
 
-/** Not UTF-8, so that whoever decodes it destroys it. */
+/** Not UTF-8, so that decoding would destroy it. */
 const bytes = new Uint8Array([0x7b, 0xff, 0xfe, 0x00, 0x0d, 0x0a, 0x7d]);
 const bodyBytesMax = 200_000;
 
@@ -134,7 +134,7 @@ for (const framework of frameworks) {
   });
 }
 
-/** Writes a chunked body until the other side has had enough; resolves to the bytes written. */
+/** Writes a chunked body until the other side closes; resolves to the bytes written. */
 function sendWithoutEnd(serverUrl: string): Promise<number> {
   const { port } = new URL(serverUrl);
   const fields = Object.entries({ ...headers, "transfer-encoding": "chunked", host: "localhost" });

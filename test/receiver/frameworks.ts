@@ -23,7 +23,7 @@ export interface Framework {
   start(receiver: Receiver): Promise<RunningServer>;
 }
 
-/** The untyped parts of Express, which brings no types of its own. */
+/** The untyped parts of Express, which has no types of its own. */
 interface ExpressModule {
   (): ExpressApp;
   json(): unknown;

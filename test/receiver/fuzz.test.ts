@@ -29,7 +29,7 @@ const hostileText = fc.oneof(
   ),
 );
 
-/** Names that the receiver looks at, and any others. */
+/** Names that the receiver reads, and any others. */
 const headerName = fc.oneof(
   fc.constantFrom(
     "content-type",
@@ -49,7 +49,7 @@ const headerName = fc.oneof(
   fc.string({ maxLength: 20 }),
 );
 
-/** Often close enough to right to come far. */
+/** Often nearly valid, to get past the first checks. */
 const honest = { "content-type": "application/json", "x-producer": "shop", "x-time": String(nowMs / 1_000) };
 
 const message: fc.Arbitrary<ReceivedMessage> = fc.record({
@@ -65,7 +65,7 @@ const message: fc.Arbitrary<ReceivedMessage> = fc.record({
   body: fc.uint8Array({ maxLength: 300 }),
 });
 
-/** What a handler may come back with, and what it may not. */
+/** Valid and invalid results of a handler. */
 const returned = fc.oneof(
   fc.constant(undefined),
   fc.record(
@@ -85,7 +85,7 @@ function assertSound({ status, headers, body }: ReceiverAnswer): void {
   if (status === 429) assert.match(headers["retry-after"] ?? "", /^[1-9][0-9]*$/);
   if (status === 204) assert.equal(body, null);
   if (body !== null) assert.ok(headers["content-type"] !== undefined, "a body has a type");
-  // What no server can send would be an exception in an adapter: Response refuses the same as node:http.
+  // A response that no server can send would be an exception in an adapter: Response rejects the same as node:http.
   void new Response(body as string | null, { status, headers });
 }
 

@@ -1,4 +1,4 @@
-/** The programs of docs/receiver.md and of the package's page run as they stand there; only ports are changed. */
+/** The programs of docs/receiver.md and of the package's README run unchanged, except for ports. */
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { createHmac } from "node:crypto";

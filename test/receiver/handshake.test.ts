@@ -84,7 +84,7 @@ test("CEW-4.1.3-2 CEW-4.1.3-4 CEW-4.2.2-2 the callback is a POST with the allowe
     },
   });
   t.after(() => emitter.close());
-  // Stands in for TLS: the socket is real, the encryption is not.
+  // Replaces TLS: the socket is real, the encryption is not.
   const plainly: typeof fetch = (url, init) =>
     fetch((url as string).replace("https://emitter.example.com/", emitter.url), init);
   const grant = { ratePerMinute: 100, allowedHosts: ["emitter.example.com"], fetch: plainly };

@@ -14,7 +14,7 @@ import { eventually } from "../scenarios/eventually.ts";
 import { endpointWith } from "./endpoint.ts";
 import { messageWith } from "./messages.ts";
 
-/** An inbox with a clock to move, and a receiver in front of it. */
+/** An inbox with a manual clock, and a receiver in front of it. */
 function inboxWith(options: Partial<InboxOptions>) {
   const clock = { now: 0 };
   const inbox = createInbox({

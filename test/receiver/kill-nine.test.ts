@@ -15,7 +15,7 @@ import { nowMs } from "./messages.ts";
 
 const program = fileURLToPath(new URL("crashing-receiver.ts", import.meta.url));
 
-/** Runs a receiver until its handler hangs, kills it, and opens what it left behind. */
+/** Runs a receiver until its handler hangs, kills it, and opens its data. */
 async function killInHandler(t: TestContext, mode: "handler" | "inbox"): Promise<DatabaseSync> {
   const directory = await mkdtemp(join(tmpdir(), "posthorn-crash-"));
   t.after(() => rm(directory, { recursive: true }));

@@ -7,7 +7,7 @@ import {
 
 export const nowMs = 1_800_000_000_000;
 
-/** A message as an honest sender makes it; `headers` replace or, with undefined, remove the usual ones. */
+/** A message of an honest sender; `headers` replace or, with undefined, remove the usual ones. */
 export function messageWith(
   changes: {
     readonly method?: string;
@@ -33,8 +33,8 @@ export function messageWith(
 }
 
 /**
- * Takes anybody's word: `X-Producer` is who sent it, and without it nobody did. `X-Id` and `X-Time` are what a scheme
- * would sign.
+ * Trusts anyone: `X-Producer` names the sender, and without it the message is not authentic. `X-Id` and `X-Time` are
+ * the signed values.
  */
 export const trustingVerifier: MessageVerifier = {
   verify: ({ headers }): Verification => {
@@ -52,7 +52,7 @@ export const trustingVerifier: MessageVerifier = {
   },
 };
 
-/** The text of an answer's body. */
+/** The text of a response body. */
 export function textOf({ body }: { readonly body: Uint8Array | string | null }): string {
   if (body === null) return "";
   return typeof body === "string" ? body : new TextDecoder().decode(body);

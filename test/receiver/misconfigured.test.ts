@@ -22,7 +22,7 @@ const key = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const verifier = standardWebhooks({ keys: key });
 const handler = (): void => undefined;
 
-/** What JavaScript lets a newcomer write. */
+/** Errors that JavaScript allows a newcomer to make. */
 const mistakes: readonly (readonly [string, () => unknown, RegExp])[] = [
   ["no options", () => createReceiver(undefined as never), /^verifier is missing/],
   [

@@ -1,4 +1,4 @@
-/** A message that somebody captured, sent again with everything changed that no signature covers. */
+/** A captured message, sent again with every unsigned part changed. */
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { test } from "node:test";
@@ -80,7 +80,7 @@ test("EDS-11.5-1 x-webhook: a new Idempotency-Key with the same signature runs n
   assert.equal(seen.runs, 1);
 });
 
-/** Messages that carry no id of their own, so that only what was signed can tell a replay. */
+/** Messages without an id, so that only the signed content identifies a replay. */
 const idless: Readonly<Record<string, string>> = {
   discord: '{"version":1,"type":1,"event":{"type":"APPLICATION_AUTHORIZED"}}',
   sendgrid: '[{"sg_event_id":"e","event":"open"}]',
@@ -168,7 +168,7 @@ test("a response after another one was sent is dropped and crashes nothing", asy
   const answered: Promise<unknown>[] = [];
   const app = (await importExpress("express"))();
   app.use((_request: unknown, response: ServerResponse, next: () => void) => {
-    // What timeout middleware does.
+    // As timeout middleware does.
     setTimeout(() => response.writeHead(503).end(), 20);
     answered.push(new Promise((resolve) => setTimeout(resolve, 150)));
     next();

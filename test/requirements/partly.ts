@@ -1,7 +1,7 @@
-/** A row of which tests prove a part. */
+/** A row that tests prove in part. */
 export interface PartOfRow {
   readonly ids: readonly string[];
-  /** What holds, and what is missing. Markdown; links are relative to docs/. */
+  /** What is implemented, and what is missing. Markdown; links are relative to docs/. */
   readonly missing: string;
 }
 

@@ -1,4 +1,4 @@
-/** One requirement of a source document, in our own words. */
+/** One requirement of a source document, summarized. */
 export interface RequirementRow {
   /** Document, then the row: `EDS-9.4-1`. */
   readonly id: string;

@@ -1,6 +1,8 @@
 import { readRows } from "./row.ts";
 
-/** "Webhook Delivery System with Retries": what its services do, what they are made of, what they measure and warn of. */
+/**
+ * "Webhook Delivery System with Retries": what its services do, what they consist of, what they measure and alert on.
+ */
 export const wdsServiceRows = readRows(`
 WDS-1 | P,API | design | The API takes registrations and validates their URL
 WDS-2 | API | design | The configuration of a webhook is validated

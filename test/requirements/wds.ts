@@ -1,8 +1,8 @@
 import { readRows } from "./row.ts";
 
 /**
- * "Webhook Delivery System with Retries": the rows of the profile `x-webhook`, which are subscription and event fields
- * that it reads, retry rules, signatures, headers.
+ * "Webhook Delivery System with Retries": the rows of the profile `x-webhook`, which are the subscription and event
+ * fields that it reads, retry rules, signatures and headers.
  */
 export const wdsRows = readRows(`
 WDS-43 | API | design | events: array of event types, e.g. ["user.created","order.completed"]

@@ -1,4 +1,7 @@
-/** Callers that break off, drip, smuggle or send what no double holds: refused, forgotten, and nobody else notices. */
+/**
+ * Callers that disconnect, send slowly, smuggle requests or send numbers beyond a double: refused without effect on
+ * others.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
@@ -47,7 +50,7 @@ test("a caller that disconnects in the middle of a body is not an error of the s
   for (const cut of [0, 1, body.length - 1]) {
     const socket = await open();
     socket.write(`${requestHead()}Content-Length: ${body.length}\r\n\r\n${body.slice(0, cut)}`);
-    // An answer to a second connection shows that the first one was read.
+    // A response on a second connection shows that the first one was read.
     assert.equal((await api.get("/livez")).status, 200);
     socket.resetAndDestroy();
   }
@@ -60,7 +63,7 @@ test("two hundred callers that never finish their headers do not slow down the o
   for (const socket of sockets) socket.write("GET /livez HTTP/1.1\r\nHost: a\r\nX-Slow:");
   const startedAt = performance.now();
   assert.equal((await api.get("/readyz")).status, 200);
-  // The server ends such connections after ten seconds of their own; with a look for them, at most a minute.
+  // The server closes such connections after ten seconds; with its polling, after a minute at the latest.
   assert.ok(performance.now() - startedAt < 60_000);
   for (const socket of sockets) socket.destroy();
 });
@@ -160,7 +163,7 @@ async function open(): Promise<Socket> {
   return socket;
 }
 
-/** Everything that comes back until the server closes. */
+/** All bytes until the server closes. */
 async function exchange(bytes: string): Promise<string> {
   const socket = await open();
   let text = "";

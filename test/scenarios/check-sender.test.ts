@@ -19,11 +19,11 @@ function profileNamed(name: string): Profile {
 
 interface Watched extends Partial<Omit<CheckSenderOptions, "signal">> {
   readonly send: (url: string) => Promise<unknown>;
-  /** Of a sender that does too little for a verdict: no longer than it sends, however long a busy machine takes for it. */
+  /** For a sender that does too little for a verdict: no longer than it sends, on any machine. */
   readonly endsWithSending?: boolean;
 }
 
-/** Watches a sender that is told the URL as soon as there is one. */
+/** Watches a sender that gets the URL as soon as it exists. */
 async function watch(profile: Profile, { send, endsWithSending = false, ...others }: Watched) {
   const ended = new AbortController();
   let sending: Promise<unknown> = Promise.resolve();
@@ -43,7 +43,7 @@ async function watch(profile: Profile, { send, endsWithSending = false, ...other
   return { findings, sent: sending };
 }
 
-/** The secret and the webhook that it belongs to exist only when the URL is known, so the verifier comes last. */
+/** The secret and its webhook exist only when the URL is known, so the verifier is created last. */
 async function watchPosthorn(
   world: EngineWorld,
   { profile, scheme }: { readonly profile: Profile; readonly scheme: SignatureSchemeName },

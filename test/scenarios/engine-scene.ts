@@ -1,4 +1,4 @@
-/** An engine for a whole file, and for each of its tests a tenant and a receiver of their own. */
+/** An engine for a whole file, and a tenant and a receiver for each of its tests. */
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach } from "node:test";
 import type { AttemptRecord } from "../../src/domain/delivery.ts";
@@ -10,7 +10,7 @@ import { type Reaction, type Receiver, startReceiver } from "../peers/receiver.t
 import { type EngineWorld, openEngineWorld } from "./engine-world.ts";
 import { eventually } from "./eventually.ts";
 
-/** Made once in a file, outside of its tests. */
+/** Created once in a file, outside of its tests. */
 export function engineScene(): EngineScene {
   const scene = new EngineScene();
   before(async () => {
@@ -40,7 +40,7 @@ class EngineScene {
     return this.#receiver;
   }
 
-  /** Of the current receiver, so that events reach the webhooks of one test alone. */
+  /** Of the current receiver, so that events reach the webhooks of one test only. */
   get tenantId(): string {
     return `t${this.receiver.port}`;
   }
@@ -49,7 +49,7 @@ class EngineScene {
     this.#receiver = await startReceiver();
   }
 
-  /** At `/hook` and for `order.*`, under the draft to the letter, retried twice and soon, unless told otherwise. */
+  /** By default at `/hook` and for `order.*`, with the profile of the draft, retried twice and soon. */
   addWebhook(
     given: Partial<Webhook> = {},
     secrets: Partial<Record<SecretKind, string>> = {},
@@ -66,7 +66,7 @@ class EngineScene {
     return this.world.addWebhook(webhook, secrets);
   }
 
-  /** One reaction of `/hook` after the other, the last one stays; `/told`, for system events, answers 200. */
+  /** Successive reactions of `/hook`, of which the last one stays; `/told`, for system events, responds 200. */
   react(...reactions: readonly Reaction[]): void {
     let count = 0;
     this.receiver.script(({ path }) =>
@@ -89,7 +89,7 @@ class EngineScene {
     return rows[0];
   }
 
-  /** The delivery of an event once it ended, with its attempts. */
+  /** The delivery of an event once it has ended, with its attempts. */
   async ended(eventId: string): Promise<{
     readonly delivery: StoredDelivery;
     readonly attempts: readonly AttemptRecord[];

@@ -1,6 +1,6 @@
 /**
- * A real engine on a real SQLite file, with the real transport, for scenarios about what is sent when. No API in
- * front: webhooks are put in directly.
+ * A real engine on a real SQLite file, with the real transport, for scenarios about what is sent when. Without the API:
+ * webhooks are created directly.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -26,16 +26,16 @@ import type { Transport } from "../../src/ports/transport.ts";
 export interface EngineWorld {
   readonly engine: Engine;
   readonly store: Store;
-  /** What was logged at `warn` and `error`, over restarts too. */
+  /** Log lines of level `warn` and `error`, across restarts. */
   readonly logged: readonly LogLine[];
-  /** Bytes of each payload that was counted as large. */
+  /** Sizes of payloads counted as large. */
   readonly largePayloads: readonly number[];
-  /** With keys for every signature scheme, and the credentials given. */
+  /** With keys for every signature scheme, and the given credentials. */
   addWebhook(
     webhook: Partial<Webhook> & { readonly url: string; readonly events: readonly string[] },
     credentials?: Partial<Record<SecretKind, string>>,
   ): Promise<Webhook>;
-  /** The plain text of a key of a webhook. */
+  /** The plain text of a webhook's key. */
   secretOf(webhookId: string, kind: SecretKind): string;
   publish(tenantId: string, input: PublishInput): Promise<string>;
   publishMany(tenantId: string, inputs: readonly PublishInput[]): Promise<void>;
@@ -54,9 +54,9 @@ export interface WorldOptions {
   readonly limits?: Partial<EngineLimits>;
   /** Certificate authority to trust, in PEM, for receivers behind TLS. */
   readonly ca?: string;
-  /** Makes what sends, instead of a transport on this thread. */
+  /** Creates the sender, instead of a transport on this thread. */
   readonly transport?: () => Transport;
-  /** One that a test moves, instead of the system's. */
+  /** A clock that a test moves, instead of the system's. */
   readonly clock?: Clock;
 }
 
@@ -79,7 +79,7 @@ const silentMetrics: Metrics = {
   commitWritten: nothing,
 };
 
-/** What one world keeps over its restarts. */
+/** What one world keeps across its restarts. */
 interface Kept {
   readonly dataDir: string;
   readonly log: Logger;

@@ -5,7 +5,7 @@ import type { Receiver } from "../peers/receiver.ts";
 import { openEngineWorld } from "./engine-world.ts";
 import type { EngineWorld } from "./engine-world.ts";
 
-/** Requests that hang do so for half a minute, far longer than any of these tests may wait for others. */
+/** Hanging requests last half a minute, far longer than any of these tests lets others wait. */
 const crowdSize = 30;
 const limits = { concurrency: 20 };
 
@@ -43,12 +43,13 @@ describe("fairness by tenant", () => {
   const publish = (tenantId: string, eventType: string): Promise<string> =>
     world.publish(tenantId, { eventType, data: { n: 1 } });
 
-  /** Each kind of endpoint of the small tenant is asked while nothing of the crowd's has ended. */
+  /** Each kind of endpoint of the small tenant is called while no request of the large tenant has ended. */
   async function assertServed(): Promise<void> {
     const before = small.requestCount;
     for (const path of ["quick", "slow", "new"]) await publish("small", path);
     await small.waitUntil(() => small.requestCount === before + 3);
-    // Requests that wait for longer than a second cost a socket only, so the crowd may have more than the active slots.
+    // Requests that wait for more than a second only cost a socket, so the large tenant may have more than the active
+    // slots.
     assert.ok(hanging > 0, "the crowd still hangs");
   }
 

@@ -1,4 +1,4 @@
-/** What bounds a gateway and its sources: places, rates, sizes, quotas, addresses, and a port of its own. */
+/** Limits of a gateway and its sources: slots, rates, sizes, quotas, addresses, and a separate port. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -150,19 +150,19 @@ suite("slots of a webhook", () => {
       isRetry = true;
       return answer;
     });
-    // Holds a place all the time, so that there are always some who came before.
+    // Uses a slot all the time, so that there are always earlier senders.
     const held = send('{"held":1}');
     const answered = send('{"first":1}');
     await scene.receiver.waitForRequests(2);
-    // Each of them is asked to come back a tenth of a second later, so the last one beyond the budget.
+    // Each of them is asked to return a tenth of a second later, so the last one exceeds the budget.
     const refused = await Promise.all(Array.from({ length: 220 }, (_, n) => send(`{"refused":${n}}`)));
     assert.ok(refused.every(({ status }) => status === 503));
     assert.ok(Number(refused.at(-1)?.headers["retry-after"]) > 20);
     first.resolve({ status: 503 });
     while (scene.receiver.requests.length < 3)
       await Promise.race([send('{"other":1}'), scene.receiver.waitForRequests(3)]);
-    // The place is taken for longer than the pause before the retry. Where a machine is slower than that, the retry found
-    // a place, which proves less and fails nothing.
+    // The slot is used for longer than the pause before the retry. On a slower machine the retry found a slot, which
+    // proves less but does not fail.
     await delay(500);
     other.resolve({});
     assert.equal((await answered).status, 201);

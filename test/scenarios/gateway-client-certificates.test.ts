@@ -1,4 +1,4 @@
-/** Mutual TLS ends at a proxy, which names the certificate: who is believed, in which words, and who never is. */
+/** Mutual TLS ends at a proxy, which forwards the certificate: which proxies are trusted, in which formats. */
 import assert from "node:assert/strict";
 import { createHash, X509Certificate } from "node:crypto";
 import { once } from "node:events";
@@ -20,7 +20,7 @@ const ofCertificate = sha256(known.raw);
 const ofKey = sha256(known.publicKey.export({ type: "spki", format: "der" }));
 const inField = (pair: KeyPair) => `:${new X509Certificate(pair.cert).raw.toString("base64")}:`;
 
-/** Ends TLS, asks for a certificate, and says in `Client-Cert` which one it saw, instead of what the sender wrote there. */
+/** Terminates TLS, requests a certificate, and puts it into `Client-Cert`, replacing the sender's value. */
 async function startProxy(t: TestContext, target: string): Promise<string> {
   const tls = { ...validPair, ca: testAuthority, requestCert: true, rejectUnauthorized: false };
   const proxy = createServer(tls, (request, response) => {

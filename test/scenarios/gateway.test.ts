@@ -1,4 +1,4 @@
-/** The gateway from producer to consumer: two modes, odd keys, what is refused, and two of them in a row. */
+/** The gateway from producer to consumer: two modes, odd keys, rejections, and two gateways in a row. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -65,7 +65,7 @@ suite("the gateway", () => {
   async function sourceOf(mode: Mode, more: Json = {}, to: readonly Receiver[] = [receiver()]) {
     const webhooks = to.map((one) => hookOf(one));
     const { id, path, connections } = await makeSource(admin, { mode, webhooks });
-    // What an earlier test left on its way has come by now.
+    // Requests in flight from an earlier test have arrived by now.
     for (const one of to) {
       one.script(() => ({}));
       one.clear();
@@ -98,7 +98,7 @@ suite("the gateway", () => {
     await post(`${running.url}${path}`, body, { headers: { "content-type": "application/json" } });
     await listener.until(/rejected, /);
     assert.equal(mine.requests.length, 1);
-    // What led nowhere is sent on once there is a connection.
+    // A message without a connection is forwarded once there is one.
     const webhook = await admin.post("/v1/webhooks", { url: receiver().url("/late"), events: ["relayed"] });
     const ends = { source_id: id, webhook_id: textOf(webhook.body["id"]) };
     assert.equal((await admin.post("/v1/connections", ends)).status, 201);
@@ -144,7 +144,8 @@ suite("the gateway", () => {
       const answer = await send('{"a":2}', { "idempotency-key": '"retry"' });
       assert.notEqual(answer.headers["retry-after"], "77");
       assert.equal(answer.headers["set-cookie"], undefined);
-      // EDS-9.7-4: stored is the gateway's own success, passed through the destination's failure.
+      // EDS-9.7-4: for a stored message the success is the gateway's own, for a passed-through one the failure is the
+      // destination's.
       assert.equal(answer.status, mode === "pass_through" ? 503 : 202);
       await receiver().waitForRequests(1);
       receiver().script(() => ({}));
@@ -323,7 +324,8 @@ suite("the gateway", () => {
     const refused = await admin.post("/v1/connections", ends);
     assertProblem(refused, { status: 400, code: "invalid_request" });
     await admin.post("/v1/connections", { ...ends, allow_chain: true });
-    // The same deployment twice is a circle, which the second hop refuses; the sender hears of a wrong destination.
+    // The same deployment twice is a loop, which the second hop rejects; the sender gets the error of a wrong
+    // destination.
     const answer = await front.send('{"a":11}', { "idempotency-key": '"chain"' });
     assert.equal(answer.status, 503);
     const [request] = await end.requests();
@@ -469,7 +471,7 @@ test("a source may replace a success by another success, and an error by another
   );
   const made = { observation: { ...gone, status: 201 }, isAccepted: true, isOversized: false };
   assert.equal(upstreamStatus(made, { 201: 200 }), 200);
-  // What a profile does not accept stays an error, whatever is written for its status.
+  // A status that a profile does not accept stays an error, whatever replacement is configured.
   assert.equal(upstreamStatus({ ...made, isAccepted: false }, { 201: 200 }), 502);
   for (const [row, upstream] of [
     ["410", 301],

@@ -1,4 +1,7 @@
-/** What quicktype makes of our documents (docs/types.md) reads what receivers get, in languages that are on this machine. */
+/**
+ * Code that quicktype generates from our documents (docs/types.md) reads received messages, in the languages installed
+ * on this machine.
+ */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -132,7 +135,7 @@ class Use {
 }
 `;
 
-/** What quicktype writes, by the name of each file. */
+/** The output of quicktype, by file name. */
 async function generated(document: string, target: Partial<Options>): Promise<ReadonlyMap<string, string>> {
   const schema = new JSONSchemaInput(undefined);
   await schema.addSource({
@@ -146,7 +149,7 @@ async function generated(document: string, target: Partial<Options>): Promise<Re
   return new Map([...files].map(([name, { lines }]) => [name, lines.join("\n")]));
 }
 
-/** Null where the language is not on this machine. */
+/** Null if the language is not installed. */
 async function execute(
   t: TestContext,
   program: string,

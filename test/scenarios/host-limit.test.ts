@@ -1,4 +1,4 @@
-/** How many requests a process has in flight in all, and to one host where that has a limit. */
+/** The number of requests in flight of a process, in total and to one host with a limit. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -130,7 +130,7 @@ async function sceneOf(
   hostLimit: number | null,
 ): Promise<{ readonly world: EngineWorld; readonly receiver: Receiver }> {
   const world = await openEngineWorld({
-    // No request becomes a waiting one, so that a slow machine changes nothing.
+    // No request becomes a waiting one, so a slow machine changes nothing.
     limits: { concurrency, webhookConcurrency, hostConcurrency: hostLimit, waitingRequests: 0 },
   });
   const receiver = await startReceiver();
@@ -141,7 +141,7 @@ async function sceneOf(
   return { world, receiver };
 }
 
-/** `data.n` of what arrived at a path, in order of arrival. */
+/** `data.n` of the requests to a path, in order of arrival. */
 function numbersAt(receiver: Receiver, path: string): number[] {
   return receiver.requests
     .filter((request) => request.path === path)

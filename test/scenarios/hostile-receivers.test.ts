@@ -15,7 +15,7 @@ interface Hostility {
 }
 
 const timeoutMs = 1_500;
-/** Of those that are not about time: only a machine that stands still would reach it. */
+/** For those that are not about time: only a stalled machine would reach it. */
 const patientMs = 60_000;
 const gibibyte = 1024 ** 3;
 const megabyte = Buffer.alloc(1024 * 1024, 0x61);
@@ -225,7 +225,7 @@ test("WDS-27 a hanging webhook does not slow the others, even when its backlog g
   await world.addWebhook({ url: healthy.url(), events: ["good.*"] });
   await world.publish("default", { eventType: "good.a", data: { n: -1 } });
   await healthy.waitForRequests(1);
-  // More hanging webhooks than there are places: they fill their share, and no more.
+  // More hanging webhooks than slots: they use their share, and no more.
   await world.publishMany(
     "default",
     Array.from({ length: 3_000 }, (_, n) => ({ eventType: `hang.n${n % hanging.length}`, data: { n } })),

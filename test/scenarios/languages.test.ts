@@ -1,4 +1,7 @@
-/** The programs of docs/languages run as they stand there but for their keys, where their language is; every other one says that it was not run. */
+/**
+ * The programs of docs/languages run unchanged except for keys, if their language is installed; the others are marked
+ * as not run.
+ */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { createHmac } from "node:crypto";
@@ -48,7 +51,7 @@ function signedHeaders(): Readonly<Record<string, string>> {
   return { "webhook-id": "msg_1", "webhook-timestamp": timestamp, "webhook-signature": `v1,AAAA v1,${mac}` };
 }
 
-/** Prints `true` for the message and `false` for another body under its signature. */
+/** Prints `true` for the message and `false` for another body with its signature. */
 const drivers: Readonly<Record<string, string>> = {
   "verify.mjs": `
 const [, , signed, ...bodies] = process.argv;
@@ -96,10 +99,10 @@ for text in sys.argv[2:]:
 `,
 };
 
-/** With what a program is run, by the end of its name. */
+/** The command that runs a program, by file extension. */
 const runtimes: Readonly<Record<string, string>> = { mjs: process.execPath, py: "python3", java: "java" };
 
-/** `@posthorn/receiver` as its package exports it, without a build: each export leads to its source. */
+/** `@posthorn/receiver` with the exports of its package, without a build: each export leads to its source. */
 function layOutKit(folder: string): void {
   const manifest = JSON.parse(readFileSync(join(root, "packages", "receiver", "package.json"), "utf8")) as {
     readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
@@ -133,14 +136,14 @@ suite("programs of docs/languages", () => {
     rmSync(place, { recursive: true });
   });
 
-  /** Null where the language is not on this machine. */
+  /** Null if the language is not installed. */
   async function execute(
     t: TestContext,
     { name, code }: Program,
     args: readonly string[],
   ): Promise<string | null> {
     const program = runtimes[name.split(".").at(-1) ?? ""] ?? "";
-    // With one key another text of the same JSON is another request.
+    // With one key, another text of the same JSON is another request.
     writeFileSync(join(place, name), code.replaceAll("order-4711-completed", `order-${name}`));
     try {
       const env = {
@@ -180,7 +183,7 @@ suite("programs of docs/languages", () => {
     } else {
       test(`${name} of ${page} accepts signed messages and rejects another body`, async (t) => {
         const driver = drivers[name] ?? "";
-        // A class ends with a brace, before which the driver belongs.
+        // A class ends with a brace, before which the driver is inserted.
         const whole = name.endsWith(".java") ? code.trimEnd().slice(0, -1) + driver : code + driver;
         const args = [JSON.stringify(signedHeaders()), body, body.replace("4711", "4712")];
         const said = await execute(t, { ...program, code: whole }, args);

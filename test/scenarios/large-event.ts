@@ -13,10 +13,10 @@ export type Call = (
   body?: unknown,
 ) => Promise<{ readonly status: number; readonly body: unknown }>;
 
-/** The tenant's key signs for it, so that copies of its row need no keys. */
+/** The tenant's key signs for it, so copies of its row need no keys. */
 export async function addTemplate(call: Call, url: string): Promise<string> {
   const webhook = { url, events: ["order.*"], profile: "event-delivery" };
-  // A busy machine may take longer than the time that the store has for a commit.
+  // A busy machine may take longer than the time limit of the store for a commit.
   const { status, body } = await eventually("the webhook is created", {
     ask: () => call("POST", "/v1/webhooks", webhook),
     holds: (reply) => reply.status !== 503,
@@ -36,7 +36,7 @@ export function copiesSql(
 }
 
 export async function publish(call: Call): Promise<string> {
-  // A busy machine may take longer than the time that the store has for a commit.
+  // A busy machine may take longer than the time limit of the store for a commit.
   const { status, body } = await eventually("the event is accepted", {
     ask: () => call("POST", "/v1/events", { event_type: "order.paid", data: { n: 1 } }),
     holds: (reply) => reply.status !== 503,

@@ -1,4 +1,4 @@
-/** Events for more webhooks than one transaction writes rows of. */
+/** Events for more webhooks than fit into one transaction. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { Agent, createServer, request } from "node:http";
@@ -21,7 +21,7 @@ before(async () => {
   const url = (n: number) => receiver.url(`/hook/${n}`);
   for (let n = 0; n < fanOutRows + following - orderedCount; n++)
     await world.addWebhook({ url: url(n), events: ["order.*"], tenantId });
-  // The last ones to subscribe, and yet among the first.
+  // The last ones to subscribe, but among the first to be delivered.
   for (let n = 0; n < orderedCount; n++)
     await world.addWebhook({
       url: receiver.url(`/ordered/${n}`),
@@ -114,7 +114,7 @@ test("WDS-29 requests and timers of the process are served before the last part 
   t.after(() => small.close());
   for (let n = 0; n < rowsMax * (1 + parts); n++)
     await small.addWebhook({ url: `http://127.0.0.1:9/${n}`, events: ["order.*"] });
-  // Answers as /livez does, without asking anything else.
+  // Responds as /livez does, without further calls.
   const server = createServer((_, response) => response.end()).listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;

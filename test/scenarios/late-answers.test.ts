@@ -1,4 +1,4 @@
-/** Requests that are answered after somebody else has ended their delivery, because its lease had run out. */
+/** Requests that are answered after another actor has ended their delivery, because its lease had expired. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DeliveryState } from "../../src/domain/delivery.ts";
@@ -24,7 +24,7 @@ async function underWay(): Promise<{
   return { delivery: await scene.deliveryOf(eventId), answer: resolve };
 }
 
-/** As another process would, whose clock says that the lease is over. */
+/** As another process would, whose clock says that the lease has expired. */
 async function expire(): Promise<void> {
   const { upkeep } = scene.world.store;
   const now = Date.now() + dayMs;

@@ -11,7 +11,7 @@ import { resolveValues } from "../../src/config/resolve.ts";
 import { textOf } from "./api/client.ts";
 import { patientClient } from "./patient-client.ts";
 
-/** A receiver that counts its connections, on which answers can be held back. */
+/** A receiver that counts its connections, and can withhold responses. */
 async function startReceiver(t: TestContext, answer: RequestListener) {
   const open = new Set<Socket>();
   const counts = { opened: 0, openMax: 0 };
@@ -79,7 +79,7 @@ test("150 checks at once open few connections, none of them on the event loop, a
     order.push(String(reply.status));
     return reply;
   });
-  // All but the one that runs are refused while the receiver has not answered at all.
+  // All except the running one are refused while the receiver has not responded at all.
   while (order.length < 149 || held.length < 1) await new Promise(setImmediate);
   assert.ok(order.every((status) => status === "429"));
   assert.equal((await fetch(`${url}/livez`)).status, 200);
@@ -98,7 +98,7 @@ test("150 checks at once open few connections, none of them on the event loop, a
   const checked = await webhook.key.call("POST", `/v1/webhooks/${webhook.id}/check`);
   assert.equal(checked.status, 200, checked.text);
   assert.ok((checked.body["findings"] as unknown as unknown[]).length > 20, checked.text);
-  // A rule that tries two requests at once is the most that happens.
+  // A rule that sends two requests at once is the maximum.
   assert.ok(receiver.counts.openMax <= 2, String(receiver.counts.openMax));
   assert.ok(receiver.counts.opened < 150, String(receiver.counts.opened));
   assert.ok(!fromHere.includes(receiver.port), "a check ran on the event loop");

@@ -1,4 +1,4 @@
-// A machine that is short of something again and again, while some requests get through. Time is the test's.
+// A machine that repeatedly lacks a resource, while some requests get through. The clock is the test's.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../src/engine/manual-clock.fixture.ts";
@@ -19,7 +19,7 @@ const retry = {
 
 type End = "accepted" | "short" | "unknown";
 
-/** How the requests end that are on their way: a row for each round, repeated over them; then the first row again. */
+/** How the requests in flight end: a row for each round, repeated; then the first row again. */
 const stories: Readonly<Record<string, readonly (readonly End[])[]>> = {
   "sending failed many times for lack of threads": [["short"]],
   "a few get through": [["short", "short", "accepted", "unknown"]],
@@ -63,7 +63,7 @@ async function publish(world: EngineWorld, clock: ManualClock, round: number): P
   await Promise.all([world.publishMany("default", inputs), passTime(clock, 5)]);
 }
 
-/** In steps of 50 ms, with turns for what is written. */
+/** In steps of 50 ms, with turns for writes. */
 async function passTime(clock: ManualClock, steps: number): Promise<void> {
   for (let step = 0; step < steps; step += 1) {
     for (let turn = 0; turn < 5; turn += 1) await clock.turn();
@@ -72,7 +72,7 @@ async function passTime(clock: ManualClock, steps: number): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await clock.turn();
 }
 
-/** Requests stay on their way until the test ends them, all at once. */
+/** Requests stay in flight until the test ends them, all at once. */
 class Wire implements Transport {
   /** The numbers of the events that arrived. */
   readonly accepted = new Set<number>();

@@ -1,4 +1,4 @@
-/** What stands on the wire under each profile, read by a receiver that shares no code with the sender but the keys. */
+/** The wire format of each profile, read by a receiver that shares no code with the sender except the keys. */
 import assert from "node:assert/strict";
 import { createHash, createHmac, createPublicKey, verify } from "node:crypto";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
@@ -27,7 +27,7 @@ afterEach(async () => {
   await receiver.close();
 });
 
-/** Fails the first request, so that there are two attempts of one event. */
+/** Fails the first request, so there are two attempts of one event. */
 async function twoAttempts(
   given: Partial<Webhook>,
   more: { readonly path?: string; readonly credentials?: Partial<Record<SecretKind, string>> } = {},
@@ -71,7 +71,7 @@ function header(request: ReceivedRequest, name: string): string {
   return value;
 }
 
-/** Names as they were written. */
+/** Names as received. */
 function namesOf(request: ReceivedRequest): string[] {
   return request.rawHeaders.filter((_, index) => index % 2 === 0);
 }
@@ -84,7 +84,7 @@ function assertNow(seconds: number): void {
   assert.ok(Math.abs(seconds - Date.now() / 1_000) <= 5, `${seconds} is not now`);
 }
 
-/** The public half of a `whsk_` key, by Node alone. */
+/** The public half of a `whsk_` key, using Node only. */
 function ed25519PublicKey(webhook: Webhook) {
   const bytes = Buffer.from(world.secretOf(webhook.id, "ed25519").slice("whsk_".length), "base64");
   const x = bytes.subarray(32).toString("base64url");

@@ -1,4 +1,6 @@
-/** A stored webhook whose signing key is gone, as after rows were lost: the server starts, and what it cannot sign waits. */
+/**
+ * A stored webhook whose signing key is missing, as after lost rows: the server starts, and unsignable deliveries wait.
+ */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -44,7 +46,7 @@ async function openScene(t: TestContext): Promise<Scene> {
   };
 }
 
-/** All signing keys of the owners, a webhook's own or those that the webhooks of a tenant share. */
+/** All signing keys of the owners: a webhook's own, or those that the webhooks of a tenant share. */
 function loseKeys(dataDir: string, owner: string): void {
   const database = new DatabaseSync(join(dataDir, "posthorn.db"));
   const { changes } = database.prepare("DELETE FROM secrets WHERE owner = ?").run(owner);

@@ -16,7 +16,7 @@ interface Seen {
   readonly messageId: string | undefined;
 }
 
-/** A receiver of both versions of HTTP that answers 403 to whoever shows no certificate of the authority. */
+/** A receiver of both versions of HTTP that responds 403 to clients without a certificate of the authority. */
 async function startMutualReceiver(t: TestContext): Promise<{ readonly url: string; readonly seen: Seen[] }> {
   const seen: Seen[] = [];
   const server = createSecureServer({

@@ -100,7 +100,7 @@ describe("order", () => {
       if (request.text.includes('"n":9')) quickAreDone.resolve(undefined);
       if (!slow || failures === 0) return { status: 200 };
       failures -= 1;
-      // The last failure waits for the other lane, which nothing holds.
+      // The last failure waits for the other lane, which is not blocked.
       return failures > 0 ? { status: 503 } : quickAreDone.promise.then(() => ({ status: 503 }));
     });
     await world.publishMany(
@@ -149,7 +149,7 @@ describe("priorities", () => {
       "default",
       range(300).map((n) => ({ eventType: "p.a", data: { n }, priority: priorities[n % 3] ?? "normal" })),
     );
-    // One place in all, so that the order of arrival is the order of dispatch.
+    // One slot in total, so that the order of arrival is the order of dispatch.
     await world.reopen({ limits: { concurrency: 1 } });
     await receiver.waitForRequests(300);
     const kinds = numbers(receiver).map((n) => priorities[n % 3]);
@@ -200,7 +200,7 @@ describe("fairness", () => {
       range(10).map((n) => ({ eventType: "f.a", data: { n } })),
     );
     assert.equal((await world.store.deliveries.depth()).waiting.normal, 100_010);
-    // Few places, so that every place is wanted by both.
+    // Few slots, so that both compete for every slot.
     await world.reopen({ limits: { concurrency: 10 } });
     await few.waitForRequests(10);
     assert.ok(

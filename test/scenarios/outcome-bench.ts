@@ -1,4 +1,4 @@
-/** One delivery to one endpoint that reacts in one way, and what the engine made of it. */
+/** One delivery to one endpoint with one reaction, and the engine's verdict. */
 import type { AttemptRecord } from "../../src/domain/delivery.ts";
 import type { Profile, SignatureSchemeName } from "../../src/domain/profile.ts";
 import type { Webhook, WebhookStatus } from "../../src/domain/webhook.ts";
@@ -6,7 +6,7 @@ import type { StoredDelivery } from "../../src/ports/store/history.ts";
 import { type EngineWorld, openEngineWorld } from "./engine-world.ts";
 import { eventually } from "./eventually.ts";
 
-/** Seen right after the first attempt was settled. */
+/** Read right after the first attempt was settled. */
 export interface Observed {
   readonly attempt: AttemptRecord;
   readonly delivery: StoredDelivery;
@@ -16,7 +16,7 @@ export interface Observed {
 
 export interface OutcomeBench {
   readonly world: EngineWorld;
-  /** Makes a webhook of its own, publishes to it, and waits for the first attempt. */
+  /** Creates a separate webhook, publishes to it, and waits for the first attempt. */
   observe(profile: Profile, target: Target): Promise<Observed>;
   /** Waits until the only delivery of a webhook holds. */
   delivery(webhook: Webhook, holds: (delivery: StoredDelivery) => boolean): Promise<StoredDelivery>;
@@ -27,12 +27,12 @@ export interface OutcomeBench {
 export interface Target {
   readonly url: string;
   readonly timeoutMs?: number;
-  /** The first retry is an hour away unless something else is to be seen. */
+  /** The first retry is an hour away unless the test needs another time. */
   readonly delaysMs?: readonly number[];
 }
 
 export const hourMs = 3_600_000;
-/** A jitter of its own would only blur what is expected. */
+/** Additional jitter would only blur the expectation. */
 const exactly = { from: 1, to: 1 };
 
 export async function openOutcomeBench(): Promise<OutcomeBench> {
@@ -81,7 +81,7 @@ export async function openOutcomeBench(): Promise<OutcomeBench> {
   return { world, addWebhook, delivery, observe, close: () => world.close() };
 }
 
-/** Every scheme of the profile gets its turn. */
+/** Every scheme of the profile is used in turn. */
 function schemesOf({ signatureSchemesAllowed: allowed }: Profile, turn: number): SignatureSchemeName[] {
   const scheme = allowed[turn % allowed.length];
   return scheme === undefined ? [] : [scheme];

@@ -1,6 +1,6 @@
 /**
- * What each status and failure means, for every profile: the engine's verdict, what the profile publishes about it, and
- * what the requirements say by hand. A mistake in any of the three makes them differ.
+ * The meaning of each status and failure, for every profile: the engine's verdict, the published table, and the
+ * requirements by hand. A mistake in any of the three makes them differ.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -16,7 +16,7 @@ import { findProfile, profiles } from "../../src/domain/profiles/index.ts";
 import { openStandIn, type StandIn } from "../api/stand-in/open.ts";
 import { createClient } from "./api/client.ts";
 
-/** `GET /v1/profiles/{name}`, as an outsider would read it. */
+/** `GET /v1/profiles/{name}`, as a client reads it. */
 interface Published {
   readonly classification: {
     readonly statuses: Readonly<Record<string, Rule>>;

@@ -6,16 +6,16 @@ import { root } from "../packages/built-package.ts";
 /** One fenced block of a page. */
 export interface PageBlock {
   readonly page: string;
-  /** From 1. */
+  /** Starts at 1. */
   readonly line: number;
-  /** Empty for pictures and exchanges, which nobody types. */
+  /** Empty for diagrams and examples, which are not typed. */
   readonly language: string;
   readonly code: string;
-  /** Why nothing executes it, where the page says so in the line before. */
+  /** The reason why nothing executes it, if the previous line gives one. */
   readonly notExecuted: string | null;
 }
 
-/** Pages for people, in order of their paths. */
+/** Pages of documentation, sorted by path. */
 export function pages(): readonly string[] {
   return projectFiles()
     .filter((path) => path.endsWith(".md") && !path.endsWith("CHANGELOG.md"))

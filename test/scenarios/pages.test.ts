@@ -1,4 +1,7 @@
-/** Every block of every page is typed somewhere, or the page says why not. What no other test types is typed here. */
+/**
+ * Every block of every page is executed by a test, or the page says why not. Blocks that no other test executes run
+ * here.
+ */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -16,7 +19,7 @@ import { blocksOf, type PageBlock, pages } from "./page-blocks.ts";
 
 const run = promisify(execFile);
 
-/** Blocks that another test types or makes, by the beginning of `page language`. */
+/** Blocks that another test executes or generates, by the beginning of `page language`. */
 const elsewhere: readonly (readonly [blocks: string, test: string])[] = [
   ["README.md ", "test/scenarios/readme.test.ts"],
   ["docs/library.md js", "test/scenarios/readme.test.ts"],
@@ -51,7 +54,7 @@ suite("blocks of the pages", () => {
   let server: Posthorn;
   let receiver: Receiver;
   let ids: Readonly<Record<string, string>>;
-  /** Of a key that may do nothing else. */
+  /** A key with only this right. */
   let publishKey: string;
   const place = mkdtempSync(join(tmpdir(), "posthorn-pages-"));
 
@@ -65,11 +68,11 @@ suite("blocks of the pages", () => {
       logLevel: "error",
       adminKey,
     });
-    // What commands write is written there.
+    // Files written by commands go there.
     process.chdir(place);
     ids = await fill(server, receiver);
     for (const file of Object.keys(filesOfPages)) writeFileSync(join(place, file), filesOfPages[file] ?? "");
-    // Where a server without a given key keeps its own.
+    // Where a server without a configured key keeps its own.
     writeFileSync(join(place, "data", "admin.key"), adminKey);
     const env = { POSTHORN_URL: server.url ?? "", POSTHORN_KEY: adminKey };
     const verification = '{"type":"github","secrets":["a long random text"]}';
@@ -123,7 +126,7 @@ suite("blocks of the pages", () => {
   for (const block of here.filter(({ language }) => language === "sh"))
     test(`${block.page}:${block.line} does what it says`, () => type(block));
 
-  /** What the page has exported until here, this block included. */
+  /** Variables that the page has exported so far, including this block. */
   function exportedUntil({ page, line }: PageBlock): Readonly<Record<string, string>> {
     const typed = all.filter((block) => block.page === page && block.line <= line).map(({ code }) => code);
     const names = typed.join("\n").matchAll(/^export (\w+)=phk_\.\.\.$/gm);
@@ -146,7 +149,7 @@ suite("blocks of the pages", () => {
         const { stdout } = await run("bash", ["-e", "-o", "pipefail", "-c", command], {
           cwd: place,
           env: { ...process.env, ...env },
-          // A command that goes on belongs into a block that is marked.
+          // A command that does not end belongs into a marked block.
           timeout: 240_000,
         });
         assert.doesNotMatch(stdout, /"status":[45]\d\d/, `${command}\n${stdout}`);
@@ -176,7 +179,7 @@ const filesOfPages: Readonly<Record<string, string | Uint8Array>> = {
   ),
 };
 
-/** Lines of a script, with what continues them. */
+/** Lines of a script, with their continuations. */
 function commandsOf(code: string): readonly string[] {
   return code
     .replaceAll("\\\n", "")
@@ -185,13 +188,13 @@ function commandsOf(code: string): readonly string[] {
     .filter((line) => line !== "" && !line.startsWith("#"));
 }
 
-/** As a shell reads them. */
+/** As parsed by a shell. */
 function words(line: string): readonly string[] {
   const found = line.replace(/\s+# .*$/, "").matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g);
   return [...found].map(([word]) => word.replaceAll(/'([^']*)'|"([^"]*)"/g, "$1$2"));
 }
 
-/** A webhook that refuses what it gets, and what that leads to; by the name that pages have for it. */
+/** A webhook that refuses everything, and the resulting resources, by the name that pages use. */
 async function fill(posthorn: Posthorn, receiver: Receiver): Promise<Readonly<Record<string, string>>> {
   receiver.script(() => ({ status: 422 }));
   const { view } = await posthorn.webhooks.create({ url: receiver.url("/refuses"), events: ["order.*"] });

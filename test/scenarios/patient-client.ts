@@ -1,7 +1,6 @@
 /**
- * A client that does what a 503 of the API asks for: it waits for as long as `Retry-After` says and calls again, where
- * nothing was changed, or where the call has an Idempotency-Key. So a store that a busy machine keeps from answering costs
- * a scene time, and nothing else.
+ * A client that follows a 503 of the API: it waits for `Retry-After` and calls again, if nothing was changed, or if the
+ * call has an Idempotency-Key. So a store delayed by a busy machine only costs a test time.
  */
 import { type Client, clientOf, type ClientOptions, createClient, type Reply } from "./api/client.ts";
 import { waitMsMax } from "./eventually.ts";
@@ -22,7 +21,7 @@ export function patientClient(options: ClientOptions): Client {
   return clientOf({ baseUrl, call, withKey: (key) => patientClient({ baseUrl, key }) });
 }
 
-/** The first request under a key may still run when the second comes. */
+/** The first request with a key may still run when the second arrives. */
 function asksForRepeat({ status, text, body }: Reply, isKeyed: boolean): boolean {
   if (status === 503) return isKeyed || /nothing was changed/i.test(text);
   return isKeyed && status === 409 && (body["code"] as unknown) === "idempotency_key_in_progress";

@@ -1,4 +1,4 @@
-/** A receiver that says it has moved: nobody follows it, and its word changes the stored URL only where that was agreed. */
+/** A receiver with permanent redirects: they are not followed, and change the stored URL only if that was agreed. */
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { afterEach, beforeEach, test } from "node:test";
@@ -18,7 +18,7 @@ afterEach(() => elsewhere.close());
 
 const agreed = { ...webhookDefaults.agreements, followPermanentRedirect: true };
 
-/** One event to `/old`, whose answer is the redirect; every other path answers 200. */
+/** One event to `/old`, whose response is the redirect; every other path responds 200. */
 async function redirected(
   given: Partial<Webhook>,
   answer: { readonly status: number; readonly location: string },

@@ -1,4 +1,4 @@
-/** A real `posthorn serve` in a process of its own, which a scenario can kill and start again on the same data. */
+/** A real `posthorn serve` in a separate process, which a scenario can kill and start again on the same data. */
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -9,11 +9,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { programEntry } from "../services/program.ts";
 
-/** Ends a test that will never pass: a busy machine starts a cluster in more than a minute. */
+/** Ends a test that will never pass: a busy machine needs more than a minute to start a cluster. */
 const readyMsMax = 240_000;
 const askAgainMs = 10;
 
-/** Of servers under test: a free port, receivers on this machine, a log that tests read. */
+/** Settings for servers under test: a free port, receivers on this machine, a readable log. */
 export const serverUnderTest = {
   POSTHORN_PORT: "0",
   POSTHORN_MASTER_KEY: Buffer.alloc(32, 9).toString("base64"),
@@ -26,7 +26,7 @@ export const serverUnderTest = {
 /** One run of `posthorn serve`, from its start to its end. */
 export class ServeRun {
   readonly #child: ChildProcess;
-  /** Everything it wrote, for conditions and for messages of failed assertions. */
+  /** All its output, for conditions and for messages of failed assertions. */
   output = "";
 
   /** `env` is added to that of the tests; `wrap` makes it the child of another program, such as one that sets limits. */
@@ -47,7 +47,7 @@ export class ServeRun {
     return this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
-  /** Resolves once the condition holds; rejects when the process ends before, or takes too long. */
+  /** Resolves once the condition holds; rejects if the process ends before, or takes too long. */
   async until(holds: () => boolean | Promise<boolean>): Promise<void> {
     const deadline = performance.now() + readyMsMax;
     while (!(await holds())) {
@@ -61,7 +61,7 @@ export class ServeRun {
     this.#child.kill(name);
   }
 
-  /** Resolves with the exit status when it is gone, also when it was paused or had ended before. */
+  /** Resolves with the exit status when it has ended, even if it was paused or had already ended. */
   async end(name: NodeJS.Signals): Promise<number | null> {
     if (this.hasEnded) return this.#child.exitCode;
     const gone = once(this.#child, "exit");
@@ -76,7 +76,7 @@ export interface ProcessOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** See `ServeRun`. */
   readonly wrap?: (command: readonly string[]) => readonly string[];
-  /** An empty folder to use instead of one of its own. */
+  /** An empty folder to use instead of its own. */
   readonly dataDir?: string;
 }
 
@@ -114,7 +114,7 @@ export class PosthornProcess {
     return this.#run?.hasEnded ?? true;
   }
 
-  /** Everything the last run wrote. */
+  /** All output of the last run. */
   get output(): string {
     return this.#run?.output ?? "";
   }

@@ -1,4 +1,4 @@
-/** What was published as bytes arrives as these bytes, whatever they are, through the whole path. */
+/** Published bytes arrive unchanged, whatever they are, through the whole path. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -30,7 +30,7 @@ beforeEach(async () => {
 afterEach(() => receiver.close());
 after(() => posthorn.remove());
 
-/** Tricky for whoever would parse, reformat or decode them. */
+/** Difficult to parse, reformat or decode. */
 const contents: readonly (readonly [string, Uint8Array])[] = [
   ["application/json", Buffer.from('{ "b": 1.0,\r\n  "a": "\\u00fc\\/", "a": 12345678901234567890 }\n')],
   ["application/xml; charset=utf-8", Buffer.from('<?xml version="1.0"?>\r\n<a>ü</a>\n')],
@@ -110,7 +110,7 @@ async function publish(contentType: string, raw: Uint8Array): Promise<void> {
   assert.equal(reply.status, 202, reply.text);
 }
 
-/** At once, so that buffers could be mixed up if they were shared. */
+/** Concurrently, so that shared buffers would be mixed up. */
 async function publishAll(): Promise<readonly ReceivedRequest[]> {
   await Promise.all(contents.map(([contentType, body]) => publish(contentType, body)));
   return receiver.waitForRequests(contents.length);

@@ -1,4 +1,4 @@
-/** What README.md and the pages tell people to type is typed here, word for word, in an empty folder. */
+/** Commands in README.md and on other pages are executed word for word, in an empty folder. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
@@ -89,7 +89,7 @@ interface Output {
   readonly stderr: string;
 }
 
-/** An empty folder in which npm's scripts mean the same as in the repository, on ports that are free. */
+/** An empty folder in which npm's scripts work as in the repository, on free ports. */
 class Place implements AsyncDisposable {
   readonly path = mkdtempSync(join(tmpdir(), "posthorn-readme-"));
   readonly receiverPort: number;
@@ -134,7 +134,7 @@ class Place implements AsyncDisposable {
         cwd: this.path,
         env: { ...Object.fromEntries(inherited), POSTHORN_PORT: String(this.#port) },
         stdio: ["ignore", "pipe", "pipe"],
-        // A group of its own, so that npm and what it started end together.
+        // A separate process group, so that npm and its children end together.
         detached: true,
       }),
     );

@@ -1,4 +1,4 @@
-/** What was answered stays true over a restart: keys, events, states, and who may use the data folder. */
+/** Confirmed results survive a restart: keys, events, states, and the owner of the data folder. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -153,7 +153,7 @@ function clientOf(posthorn: PosthornProcess): Client {
   return createClient({ baseUrl: posthorn.url, key: posthorn.adminKey });
 }
 
-/** Adds the id of each event that was answered 202, until the server is gone. */
+/** Adds the id of each event answered with 202, until the server stops. */
 async function publishUntilRefused(api: Client, accepted: Set<string>): Promise<void> {
   for (let n = 0; ; n += 1) {
     const reply = await api.post("/v1/events", { event_type: "order.paid", data: { n } }).catch(() => null);

@@ -1,4 +1,7 @@
-/** Secrets leave only where they are asked for: not in logs, lists, errors, metrics, documents, or files of the data folder. */
+/**
+ * Secrets leave only where they are requested: not in logs, lists, errors, metrics, documents, or files of the data
+ * folder.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
@@ -57,10 +60,7 @@ test("TS16-78 EDS-11.6-2 canary secrets appear in no output, response or file", 
   t.diagnostic(`${answers.length} answers, ${told.length} characters of log, files: ${files.join(", ")}`);
 });
 
-/**
- * Fields that callers set and nobody may read again, by route and JSON pointer, written by hand. A field that is added to a
- * route and is a secret is added here, too.
- */
+/** Write-only fields, by route and JSON pointer, written by hand. A new secret field of a route is added here, too. */
 const writeOnly: Readonly<Record<string, readonly string[]>> = {
   "POST /v1/webhooks": [
     "/secret",
@@ -89,7 +89,7 @@ const writeOnly: Readonly<Record<string, readonly string[]>> = {
   "PATCH /v1/sources/{id}": ["/verification"],
 };
 
-/** Reads whose answer is a secret, written by hand. Each writes a row of the audit log. */
+/** Reads whose response is a secret, written by hand. Each writes a row of the audit log. */
 const secretReads = ["webhook.read_secret", "source.read_address"];
 
 test("TS16-78 every write-only field of every route is in no audit row, history, stored response, list or log", async (t) => {
@@ -234,11 +234,11 @@ function writeOnlyIn(document: unknown): Record<string, readonly string[]> {
 
 interface Seen {
   readonly answers: string[];
-  /** What the server made and showed once. */
+  /** Secrets that the server created and showed once. */
   readonly generated: Record<string, string>;
 }
 
-/** Uses every secret in every way, and keeps what was answered apart from where a secret is the answer. */
+/** Uses every secret in every way, and keeps responses, separate from those that are a secret. */
 async function live(
   api: Client,
   more: {
@@ -262,7 +262,7 @@ async function live(
     oauth2: { token_url: url, client_id: "c", client_secret: secrets.client },
     credential_headers: { "X-Api-Key": secrets.header },
   };
-  // A certificate takes https; nothing is listening there, and nothing is sent.
+  // A certificate requires https; nothing listens there, and nothing is sent.
   const client_certificate = { certificate_pem: validPair.cert, private_key_pem: validPair.key };
   const guarded = { ...credentials, url: "https://example.com/", client_certificate };
   const accepted = await Promise.all([credentials, guarded].map((body) => api.post("/v1/webhooks", body)));
@@ -320,7 +320,7 @@ async function everythingReadable(api: Client, webhook: string): Promise<string[
   return replies.map((reply) => reply.text);
 }
 
-/** As it is, without its prefix, and encoded once more. */
+/** Unchanged, without its prefix, and encoded once more. */
 function spellings(canary: string): readonly string[] {
   const bare = canary.replace(/^whs(ec|k)_/, "");
   return [canary, bare, Buffer.from(bare).toString("base64").replace(/=+$/, "").slice(0, -1)];

@@ -1,4 +1,7 @@
-/** What one delivery may and may not conclude from what it sees, under the profile that follows the draft to the letter. */
+/**
+ * Conclusions that one delivery may and may not draw from its responses, with the profile that follows the draft to the
+ * letter.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Answer, Reaction } from "../peers/receiver.ts";
@@ -9,7 +12,7 @@ const scene = engineScene();
 
 test("EDS-2-3 each attempt has its own record, with its own times and outcome", async () => {
   await scene.addWebhook();
-  // On a connection that was kept a reset may be a race, which costs no attempt.
+  // On a kept connection a reset may be a race, which uses no attempt.
   scene.react({ status: 503, headers: { Connection: "close" } }, "reset", { status: 200 });
   const { delivery, attempts } = await scene.ended(await scene.publish());
   assert.equal(delivery.progress.state, "success");
@@ -164,7 +167,7 @@ test("WDS-218 a late 2xx within the timeout is a success", async () => {
 });
 
 test("EDS-9.5-2 EDS-6.3-4 EDS-9.6-6 no attempt comes before Retry-After, in any of its forms", async () => {
-  // This profile pauses no endpoint: what holds the attempt back is the delivery alone.
+  // This profile pauses no endpoint: only the delivery delays the attempt.
   const until = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 2_000);
   const [weekday = "", day = "", month = "", year = "", time = ""] = until.toUTCString().split(/,? /);
   const longDay = until.toLocaleDateString("en", { weekday: "long", timeZone: "UTC" });
@@ -188,7 +191,7 @@ test("EDS-9.5-2 EDS-6.3-4 EDS-9.6-6 no attempt comes before Retry-After, in any 
   for (const [index, form] of forms.entries()) {
     const [, second] = requests.filter(({ path }) => path === `/${index}`);
     assert.ok(second !== undefined, form);
-    // A millisecond for two clocks that round on their own.
+    // A millisecond for two clocks with separate rounding.
     const earlyMs = (notBefore.get(second.path) ?? 0) - (startedAt + second.arrivedAtMs);
     assert.ok(earlyMs <= 1, `${form}: ${earlyMs} ms too early`);
   }
@@ -217,7 +220,7 @@ test("WDS-62 custom headers are in every request, with the given names and value
 
 test("WDS-167 a webhook has at most five requests and connections at a time", async () => {
   await scene.addWebhook();
-  // The first waits for the second, which is sent beside it.
+  // The first waits for the second, which is sent in parallel.
   const isAnswered = Promise.withResolvers<Answer>();
   scene.receiver.script((_, index) => {
     if (index === 0) return isAnswered.promise;
@@ -281,7 +284,7 @@ test("CEW-3-4 a 401 with a challenge is a refusal, and the challenge is not answ
   assert.equal(scene.receiver.requests[0]?.headers.authorization, undefined);
 });
 
-/** What holds an endpoint back after one answer, and for how long. */
+/** Pauses of an endpoint after one response, and their length. */
 const pauses = [
   {
     ids: "CEW-2.2-10",

@@ -1,4 +1,4 @@
-/** The sender and the receiving kit together: what one makes the other takes, once, and nothing else. */
+/** The sender and the receiving kit together: messages of one are accepted by the other, once, and no others. */
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 import { receivedHeaders } from "../../src/receiver/message/message.ts";
@@ -13,7 +13,7 @@ import { eventually } from "./eventually.ts";
 let world: EngineWorld;
 let receiver: Receiver;
 let tenantId = "";
-/** Ids of the messages that a handler got. */
+/** Ids of the messages that a handler received. */
 let handled: (string | null)[] = [];
 
 before(async () => {

@@ -1,4 +1,4 @@
-/** Sender threads are killed under load, and a ledger of what was published. */
+/** Sender threads are killed under load, with a ledger of published events. */
 import assert from "node:assert/strict";
 import type { Worker } from "node:worker_threads";
 import { startReceiver } from "../peers/receiver.ts";
@@ -19,7 +19,7 @@ const retry = {
   timeoutGrowthFactor: null,
 } as const;
 
-/** Each event arrives, whatever was killed while it was on its way; the threads are replaced each time. */
+/** Each event arrives, even if its thread was killed in between; the threads are replaced each time. */
 export async function killSenders(kills: number): Promise<void> {
   const receiver = await startReceiver();
   const alive: Worker[] = [];
@@ -59,18 +59,18 @@ export async function killSenders(kills: number): Promise<void> {
 }
 
 interface Scene {
-  /** How many started, said they were ready, and were lost by what cause. */
+  /** How many started, reported ready, and were lost, by cause. */
   readonly threads: { started: number; ready: number; lost: string[] };
   readonly world: EngineWorld;
   readonly receiver: Receiver;
   readonly alive: Worker[];
 }
 
-/** Resolves to the count of events. */
+/** Resolves to the number of events. */
 async function killUnderLoad(scene: Scene, kills: number): Promise<number> {
   const { world, receiver, alive } = scene;
   for (let index = 0; index < webhooks; index += 1) {
-    // Different origins, so that both threads have some.
+    // Different origins, so that both threads are used.
     const url = `http://${index % 2 === 0 ? "127.0.0.1" : "localhost"}:${receiver.port}/${index}`;
     await world.addWebhook({ url, events: [`n${index}.made`], retry, circuitBreaker: { enabled: false } });
   }
@@ -81,7 +81,7 @@ async function killUnderLoad(scene: Scene, kills: number): Promise<number> {
       return { eventType: `n${published % webhooks}.made`, data: { n: published } };
     });
     await world.publishMany("default", inputs);
-    // In the midst of it: some have arrived, and many are on their way or wait.
+    // In the middle: some have arrived, and many are in flight or wait.
     await explained(
       receiver.waitUntil(() => receiver.requestCount > killed * 5),
       scene,
@@ -93,7 +93,7 @@ async function killUnderLoad(scene: Scene, kills: number): Promise<number> {
   return published;
 }
 
-/** Says where the events are that did not arrive. */
+/** Says which events did not arrive. */
 async function explained(
   arrival: Promise<void>,
   { world, alive, threads }: Scene,

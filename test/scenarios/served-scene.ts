@@ -1,10 +1,10 @@
-/** A served deployment of one process for a whole file, and for each of its tests a tenant and a receiver of their own. */
+/** A served deployment of one process for a whole file, and a tenant and a receiver for each of its tests. */
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach } from "node:test";
 import { PosthornProcess } from "./posthorn-process.ts";
 import { TenantScene } from "./tenant-scene.ts";
 
-/** Made once in a file, outside of its tests; returns what gives each test its scene. */
+/** Created once in a file, outside of its tests; returns a function that gives each test its scene. */
 export function servedScene(): () => TenantScene {
   let posthorn: PosthornProcess | null = null;
   let scene: TenantScene | null = null;

@@ -6,7 +6,7 @@ import { prepareVerifier } from "../../src/domain/signing/standard-webhooks.ts";
 import { type Answer, type ReceivedRequest, type Receiver, startReceiver } from "../peers/receiver.ts";
 import { PosthornProcess } from "./posthorn-process.ts";
 
-/** What an independent consumer says: the npm package `standardwebhooks`, which knows `v1` only. */
+/** The view of an independent consumer: the npm package `standardwebhooks`, which supports only `v1`. */
 function verifies(secret: string, request: ReceivedRequest): boolean {
   try {
     new Webhook(secret).verify(request.text, request.headers as Record<string, string>);

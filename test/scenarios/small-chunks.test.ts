@@ -1,4 +1,4 @@
-/** Bodies in chunks of one byte: memory has to follow what was sent, and not how it was cut. */
+/** Bodies in chunks of one byte: memory must depend on the size of the body, not on its chunks. */
 import assert from "node:assert/strict";
 import type { IncomingMessage } from "node:http";
 import { PassThrough } from "node:stream";
@@ -20,7 +20,7 @@ function heapBytes(): number {
   return process.memoryUsage().heapUsed;
 }
 
-/** Byte by byte, and with some longer and empty ones in between. */
+/** Byte by byte, with some longer and some empty chunks in between. */
 function chunkAt(index: number): Buffer {
   if (index % 1_000 === 999) return Buffer.alloc(0);
   return Buffer.alloc(index % 5_000 === 7 ? 40 : 1, index % 251);

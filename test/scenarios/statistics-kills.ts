@@ -11,7 +11,7 @@ import type { LedgerSources } from "./statistics-ledger.ts";
 const webhookCount = 4;
 const statuses: Readonly<Record<string, number>> = { "/1": 503, "/2": 422 };
 
-/** Accepts, fails for now, and refuses for good. */
+/** Accepts, fails temporarily, and refuses permanently. */
 export async function addLoadWebhooks(
   { call }: Pick<PosthornProcess, "call">,
   receiver: Receiver,
@@ -28,10 +28,10 @@ export async function addLoadWebhooks(
   }
 }
 
-/** However slow the machine is: what a kill leaves is compared with something. */
+/** However slow the machine is: leftovers of a kill are compared. */
 const requestsMin = 20;
 
-/** Publishes until the server is killed: `loadMs` from now, and not before there was load and something was cancelled. */
+/** Publishes until the server is killed: after `loadMs`, and not before there was load and a cancellation. */
 export async function loadAndKill(
   { posthorn, receiver }: { readonly posthorn: PosthornProcess; readonly receiver: Receiver },
   loadMs: number,
@@ -54,18 +54,18 @@ export async function loadAndKill(
     receiver.waitUntil(() => receiver.requestCount >= before + requestsMin),
     cancelled.promise,
   ]);
-  // The load ends before only by an error, which is said then.
+  // The load ends earlier only by an error, which is then reported.
   await Promise.race([loaded, Promise.all(load)]);
   isOver = true;
   await posthorn.kill();
   await Promise.all(load);
 }
 
-/** What waits for another attempt is cancelled now and then, until the load is over or its server is. */
+/** Deliveries that wait for another attempt are cancelled from time to time, until the load or its server ends. */
 export async function cancelSome(load: {
   readonly call: (method: string, path: string, body?: unknown) => Promise<Json>;
   readonly isOver: () => boolean;
-  /** Called when something has been cancelled: a batch goes on after its answer. */
+  /** Called after a cancellation: a batch continues after its response. */
   readonly cancelled?: () => void;
 }): Promise<void> {
   while (!load.isOver()) {

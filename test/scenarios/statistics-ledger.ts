@@ -1,16 +1,16 @@
-/** What statistics say, and what a recount of the rows that they are about says. */
+/** Statistics, and a recount of the rows that they describe. */
 import { itemsOf, type Json, textOf } from "./api/client.ts";
 import { eventually } from "./eventually.ts";
 
-/** Numbers by webhook, and `events` for what was published. */
+/** Numbers by webhook, and `events` for published events. */
 export type Ledger = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
 export interface LedgerSources {
-  /** `GET` with the right to see everything. */
+  /** `GET` with full read access. */
   readonly get: (path: string) => Promise<Json>;
   /** Rows of `webhook, outcome, count` over all attempts. */
   readonly attempts: () => Promise<readonly (readonly [webhook: string, outcome: number, count: number])[]>;
-  /** The same of deliveries that ended: `webhook, state, count`. */
+  /** The same for ended deliveries: `webhook, state, count`. */
   readonly ended: () => Promise<readonly (readonly [webhook: string, state: number, count: number])[]>;
   readonly events: () => Promise<number>;
 }
@@ -65,7 +65,7 @@ function none(): Record<string, number> {
   return { accepted: 0, transient: 0, terminal: 0, exhausted: 0, cancelled: 0 };
 }
 
-/** Once what still runs is written, both say the same. */
+/** Once everything is written, both are equal. */
 export async function untilEqual(sources: LedgerSources): Promise<Ledger> {
   const { counts } = await eventually("statistics equal a recount", {
     ask: async () => ({ counts: await counted(sources), recount: await recounted(sources) }),

@@ -1,4 +1,4 @@
-/** Answers that somebody must hear of, and endpoints that announced their end. */
+/** Responses that must be reported, and endpoints that announced their end. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { engineScene } from "./engine-scene.ts";
@@ -7,7 +7,7 @@ const scene = engineScene();
 
 const sunset = (fromNowMs: number) => ({ Sunset: new Date(Date.now() + fromNowMs).toUTCString() });
 
-/** How the event's delivery ended, and after how many requests. */
+/** The final state of the event's delivery, and its number of requests. */
 async function endOf(eventId: string): Promise<string> {
   const { progress } = (await scene.ended(eventId)).delivery;
   return `${progress.state} ${progress.reason} ${progress.attemptCount}`;

@@ -1,4 +1,4 @@
-/** A receiver that is gone, or refuses for good: Posthorn stops, says so, and brings back what was missed. */
+/** A receiver that is gone, or refuses permanently: Posthorn stops, reports it, and recovers missed events. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ReceivedRequest } from "../peers/receiver.ts";
@@ -10,7 +10,7 @@ import type { TenantScene } from "./tenant-scene.ts";
 
 const sceneOfTest = servedScene();
 
-// First, because upkeep looks five seconds after the start of the server, and then once a minute.
+// First, because upkeep runs five seconds after the start of the server, and then once a minute.
 test("deleting a webhook cancels its waiting deliveries", async () => {
   const scene = sceneOfTest();
   const { api, receiver } = scene;
@@ -39,7 +39,7 @@ test("EDS-9.2.3-8 CEW-2.2-8 410 suspends at once, a subscriber of posthorn.* is 
   assert.equal(webhook["active"], false);
   assert.equal(webhook["status_reason"], "gone");
 
-  // Told of the webhook, of the answer that needs attention and of its consequences, in any order.
+  // Notifications about the webhook, the response that needs attention, and its consequences, in any order.
   const types = ["created", "attention", "exhausted", "suspended"].map((name) => `posthorn.webhook.${name}`);
   await receiver.waitUntil(() => requestsTo(scene, "/told").length > types.length);
   const told = requestsTo(scene, "/told").map(({ text }) => JSON.parse(text) as Json);
@@ -171,7 +171,7 @@ test("TS16-118 a manual retry keeps its delivery, and a replay keeps the Webhook
   for (const other of others) assert.deepEqual(other, first);
 });
 
-/** The event's id, once its only delivery waits for nothing any more. */
+/** The event's id, once its only delivery no longer waits. */
 async function publishSettled(scene: TenantScene, eventType: string): Promise<string> {
   const event = await scene.publish({ event_type: eventType });
   await eventually(`${eventType} settles`, {
@@ -203,7 +203,7 @@ function requestsTo({ receiver }: TenantScene, path: string): readonly ReceivedR
   return receiver.requests.filter((request) => request.path === path);
 }
 
-/** What a receiver recognises an event by. */
+/** What identifies an event for a receiver. */
 function identityOf({ headers, text }: ReceivedRequest): object {
   return { id: headers["webhook-id"], key: headers["idempotency-key"], text };
 }

@@ -1,4 +1,4 @@
-/** Two tenants on one server: neither reads, guesses, lists, changes or continues anything of the other. */
+/** Two tenants on one server: neither reads, guesses, lists, changes or resumes anything of the other. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, test } from "node:test";
@@ -410,7 +410,7 @@ function filled(path: string, idOf: (name: string) => string): string {
 
 async function everything(): Promise<string> {
   const parts = [];
-  // The owner's own retries go on, and fail.
+  // The owner's own retries continue, and fail.
   for (const path of [
     "/v1/webhooks",
     "/v1/events",

@@ -1,4 +1,4 @@
-/** What one scenario has for itself on a deployment that it shares with others: a tenant, its key, and a receiver. */
+/** Resources of one scenario on a shared deployment: a tenant, its key, and a receiver. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { startReceiver } from "../peers/receiver.ts";
@@ -14,7 +14,7 @@ interface Surroundings extends Omit<OpenedApi, "close"> {
 
 export class TenantScene {
   readonly tenantId: string;
-  /** With the tenant's key for everything. */
+  /** With the tenant's key with all rights. */
   readonly api: Client;
   readonly admin: Client;
   readonly receiver: Receiver;
@@ -36,12 +36,12 @@ export class TenantScene {
     return this.receiver.close();
   }
 
-  /** Returns its id. It takes `order.*` at `/hook` unless told otherwise. */
+  /** Returns its id. By default it subscribes to `order.*` at `/hook`. */
   async addWebhook(settings: object = {}): Promise<string> {
     return textOf((await this.makeWebhook(settings))["id"]);
   }
 
-  /** The same, and returns all of it, with its secret. */
+  /** The same, but returns all of it, with its secret. */
   async makeWebhook(settings: object = {}): Promise<Json> {
     const made = await this.api.post("/v1/webhooks", {
       url: this.receiver.url("/hook"),
@@ -52,20 +52,20 @@ export class TenantScene {
     return made.body;
   }
 
-  /** A PATCH of a webhook, or of something below it. */
+  /** A PATCH of a webhook, or of a resource below it. */
   async change(path: string, body: object): Promise<Json> {
     const changed = await this.api.call("PATCH", `/v1/webhooks/${path}`, { body });
     assert.equal(changed.status, 200, changed.text);
     return changed.body;
   }
 
-  /** Publishes an `order.paid` unless told otherwise, and returns its id. */
+  /** Publishes an event, by default `order.paid`, and returns its id. */
   async publish(event: object = {}): Promise<string> {
     const made = await this.#publishes("/v1/events", { event_type: "order.paid", data: { n: 1 }, ...event });
     return textOf(made.body["id"]);
   }
 
-  /** Publishes them in one request, their numbers in `data.n`, and returns their ids. */
+  /** Publishes them in one request, with their numbers in `data.n`, and returns their ids. */
   async publishNumbered(count: number, eventOf: (n: number) => object = () => ({})): Promise<string[]> {
     const events = Array.from({ length: count }, (_, n) => ({
       event_type: "order.paid",
@@ -76,7 +76,7 @@ export class TenantScene {
     return itemsOf(made.body["results"]).map((result) => textOf(result["id"]));
   }
 
-  /** Under a key, as publishers do who mean each event once. */
+  /** With a key, like publishers that want each event once. */
   async #publishes(path: string, body: object): Promise<Reply> {
     const made = await this.api.post(path, body, { headers: { "idempotency-key": `"${randomUUID()}"` } });
     assert.equal(made.status, 202, made.text);
@@ -104,7 +104,7 @@ export class TenantScene {
     });
   }
 
-  /** The newest delivery of an event, once it says that it waits for this. */
+  /** The newest delivery of an event, once it waits for this reason. */
   waitsFor(eventId: string, reason: string): Promise<Json> {
     return eventually(`the delivery waits for ${reason}`, {
       ask: () => this.deliveryOf(eventId),
@@ -132,7 +132,7 @@ export class TenantScene {
     });
   }
 
-  /** `data.n` of what arrived, in order. */
+  /** `data.n` of the received events, in order. */
   numbers(): number[] {
     return this.receiver.requests.map(({ text }) => (JSON.parse(text) as { data: { n: number } }).data.n);
   }

@@ -29,7 +29,7 @@ describe("tracing", () => {
 
   const settings = () => ({ ...variables, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
 
-  /** Fails the first request; returns what the two carried. */
+  /** Fails the first request; returns the headers of both. */
   async function delivered(
     tenantId: string,
     given: { readonly traceContext?: "always" | "off" | "forward_with_state"; readonly traced: boolean },

@@ -1,4 +1,4 @@
-/** Receivers show that they want the events, each in its way: over real sockets, with the real name resolution. */
+/** Receivers confirm that they want the events, with each method: over real sockets, with the real name resolution. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -41,7 +41,7 @@ describe("verification", () => {
     await receiver.close();
   });
 
-  /** A webhook of an event type of its own, on a path of its own. */
+  /** A webhook with its own event type, on its own path. */
   const create = async (path: string, more: object): Promise<Json> => {
     const reply = await api.post("/v1/webhooks", {
       url: receiver.url(path),
@@ -60,7 +60,7 @@ describe("verification", () => {
     receiver.requests.filter((request) => request.path === path && request.method === method);
   const answerOptions = (answer: Answer): void =>
     receiver.script((request) => (request.method === "OPTIONS" ? answer : {}));
-  /** The path below the public URL, as a proxy in front of the server would pass it on. */
+  /** The path below the public URL, as forwarded by a proxy in front of the server. */
   const callbackOf = (path: string): string => {
     const url = new URL(String(requestsTo(path, "OPTIONS").at(-1)?.headers["webhook-request-callback"]));
     assert.equal(url.origin, "https://hooks.posthorn.test");
@@ -161,7 +161,7 @@ describe("verification", () => {
     for (let sent = 0; sent < count; sent += 1) await publish(path);
     await receiver.waitUntil(() => requestsTo(path, "POST").length === count);
     const tookMs = performance.now() - startedMs;
-    // 300 a minute is one in 200 ms. Not from the first request, which may be late where a machine is busy.
+    // 300 a minute is one in 200 ms. Not from the first request, which may be late on a busy machine.
     assert.ok(tookMs >= (count - 1) * 200 - 10, `${count} requests within ${tookMs} ms`);
   });
 

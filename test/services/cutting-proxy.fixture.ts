@@ -3,9 +3,10 @@ import { codeOf } from "../../src/domain/thrown.ts";
 import { freePort } from "./own-process.ts";
 
 /**
- * The network between a client and a server, which a test can break: `cut` resets what is connected and refuses what
- * comes, `lead` is an address that moves, `stall` lets packets vanish without a word, `loseAnswers` those of one direction, `delay` makes the way longer. `restore` ends all of it; what was
- * stalled goes on, as after lost packets that are sent again. `strand` lets those of the present connections vanish for good.
+ * The network between a client and a server, which a test can break: `cut` resets connections and refuses new ones,
+ * `lead` moves the address, `stall` withholds packets silently, `loseAnswers` those of one direction, `delay` adds
+ * latency. `restore` ends all of it; withheld data then arrives, like retransmitted packets. `strand` drops the packets
+ * of present connections permanently.
  */
 export class CuttingProxy {
   readonly port: number;
@@ -19,7 +20,7 @@ export class CuttingProxy {
     this.#target = target;
   }
 
-  /** A way to `target` on this machine. */
+  /** A proxy to `target` on this machine. */
   static async to(target: number): Promise<CuttingProxy> {
     for (;;) {
       const proxy = new CuttingProxy(await freePort(), target);
@@ -27,7 +28,7 @@ export class CuttingProxy {
         await proxy.#listen();
         return proxy;
       } catch (error) {
-        // Somebody took the port since it was free.
+        // Another process took the port since it was free.
         if (codeOf(error) !== "EADDRINUSE") throw error;
       }
     }
@@ -58,28 +59,28 @@ export class CuttingProxy {
   }
 
   /**
-   * Whoever connects from now on gets to another target. Older connections stay as they are: those that work go on, and
-   * where packets vanish they do so for ever.
+   * New connections go to another target. Older connections stay unchanged: working ones continue, and stalled ones
+   * stay stalled.
    */
   lead(target: number): void {
     this.#target = target;
     this.#state = { isStalled: false, losesAnswers: false, delayMs: 0, strandsAt: null };
   }
 
-  /** What clients say arrives, and what servers answer does not. */
+  /** Data from clients arrives, and data from servers does not. */
   loseAnswers(): void {
     this.#state.losesAnswers = true;
     for (const road of this.#roads) road.look();
   }
 
-  /** What is connected now hears and says nothing any more, as when an address moves to another machine. New connections work. */
+  /** Present connections carry nothing any more, as when an address moves to another machine. New connections work. */
   strand(): void {
     for (const road of this.#roads) road.strand();
   }
 
   /**
-   * The next connection on which a client says this is stranded: before the server hears it, or before it answers. Resolves
-   * when it has happened.
+   * The next connection on which a client sends this is stranded: before the server receives it, or before it answers.
+   * Resolves when it has happened.
    */
   strandAt(text: string, { isHeard = false } = {}): Promise<void> {
     const happened = Promise.withResolvers<undefined>();
@@ -87,7 +88,7 @@ export class CuttingProxy {
     return happened.promise;
   }
 
-  /** Each way takes so much longer. */
+  /** Adds this latency in each direction. */
   delay(delayMs: number): void {
     this.#state.delayMs = delayMs;
   }
@@ -143,7 +144,7 @@ class Road {
     this.look();
   }
 
-  /** The network is another now. */
+  /** The network has changed. */
   look(): void {
     if (this.#upstream === null && !this.#state.isStalled && !this.#client.destroyed) this.#connect();
     for (const way of this.#lanes) way.move();
@@ -180,7 +181,7 @@ class Road {
     });
   }
 
-  /** Nobody hears of a closed connection while packets vanish. */
+  /** A closed connection is not noticed while packets are dropped. */
   #oneClosed(): void {
     const upstream = this.#upstream;
     if (upstream?.destroyed === true && !this.#client.destroyed && this.#lanes.length === 0)
@@ -266,7 +267,7 @@ class Way {
   }
 }
 
-/** With a reset, unless this side has said its end: such a socket cannot be reset, and its handle would stay open. */
+/** With a reset, unless this side has sent its end: such a socket cannot be reset, and its handle would stay open. */
 function reset(socket: Socket): void {
   if (socket.writableEnded) socket.destroy();
   else socket.resetAndDestroy();

@@ -5,7 +5,7 @@ import { type TestContext, test } from "node:test";
 import { eventually } from "../scenarios/eventually.ts";
 import { CuttingProxy } from "./cutting-proxy.fixture.ts";
 
-/** A proxy before a server that answers with what it heard, and a client that keeps what it is answered. */
+/** A proxy in front of an echo server, and a client that records its responses. */
 async function openScene(t: TestContext) {
   const heard: string[] = [];
   const server = createServer((socket) => {
@@ -72,7 +72,7 @@ test("withheld packets arrive after the restoration, in order, on old connection
   old.socket.write("b");
   const young = await client();
   young.socket.write("c");
-  // Something else comes through meanwhile, so that there was time for what must not.
+  // Something else arrives in between, so there was enough time.
   const { proxy: other, client: otherClient } = await openScene(t);
   assert.ok(other.port !== proxy.port);
   const witness = await otherClient();

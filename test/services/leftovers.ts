@@ -2,15 +2,15 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { rmSync } from "node:fs";
 
 /**
- * Sees to it that servers and folders of a test are gone after it, also when its process is killed: a shell waits for the
- * end of a pipe that only the test holds, and then runs the last line it was given.
+ * Removes servers and folders of a test after it, even if its process is killed: a shell waits for the end of a pipe
+ * that only the test holds, and then runs the last line it was given.
  */
 class Leftovers {
   readonly #processes = new Map<number, NodeJS.Signals>();
   readonly #folders = new Set<string>();
   #shell: ChildProcess | null = null;
 
-  /** `signal` is the one that ends it at once and together with its children. */
+  /** `signal` ends it at once, together with its children. */
   process(pid: number, signal: NodeJS.Signals): void {
     this.#processes.set(pid, signal);
     this.#tell();
@@ -42,7 +42,7 @@ class Leftovers {
 function startShell(): ChildProcess {
   const waits = 'while IFS= read -r line; do last=$line; done; eval "$last"';
   const shell = spawn("/bin/sh", ["-c", waits], { stdio: ["pipe", "ignore", "ignore"], detached: true });
-  // Its death is not the test's; what it would do is done by the fixtures as well.
+  // Its failure does not fail the test; the fixtures clean up as well.
   shell.on("error", () => undefined);
   shell.stdin.on("error", () => undefined);
   shell.unref();

@@ -5,7 +5,7 @@ import type { TestContext } from "node:test";
 
 const isCi = /^(1|true)$/i.test(process.env["CI"] ?? "");
 
-/** A Node 20 of the system. Where there is none the test is skipped, with CI=true it fails, and null is returned. */
+/** A Node 20 of the system. Without one the test is skipped, with CI=true it fails, and null is returned. */
 export function node20For(t: TestContext): string | null {
   const found = (process.env["PATH"] ?? "")
     .split(delimiter)

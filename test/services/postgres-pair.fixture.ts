@@ -2,20 +2,20 @@ import { eventually } from "../scenarios/eventually.ts";
 import { CuttingProxy } from "./cutting-proxy.fixture.ts";
 import { PostgresServer } from "./postgres-server.fixture.ts";
 
-/** `synchronous`: what is committed is on the standby too. */
+/** `synchronous`: committed data is also on the standby. */
 export type Replication = "synchronous" | "asynchronous";
 
 const attachedWithinMs = 240_000;
 
 /** A primary and its standby, behind an address that moves. */
 export class PostgresPair {
-  /** What clients use. */
+  /** The address for clients. */
   readonly address: CuttingProxy;
   /** Between primary and standby. */
   #wire: CuttingProxy | null = null;
   #primary: PostgresServer;
   #standby: PostgresServer | null = null;
-  /** Primaries of before that still run. */
+  /** Former primaries that still run. */
   readonly #old: PostgresServer[] = [];
 
   private constructor(primary: PostgresServer, address: CuttingProxy) {
@@ -23,7 +23,7 @@ export class PostgresPair {
     this.address = address;
   }
 
-  /** With a primary alone. */
+  /** With only a primary. */
   static async start(): Promise<PostgresPair> {
     const primary = await PostgresServer.start();
     return new PostgresPair(primary, await CuttingProxy.to(primary.port));
@@ -37,12 +37,12 @@ export class PostgresPair {
     return this.#primary;
   }
 
-  /** What the primary does from now on, the standby lacks. */
+  /** The standby lacks everything that the primary does from now on. */
   async cutWire(): Promise<void> {
     await this.#wire?.cut();
   }
 
-  /** The standby becomes the primary. What was the primary goes on as long as nobody ends it. */
+  /** The standby becomes the primary. The former primary continues until it is stopped. */
   async promote(): Promise<void> {
     const next = this.#standby;
     if (next === null) throw new Error("there is no standby");
@@ -57,7 +57,7 @@ export class PostgresPair {
     this.address.lead(this.#primary.port);
   }
 
-  /** Older primaries are gone for good, and the present one gets a standby. */
+  /** Stops former primaries, and gives the present one a standby. */
   async rebuild(replication: Replication): Promise<void> {
     for (const server of this.#old.splice(0)) await server.remove();
     await this.#wire?.close();

@@ -6,18 +6,20 @@ import pg from "pg";
 import { leftovers } from "./leftovers.ts";
 import { type Account, accountOf, freePort, OwnProcess, ownFolder } from "./own-process.ts";
 
-/** `fast` ends connections and writes everything out; `immediate` is a crash: the next start recovers from the log. */
+/**
+ * `fast` closes connections and writes everything out; `immediate` is a crash: the next start recovers from the log.
+ */
 export type StopMode = "fast" | "immediate";
 
 const startMsMax = 200_000;
 const stopSignals = { fast: "SIGINT", immediate: "SIGQUIT" } as const;
 
 /**
- * A PostgreSQL server of a test's own, on a free port and in a temporary folder, so that it can be stopped without anybody
- * else noticing. Needs `initdb` and `postgres` of an installation here. Durable as in production: fsync is on.
+ * A test's own PostgreSQL server, on a free port and in a temporary folder, so that it can be stopped without affecting
+ * others. Needs an installation with `initdb` and `postgres`. Durable as in production: fsync is on.
  */
 export class PostgresServer {
-  /** Of a database of its own, which is empty at first. */
+  /** A separate database, which is empty at first. */
   readonly url: string;
   readonly port: number;
   readonly #folder: string;
@@ -40,7 +42,7 @@ export class PostgresServer {
     this.url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   }
 
-  /** Of the process that all others of this server descend from; undefined while it is stopped. */
+  /** Process id of the server's root process; undefined while it is stopped. */
   get pid(): number | undefined {
     return this.#process?.pid;
   }
@@ -49,7 +51,7 @@ export class PostgresServer {
     return PostgresServer.#from((server) => server.#init(), settings);
   }
 
-  /** A standby of the server at a port, as old as that one now; it follows by asynchronous replication. */
+  /** A new standby of the server at a port; it follows by asynchronous replication. */
   static standbyOf(port: number): Promise<PostgresServer> {
     return PostgresServer.#from((server) => server.#copyFrom(port));
   }
@@ -79,7 +81,7 @@ export class PostgresServer {
       unix_socket_directories: "",
       max_connections: 200,
       fsync: "on",
-      // A standby that was cut off for a while finds what it missed.
+      // A standby that was cut off for a while catches up.
       wal_keep_size: "512MB",
       ...this.#settings,
     };
@@ -87,7 +89,7 @@ export class PostgresServer {
     this.#process = new OwnProcess([join(programs(), "postgres"), "-D", this.#folder, ...given], {
       account: this.#account,
       cwd: this.#folder,
-      // Its children notice; after SIGKILL shared memory would stay behind.
+      // Its children notice; after SIGKILL shared memory would remain.
       killSignal: "SIGQUIT",
     });
     const answers = () =>
@@ -102,26 +104,26 @@ export class PostgresServer {
     await this.#process?.end(stopSignals[mode]);
   }
 
-  /** From now on commits wait for a synchronous standby, and there is none. Resolves once they do. */
+  /** From now on commits wait for a missing synchronous standby. Resolves once they do. */
   async loseStandby(): Promise<void> {
     await this.query("ALTER SYSTEM SET synchronous_standby_names = 'absent'");
     await this.query("SELECT pg_reload_conf()");
     const waiting =
       "FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE 'SELECT pg_logical_emit_message%'";
-    // The server takes note of it when it pleases.
+    // The server applies it asynchronously.
     for (let waits = false; !waits; ) {
       void this.query("SELECT pg_logical_emit_message(true, 'test', '')").catch(() => undefined);
       waits = (await this.query(`SELECT pg_terminate_backend(pid) ${waiting}`)).length > 0;
     }
   }
 
-  /** Commits wait for nobody. */
+  /** Commits do not wait. */
   async needNoStandby(): Promise<void> {
     await this.query("ALTER SYSTEM RESET synchronous_standby_names");
     await this.query("SELECT pg_reload_conf()");
   }
 
-  /** After the next start it reads only, until somebody promotes it. */
+  /** After the next start it is read-only, until it is promoted. */
   becomeStandby(): void {
     writeFileSync(join(this.#folder, "standby.signal"), "");
   }
@@ -135,14 +137,14 @@ export class PostgresServer {
     await this.start();
   }
 
-  /** Copies the data folder of a server that is stopped. Returns where to. */
+  /** Copies the data folder of a stopped server. Returns the path of the copy. */
   copyFolder(): string {
     const copy = ownFolder("postgres-copy", this.#account);
     copyTree(this.#folder, copy);
     return copy;
   }
 
-  /** Puts a copy in the place of the data folder of a server that is stopped, as a restore does. */
+  /** Replaces the data folder of a stopped server by a copy, as a restore does. */
   replaceFolder(copy: string): void {
     for (const name of readdirSync(this.#folder)) rmSync(join(this.#folder, name), { recursive: true });
     copyTree(copy, this.#folder);
@@ -152,7 +154,7 @@ export class PostgresServer {
   /** Runs statements as an operator would. */
   async query(sql: string): Promise<readonly Record<string, unknown>[]> {
     const client = new pg.Client({ connectionString: this.url, connectionTimeoutMillis: 5_000 });
-    // The server may go at any moment, also while the client says goodbye.
+    // The server may stop at any moment, even while the client disconnects.
     client.on("error", () => undefined);
     await client.connect();
     try {
@@ -167,7 +169,7 @@ export class PostgresServer {
     leftovers.removeFolder(this.#folder);
   }
 
-  /** What the primary was told of its own standbys is not for this one. */
+  /** The primary's setting about its standbys does not apply here. */
   async #copyFrom(port: number): Promise<void> {
     const from = ["-h", "127.0.0.1", "-p", String(port), "-U", "postgres", "-D", this.#folder];
     const options = ["--write-recovery-conf", "--checkpoint=fast", "--no-sync"];
@@ -184,7 +186,7 @@ export class PostgresServer {
     await this.#run("initdb", [...options, "-D", this.#folder]);
   }
 
-  /** Not at once: what it talks to may be served by this process. */
+  /** Asynchronously: this process may serve the connection that it uses. */
   async #run(program: string, given: readonly string[]): Promise<void> {
     await promisify(execFile)(join(programs(), program), given, {
       cwd: this.#folder,
@@ -194,15 +196,15 @@ export class PostgresServer {
   }
 }
 
-/** With owners and modes: PostgreSQL refuses a folder that others may read. */
+/** With owners and modes: PostgreSQL refuses a folder that others can read. */
 function copyTree(from: string, to: string): void {
   execFileSync("cp", ["-a", `${from}/.`, to]);
 }
 
-/** Names the folder with `initdb` and `postgres` of the version that tests are to run on. */
+/** The folder with `initdb` and `postgres` of the version for tests. */
 export const postgresProgramsVariable = "POSTHORN_TEST_POSTGRES_PROGRAMS";
 
-/** Where `initdb` and `postgres` are: Debian keeps them aside, by version. */
+/** The folder of `initdb` and `postgres`: Debian keeps them in a folder per version. */
 function programs(): string {
   const given = process.env[postgresProgramsVariable];
   if (given !== undefined && given !== "") return given;

@@ -1,6 +1,6 @@
 /**
- * Milliseconds of processor time that this process has used. What bounds the work of a function is measured in these, because
- * a machine that is busy with other things stretches the wall clock and not the work.
+ * Milliseconds of processor time that this process has used. Limits on the work of a function use these, because a busy
+ * machine stretches the wall clock but not the work.
  */
 export function processorMs(): number {
   const { user, system } = process.cpuUsage();

@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
 
 /**
- * The main file of `posthorn` for tests that start servers: bundled where the run of tests has made it
- * (scripts/bundle-program.ts), else the source.
+ * The main file of `posthorn` for tests that start servers: bundled if the test run created it
+ * (scripts/bundle-program.ts), otherwise the source.
  */
 export const programEntry: string =
   process.env["POSTHORN_TEST_PROGRAM"] ?? fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));

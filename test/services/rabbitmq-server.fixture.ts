@@ -12,9 +12,9 @@ interface Ports {
 }
 
 /**
- * A RabbitMQ node of a test's own with its name, ports and folder, without plugins. Stopping it ends the operating system
- * process; what its queues hold is there again after a start. The port mapper `epmd` is shared with other nodes of the
- * machine, as always.
+ * A test's own RabbitMQ node with separate name, ports and folder, without plugins. Stopping it ends the operating
+ * system process; its queues keep their contents across a start. The port mapper `epmd` is shared with other nodes of
+ * the machine, as usual.
  */
 export class RabbitmqServer {
   readonly url: string;
@@ -34,7 +34,7 @@ export class RabbitmqServer {
     this.url = `amqp://guest:guest@127.0.0.1:${ports.amqp}`;
   }
 
-  /** Of the process that all others of this server descend from; undefined while it is stopped. */
+  /** Process id of the server's root process; undefined while it is stopped. */
   get pid(): number | undefined {
     return this.#process?.pid;
   }
@@ -68,7 +68,7 @@ export class RabbitmqServer {
     if (this.#node !== null) leftovers.process(this.#node, "SIGKILL");
   }
 
-  /** In good order: connections are closed, queues written out. */
+  /** Gracefully: connections are closed, queues written out. */
   async stop(): Promise<void> {
     await this.#end("SIGTERM");
   }
@@ -87,7 +87,7 @@ export class RabbitmqServer {
     leftovers.removeFolder(this.#folder);
   }
 
-  /** The signal goes to the node itself: the script around it would run a slow command to stop it. */
+  /** The signal goes to the node itself: the surrounding script would run a slow command to stop it. */
   async #end(signal: NodeJS.Signals): Promise<void> {
     const [script, node] = [this.#process, this.#node];
     if (script === null || !script.isRunning) return;
@@ -102,7 +102,7 @@ export class RabbitmqServer {
     this.#node = null;
   }
 
-  /** The node's process; null before it has told, and for one that is a leftover of the last run. */
+  /** The node's process; null before it is known, and for a leftover of the last run. */
   #readNode(): number | null {
     try {
       const pid = Number(readFileSync(join(this.#folder, "pid"), "utf8"));
@@ -140,7 +140,7 @@ export class RabbitmqServer {
   }
 }
 
-/** The script of the installation itself: Debian's in the path runs as its own user alone. */
+/** The installation's own script: Debian's wrapper in the path runs only as its own user. */
 function program(): string {
   const versions = "/usr/lib/rabbitmq/lib";
   try {

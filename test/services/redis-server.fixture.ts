@@ -4,7 +4,7 @@ import { freePort, OwnProcess, ownFolder } from "./own-process.ts";
 
 const startMsMax = 200_000;
 
-/** A Redis, or a Valkey where there is no Redis, of a test's own. It keeps nothing on disk: a start finds it empty. */
+/** A test's own Redis, or a Valkey if there is no Redis. It stores nothing on disk: it starts empty. */
 export class RedisServer {
   readonly url: string;
   readonly port: number;
@@ -18,7 +18,7 @@ export class RedisServer {
     this.#settings = settings;
   }
 
-  /** Of the process that all others of this server descend from; undefined while it is stopped. */
+  /** Process id of the server's root process; undefined while it is stopped. */
   get pid(): number | undefined {
     return this.#process?.pid;
   }
@@ -35,7 +35,7 @@ export class RedisServer {
     return server;
   }
 
-  /** Resolves once it accepts connections, which may be before it has loaded what `--dir` of the settings holds. */
+  /** Resolves once it accepts connections, which may be before it has loaded the data in `--dir`. */
   async start(): Promise<void> {
     const server = new OwnProcess([
       program(),
@@ -56,12 +56,12 @@ export class RedisServer {
     });
   }
 
-  /** In good order: connections are closed. */
+  /** Gracefully: connections are closed. */
   async stop(): Promise<void> {
     await this.#process?.end("SIGTERM");
   }
 
-  /** As a machine that loses power. */
+  /** As after a power loss. */
   async kill(): Promise<void> {
     await this.#process?.end("SIGKILL");
   }
@@ -71,7 +71,7 @@ export class RedisServer {
     await this.start();
   }
 
-  /** It still accepts connections, because the system does, and answers nothing. */
+  /** It still accepts connections, because the system does, and never responds. */
   pause(): void {
     this.#process?.signal("SIGSTOP");
   }
@@ -92,7 +92,7 @@ function program(): string {
       execFileSync(name, ["--version"], { stdio: "ignore", timeout: 10_000 });
       return name;
     } catch {
-      // Not on this machine.
+      // Not installed on this machine.
     }
   }
   throw new Error("neither redis-server nor valkey-server is on this machine");

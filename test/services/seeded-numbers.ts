@@ -1,4 +1,4 @@
-/** Numbers from 0 to 1 that a seed repeats (mulberry32), for tests whose moments are drawn. */
+/** Numbers from 0 to 1 that a seed repeats (mulberry32), for tests with random moments. */
 export function seededNumbers(seed: number): () => number {
   let state = seed;
   return () => {

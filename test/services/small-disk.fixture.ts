@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { OwnProcess, ownFolder } from "./own-process.ts";
 
 /**
- * A disk so small that a test can fill it: a tmpfs in a mount namespace of its own, which needs no right of root, is
- * seen by nobody else, and is gone with the process that holds it.
+ * A disk small enough to fill: a tmpfs in a separate mount namespace, which needs no root, is visible to no other
+ * process, and disappears with the process that holds it.
  */
 export class SmallDisk {
-  /** As processes started with `command` see it. */
+  /** As seen by processes started with `command`. */
   readonly folder: string;
-  /** As everybody else does. */
+  /** As seen by all other processes. */
   readonly path: string;
   readonly #holder: OwnProcess;
   readonly #pid: string;
@@ -25,7 +25,7 @@ export class SmallDisk {
     this.path = `/proc/${parts.pid}/root${parts.folder}`;
   }
 
-  /** Null, with the reason, where this system lets nobody have one. */
+  /** Null, with the reason, if this system does not allow it. */
   static async make({ bytes }: { readonly bytes: number }): Promise<SmallDisk | string> {
     const folder = ownFolder("small-disk", null);
     const script = 'mount -t tmpfs -o "size=$2" tmpfs "$1" && echo "mounted by $$" && exec sleep 100000';
@@ -51,7 +51,7 @@ export class SmallDisk {
     return new SmallDisk({ folder, holder, pid: mounted.exec(holder.output)?.[1] ?? "" });
   }
 
-  /** The command as one that sees the disk. */
+  /** The command with access to the disk. */
   command(command: readonly string[]): readonly string[] {
     return ["nsenter", "--target", this.#pid, "--user", "--mount", "--preserve-credentials", ...command];
   }
@@ -61,7 +61,7 @@ export class SmallDisk {
     return bavail * bsize;
   }
 
-  /** Takes all space but `leaveBytes`, under a name of the test's own. */
+  /** Uses all space except `leaveBytes`, with the test's own file name. */
   occupy({ leaveBytes = 0 }: { readonly leaveBytes?: number } = {}): void {
     const block = Buffer.alloc(4096);
     const file = openSync(join(this.path, "filler"), "a");

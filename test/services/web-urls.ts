@@ -3,7 +3,7 @@ import { unicodeCharacters } from "./unicode-text.ts";
 
 const schemes = fc.constantFrom("http", "https");
 
-/** Percent-encoded, whatever it is: `encodeURIComponent` alone would leave letters as they are. */
+/** Percent-encodes every character: `encodeURIComponent` would leave letters unchanged. */
 const encodedCharacter = unicodeCharacters.map((character) => {
   const encoded = encodeURIComponent(character);
   return encoded === character ? `%${character.charCodeAt(0).toString(16)}` : encoded;
@@ -25,8 +25,8 @@ export const webPaths: fc.Arbitrary<string> = fc
 const query = text(fc.oneof({ weight: 20, arbitrary: characters }, fc.constantFrom("/", "?")));
 
 /**
- * Addresses of RFC 3986, some with a query, like `fc.webUrl` makes them. That one spends two seconds of processor time on a
- * table of all characters, once in each process.
+ * Addresses of RFC 3986, some with a query, like `fc.webUrl`, which spends two seconds of processor time on a table of
+ * all characters, once in each process.
  */
 export const webUrls: fc.Arbitrary<string> = fc
   .tuple(schemes, fc.webAuthority(), webPaths, fc.option(query))

@@ -13,7 +13,10 @@ import type { Ledger } from "./ledger.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 import type { EngineRun } from "./engine-run.ts";
 
-/** Every write of the engine and of management: a process can die right before it, or after it and unaware of it. */
+/**
+ * Every write of the engine and of management: a process can die right before it, or right after it without knowing its
+ * result.
+ */
 export const commitBoundaries = [
   "commit.publish",
   "commit.requeue",
@@ -43,10 +46,10 @@ export interface PlannedCrash {
 
 export interface StoreFaults {
   readonly crashes: PlannedCrash[];
-  /** Share of calls that start a time in which the store is unavailable. */
+  /** Share of calls that start a period in which the store is unavailable. */
   readonly outageChance: number;
   readonly outageMsMax: number;
-  /** Share of commits that are refused for a reason that is not the store's health, once. */
+  /** Share of commits that are refused once, for a reason other than the store's health. */
   readonly refusalChance: number;
   /** Each call takes effect, and is answered, up to this much later; 0 is at once, like the embedded store. */
   readonly latencyMsMax: number;
@@ -60,13 +63,13 @@ export interface CrashStoreOptions {
   readonly faults: StoreFaults;
   readonly crash: (where: string) => void;
   readonly trace: (line: string) => void;
-  /** The engine does not let go of the store. */
+  /** The engine keeps the store. */
   readonly spinning: () => void;
-  /** A write was refused by itself, so the engine gives it up. */
+  /** A single write was refused, so the engine abandons it. */
   readonly refused: (run: EngineRun, batch: CommitBatch) => void;
   /** A part of an event was written. */
   readonly fannedOut: (part: FanOutPart) => void;
-  /** After a commit took effect, before its answer is seen. */
+  /** After a commit took effect, before its result is seen. */
   readonly committed: (commit: {
     readonly run: EngineRun;
     readonly batch: CommitBatch;
@@ -82,7 +85,7 @@ interface StoreCall {
 
 const callsPerInstantMax = 20_000;
 
-/** A process that died waits for ever. */
+/** A process that died waits forever. */
 const never = new Promise<never>(() => undefined);
 
 /** Wraps the store of a world: injects the faults of the seed and keeps the ledger. */
@@ -113,7 +116,7 @@ export class CrashStore {
     this.#outageUntilMonotonicMs = 0;
   }
 
-  /** The store as one process sees it. */
+  /** The store as seen by one process. */
   facade(run: EngineRun): Store {
     const { inner, ledger } = this.#options;
     const via = <Result>(point: StorePoint, effect: () => Promise<Result>) =>
@@ -219,7 +222,7 @@ export class CrashStore {
     return run.alive ? result : never;
   }
 
-  /** Asking again and again without letting time pass would keep the world from ever going on. */
+  /** Repeated calls without letting time pass would stall the world. */
   #isSpinning(): boolean {
     const now = this.#options.time.monotonicMs();
     this.#callsNow = now === this.#callsAt ? this.#callsNow + 1 : 0;
@@ -228,7 +231,7 @@ export class CrashStore {
     return this.#callsNow >= callsPerInstantMax;
   }
 
-  /** Throws when the store is out of order, or does not like this write. */
+  /** Throws if the store is unavailable, or refuses this write. */
   #mayRefuse({ run, points, batch }: StoreCall): void {
     if (this.healed) return;
     const { time, random, faults } = this.#options;
@@ -238,7 +241,7 @@ export class CrashStore {
       this.#refuse(points, new StoreUnavailableError("outage"));
     }
     if (batch === undefined || points[0] === "read" || !random.chance(faults.refusalChance)) return;
-    // The engine writes the parts of a refused group one by one, and gives up what is refused again.
+    // The engine writes the parts of a refused group one by one, and abandons those that are refused again.
     const settlement = batch.settlements[0];
     if (settlement !== undefined && this.#doubted.has(settlement)) this.#options.refused(run, batch);
     for (const doubted of batch.settlements) this.#doubted.add(doubted);

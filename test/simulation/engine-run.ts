@@ -2,7 +2,7 @@ import type { Engine } from "../../src/engine/engine.ts";
 import { ProcessClock } from "./fake-clock.ts";
 import type { VirtualTime } from "./fake-clock.ts";
 
-/** One life of the engine, from its start until it stops or crashes. Whatever it still does after that has no effect. */
+/** One run of the engine, from its start until it stops or crashes. Later actions have no effect. */
 export class EngineRun {
   readonly number: number;
   readonly clock: ProcessClock;

@@ -9,7 +9,7 @@ interface ScheduledTimer {
 
 /**
  * Virtual time for a whole world: one monotonic clock, one wall clock that can jump, timers in a heap, and the queue of
- * deferred callbacks. Nothing runs by itself: the driver asks for one step after the other, so that the same seed gives
+ * deferred callbacks. Nothing runs on its own: the driver requests one step after another, so that the same seed gives
  * the same order.
  */
 export class VirtualTime {
@@ -38,7 +38,7 @@ export class VirtualTime {
     return now;
   }
 
-  /** The wall clock is set forward or back; timers go on as before. */
+  /** The wall clock is set forward or back; timers are not affected. */
   jump(byMs: number): void {
     this.now();
     this.#wallOffsetMs += byMs;
@@ -75,19 +75,19 @@ export class VirtualTime {
     this.#deferred.push({ owner, run });
   }
 
-  /** Runs everything that was deferred before this turn. False when nothing was. */
+  /** Runs everything that was deferred before this turn. False if there was nothing. */
   runDeferred(): boolean {
     if (this.#deferred.length === 0) return false;
     const turn = this.#deferred;
     this.#deferred = [];
     for (const { owner, run } of turn) if (owner.alive) run();
     this.#turns += 1;
-    // Turns take time too, or whoever waits for some to pass by looking again each turn would wait for ever.
+    // Turns take time too, or a caller that polls each turn would wait forever.
     if (this.#turns % turnsPerMs === 0) this.#monotonicMs += 1;
     return true;
   }
 
-  /** Moves time to the next timer and runs it. False when none is left before `untilMonotonicMs`. */
+  /** Moves time to the next timer and runs it. False if there is none before `untilMonotonicMs`. */
   runTimer(untilMonotonicMs: number): boolean {
     for (let next = this.#heap[0]; next !== undefined; next = this.#heap[0]) {
       const isDead = next.run === null || next.owner?.alive === false;
@@ -172,8 +172,8 @@ export class ProcessClock implements Clock {
 }
 
 /**
- * Resolves when no microtask is left: Node empties the microtask queue before it looks at the next tick, so this needs
- * no turn of the event loop.
+ * Resolves when no microtask is left: Node empties the microtask queue before the next tick, so this needs no turn of
+ * the event loop.
  */
 export function microtasksDone(): Promise<void> {
   return new Promise((resolve) => process.nextTick(resolve));

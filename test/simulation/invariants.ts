@@ -11,8 +11,9 @@ import { type Commit, SettlementChecks } from "./invariants/settlements.ts";
 import type { Watched } from "./invariants/watched.ts";
 
 /**
- * Watches a world and compares it with docs/invariants.md all the time: each request as it leaves, each settlement as
- * it is written, the whole store at the end. It is told what happens by the world; it never asks the engine to decide.
+ * Watches a world and compares it with docs/invariants.md all the time: each request when it is sent, each settlement
+ * when it is written, the whole store at the end. The world reports what happens; this class never asks the engine to
+ * decide.
  */
 export class Invariants {
   readonly #watched: Watched;
@@ -22,7 +23,7 @@ export class Invariants {
   readonly #settlements: SettlementChecks;
   readonly #liveness: LivenessChecks;
   readonly #end: EndChecks;
-  /** Events by `tenant\nkey`, with what was published and when. */
+  /** Events by `tenant\nkey`, with their content and time. */
   readonly #keys = new Map<
     string,
     { readonly id: string; readonly payload: string; readonly createdAt: number }
@@ -46,7 +47,7 @@ export class Invariants {
     return this.#requests.sent(sent);
   }
 
-  /** The engine is about to be told. */
+  /** The engine is about to be notified. */
   requestAnswered(flight: Flight, answer: Answer): void {
     flight.state = "answered";
     flight.answer = answer;
@@ -60,7 +61,7 @@ export class Invariants {
     this.#settlements.committed(commit);
   }
 
-  /** Each delivery of an event is written once, also where its parts are written by several processes (I-2). */
+  /** Each delivery of an event is written once, even if several processes write its parts (I-2). */
   fannedOut({ deliveries }: FanOutPart): void {
     const { ledger, fail } = this.#watched;
     for (const delivery of deliveries)
@@ -72,7 +73,7 @@ export class Invariants {
     this.#settlements.refused(run, batch);
   }
 
-  /** A publish was answered: what it says must be in the store already (I-1), and a key must mean one event (I-3). */
+  /** A publish was answered: its result must already be in the store (I-1), and a key must identify one event (I-3). */
   published(tenantId: string, input: PublishInput, receipt: PublishReceipt): void {
     const { ledger, fail, time } = this.#watched;
     const event = ledger.events.get(receipt.id);
@@ -97,7 +98,7 @@ export class Invariants {
     this.#liveness.stirred(webhookId);
   }
 
-  /** Somebody re-enabled the webhook, or gave it another URL. */
+  /** The webhook was re-enabled, or has another URL. */
   begunAnew(webhookId: string): void {
     this.#pauses.forgive(webhookId);
   }
@@ -121,7 +122,10 @@ export class Invariants {
     for (const webhook of run.engine.webhooks()) this.#requests.configured(webhook);
   }
 
-  /** `settledWithinMs`: what was answered longer ago is written, as the store did not hold it up; null if it may have. */
+  /**
+   * `settledWithinMs`: results of older responses are written, because the store did not delay them; null if it may
+   * have.
+   */
   processDied(run: EngineRun, settledWithinMs: number | null): void {
     const { flights, time, fail } = this.#watched;
     for (const { state, webhookId, eventId, answeredAtMonotonicMs } of flights.lose(run)) {

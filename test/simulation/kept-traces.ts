@@ -19,7 +19,7 @@ export class KeptTraces {
     writeFileSync(this.#fileOf(seed), gzipSync(lines.join("\n"), { level: 9 }));
   }
 
-  /** In the names of today; null for equal traces. */
+  /** With today's names; null for equal traces. */
   firstDifference(seed: number, lines: readonly string[]): string | null {
     const kept = rename(gunzipSync(readFileSync(this.#fileOf(seed))).toString("utf8"), this.#renames).split(
       "\n",

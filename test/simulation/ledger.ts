@@ -26,16 +26,16 @@ export interface LedgerDelivery {
   /** The lease under which upkeep or a deletion ended it, until its holder has reported. */
   endedLease: LedgerDelivery["lease"];
   readonly attempts: AttemptRecord[];
-  /** Requests that left for it. */
+  /** Requests sent for it. */
   requests: number;
   /** Requests whose result never reached the store, because the process died first. */
   lost: number;
 }
 
 /**
- * What is committed, as seen at the boundary between engine and store. It knows nothing of how a store works, so it can
- * tell when either of them forgets something. A write counts from the moment it took effect, whether or not the engine
- * lived to see the answer.
+ * Committed data, as seen at the boundary between engine and store. It does not know how a store works, so it detects
+ * when either of them loses something. A write counts from the moment it took effect, whether or not the engine
+ * received the result.
  */
 export class Ledger {
   readonly events = new Map<string, NewEvent>();
@@ -47,7 +47,7 @@ export class Ledger {
   /** Deliveries of accepted events that a later part writes, with their event. */
   readonly following = new Map<string, NewEvent>();
 
-  /** Nothing waits, and nothing has still to be written. */
+  /** Nothing waits, and nothing remains to be written. */
   get isDone(): boolean {
     return this.waiting.size === 0 && this.following.size === 0;
   }
@@ -84,7 +84,7 @@ export class Ledger {
     }
   }
 
-  /** The store was opened again after a crash: nobody holds anything. */
+  /** The store was opened again after a crash: there are no leases. */
   restarted(): void {
     for (const delivery of this.deliveries.values()) {
       delivery.lease = null;
@@ -92,7 +92,7 @@ export class Ledger {
     }
   }
 
-  /** Upkeep ended deliveries without naming them: looks up what still waits as far as is known. */
+  /** Upkeep ended deliveries without naming them: reads which known ones still wait. */
   async reconcile(store: Store): Promise<void> {
     for (const delivery of [...this.waiting]) {
       const stored = await store.history.getDelivery(null, delivery.id);
@@ -109,7 +109,7 @@ export class Ledger {
     return this.#pairs.get(`${webhookId} ${eventId}`) ?? [];
   }
 
-  /** Deliveries of a lane in the order they were committed, or retried after their end. */
+  /** Deliveries of a lane in the order in which they were committed, or retried after their end. */
   lane(key: LaneKey): readonly LedgerDelivery[] {
     return this.#lanes.get(laneName(key)) ?? [];
   }
@@ -126,7 +126,7 @@ export class Ledger {
     for (const { id } of command.later ?? []) this.following.set(id, command.event);
   }
 
-  /** False when no event has this delivery to follow: it is written already, or was never accepted. */
+  /** False if no event has this pending delivery: it is already written, or was never accepted. */
   followed(delivery: NewDelivery): boolean {
     const event = this.following.get(delivery.id);
     if (event === undefined) return false;
@@ -213,7 +213,7 @@ export class Ledger {
     this.#move(delivery, settlement.progress);
   }
 
-  /** By somebody who does not hold it. */
+  /** By an actor other than the holder. */
   #end(delivery: LedgerDelivery, progress: DeliveryProgress): void {
     const { lease } = delivery;
     this.#move(delivery, progress);
@@ -231,7 +231,7 @@ export class Ledger {
   #lease(lease: Lease, until: number): void {
     const delivery = this.deliveries.get(lease.deliveryId);
     if (delivery === undefined) return;
-    // Parts of an event are written without telling the refs of their rows.
+    // Parts of an event are written without reporting the refs of their rows.
     this.#byRef.set(lease.ref, delivery);
     delivery.lease = { leaseToken: lease.leaseToken, until };
   }

@@ -8,14 +8,14 @@ import { ModelAudit, ModelIdempotency, ModelOperations, ModelRegistry } from "./
 import { ModelUpkeep } from "./model-store/upkeep.ts";
 import { ModelWebhooks } from "./model-store/webhooks.ts";
 
-/** What a restart finds, as the embedded store: everything committed, and no lease. */
+/** State after a restart, as in the embedded store: everything committed, and no lease. */
 export interface ModelStore extends Store {
   restart(): void;
 }
 
 /**
- * The Store port in memory, without anything clever: the reference that other stores are compared with, and the store
- * of simulated worlds. Deterministic; every method has its effect at once, within the call.
+ * The Store port in memory, without optimizations: the reference for other stores, and the store of simulated worlds.
+ * Deterministic; every method takes effect at once, within the call.
  */
 export function createModelStore(): ModelStore {
   const rows = new Rows();

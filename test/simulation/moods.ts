@@ -17,14 +17,14 @@ export type Mood =
   | "truncating"
   | "strange";
 
-/** What a receiver in some mood does with one request. */
+/** How a receiver in some mood handles one request. */
 export interface Reaction {
   readonly afterMs: number;
   readonly arrives: boolean;
-  /** It acted on the event, whatever it answers. */
+  /** It acted on the event, whatever its response. */
   readonly processes: boolean;
   readonly answer: (now: number) => AttemptObservation;
-  /** When it asks to be called again, told in Unix ms; null when it does not, or says it in a way nobody can read. */
+  /** When it asks to be called again, in Unix ms; null if it does not, or with an unreadable value. */
   readonly retryNotBefore: (now: number) => number | null;
 }
 
@@ -112,7 +112,7 @@ interface RetryAfterText {
   readonly notBefore: (now: number) => number | null;
 }
 
-/** Retry-After in all its forms, sensible and silly (EDS-9.5). */
+/** Retry-After in all its forms, sensible and not (EDS-9.5). */
 function asking({ status, random }: { readonly status: number; readonly random: SeededRandom }): Reaction {
   const form =
     retryAfterForms(random)[random.weighted({ seconds: 8, date: 6, far: 1, absent: 3, silly: 3, past: 1 })];

@@ -2,13 +2,13 @@ import type { CircuitState } from "../../src/domain/circuit-breaker.ts";
 import type { DeliveryState } from "../../src/domain/delivery.ts";
 import type { Alarm, LogFields, Telemetry } from "../../src/ports/telemetry.ts";
 
-/** What the engine tells about itself: traced, counted, and searched for things that must never be said. */
+/** The engine's telemetry: traced, counted, and searched for forbidden content. */
 export class RecordedTelemetry {
   readonly states = new Map<DeliveryState, number>();
   readonly circuits = new Map<CircuitState, number>();
   readonly alarms = new Map<Alarm, number>();
   readonly messages = new Map<string, number>();
-  /** Answers that came after their delivery had ended: as what, and what that made of it. */
+  /** Late responses after the end of their delivery: its state then, and the resulting state. */
   readonly lateAnswers = new Map<string, number>();
   readonly #trace: (line: string) => void;
 

@@ -7,16 +7,16 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
-/** What is drawn from the seed before a world begins. */
+/** Values drawn from the seed before a world begins. */
 export interface Scenario {
   readonly limits: EngineLimits;
   readonly retention: RetentionOptions;
   readonly faults: StoreFaults;
-  /** Time in which things are published, changed and broken; afterwards everything heals. */
+  /** The period in which things are published, changed and broken; afterwards everything heals. */
   readonly troubleMs: number;
   readonly webhooks: number;
   readonly tenants: number;
-  /** Things that people and publishers do in that time. */
+  /** Actions of people and publishers in that period. */
   readonly actions: number;
   readonly crashesAnytime: number;
   readonly clockJumps: number;
@@ -58,7 +58,7 @@ function drawLimits(
   };
 }
 
-/** A stream of its own, so that the worlds of older seeds stay what they were but for this. */
+/** A separate stream, so that the worlds of older seeds are otherwise unchanged. */
 function drawHostLimit(random: SeededRandom): number | null {
   return random.pick([null, null, 1, 2, 3, 5]);
 }
@@ -75,7 +75,7 @@ function drawFaults(random: SeededRandom): StoreFaults {
   };
 }
 
-/** Between the parts of an event. Drawn apart, for the same reason. */
+/** Between the parts of an event. A separate stream, for the same reason. */
 function withFanOutCrash(faults: StoreFaults, random: SeededRandom): StoreFaults {
   if (!random.chance(0.5)) return faults;
   const phase = random.pick(["before", "after"] as const);

@@ -1,4 +1,4 @@
-/** The thread of `SeedThread`: a seed comes in, what its world was goes out. */
+/** The thread of `SeedThread`: receives a seed, returns its world's result. */
 import { parentPort } from "node:worker_threads";
 import type { SeedRequest } from "./seed-thread.ts";
 import { simulate } from "./simulate.ts";

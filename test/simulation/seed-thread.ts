@@ -8,13 +8,13 @@ export interface SeedRequest {
 }
 
 /**
- * Lives worlds in a thread of its own. Beside tests each promise would be followed by `node:test`, which wants to know whose
- * it is: that is two thirds of what a world of a hundred thousand promises costs.
+ * Runs worlds in a separate thread. In the test thread `node:test` would track each promise, which is two thirds of the
+ * cost of a world with a hundred thousand promises.
  */
 export class SeedThread {
   readonly #worker = new Worker(new URL("./seed-entry.ts", import.meta.url));
 
-  /** One at a time. Rejects when the thread itself breaks. */
+  /** One at a time. Rejects if the thread itself breaks. */
   async live(request: SeedRequest): Promise<SimulationResult> {
     const answered = once(this.#worker, "message");
     this.#worker.postMessage(request);

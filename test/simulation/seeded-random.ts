@@ -50,7 +50,7 @@ export class SeededRandom implements Random {
     return item;
   }
 
-  /** A key of the table, as often as its weight says. */
+  /** A key of the table, with the probability of its weight. */
   weighted<Name extends string>(weights: Readonly<Record<Name, number>>): Name {
     const entries = Object.entries(weights) as [Name, number][];
     let left = this.uniform() * entries.reduce((sum, [, weight]) => sum + weight, 0);
@@ -61,7 +61,7 @@ export class SeededRandom implements Random {
     return (entries.at(-1) as [Name, number])[0];
   }
 
-  /** sfc32: small, fast, and good enough that no test of randomness here would notice. */
+  /** sfc32: small, fast, and good enough for these tests. */
   #next(): number {
     const s = this.#state;
     const [a, b, c, counter] = [s[0] as number, s[1] as number, s[2] as number, s[3] as number];

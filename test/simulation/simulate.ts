@@ -13,7 +13,7 @@ export interface SimulationResult {
   readonly coverage: Coverage;
 }
 
-/** What a set of seeds has met, by name. */
+/** What a set of seeds has reached, by name. */
 export interface Coverage {
   readonly storeFaults: Map<string, number>;
   readonly crashes: Map<string, number>;
@@ -26,7 +26,7 @@ export interface Coverage {
   steps: number;
 }
 
-/** Lives one world from its seed to its end. */
+/** Runs one world from its seed to its end. */
 export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
   const world = await World.create({ disk: modelDisk, ...options });
   const uncaught = (error: unknown): void => world.uncaught(error);
@@ -75,7 +75,7 @@ export function addCoverage(total: Coverage, more: Coverage): void {
   total.steps += more.steps;
 }
 
-/** Places in which no world died yet, before or after the write. */
+/** Places at which no world died yet, before or after the write. */
 export function missingBoundaries(coverage: Coverage): string[] {
   return commitBoundaries
     .flatMap((point) => [`${point}:before`, `${point}:after`])

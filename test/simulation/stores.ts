@@ -5,7 +5,7 @@ import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import type { Store } from "../../src/ports/store.ts";
 import { createModelStore } from "./model-store.ts";
 
-/** What survives the processes of a world: a store that can be opened again and again. */
+/** The part of a world that survives its processes: a store that can be opened repeatedly. */
 export interface Disk {
   /** The store as the running process has it open. */
   readonly store: () => Store;
@@ -19,7 +19,7 @@ export function modelDisk(): Disk {
   return { store: () => store, reopen: async () => store.restart(), remove: async () => undefined };
 }
 
-/** The embedded store in a folder of its own. A crash closes the file without asking the engine. */
+/** The embedded store in a separate folder. A crash closes the file without asking the engine. */
 export async function sqliteDisk(now: () => number): Promise<Disk> {
   const dataDir = await mkdtemp(join(tmpdir(), "posthorn-simulation-"));
   const open = (): Promise<Store> => openSqliteStore({ dataDir, now: now(), pid: process.pid });

@@ -1,6 +1,6 @@
 import type { SecretBox } from "../../src/ports/secret-box.ts";
 
-/** Keeps secrets readable: encryption has its own tests, and here it would only cost time. The keys inside are real. */
+/** Keeps secrets readable: encryption has its own tests, and would only cost time here. The keys inside are real. */
 export const stubSecretBox: SecretBox = {
   seal: (plaintext, context) => Buffer.from(`${context}\n${plaintext}`),
   open: ({ ciphertext, context }) => {

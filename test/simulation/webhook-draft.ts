@@ -42,7 +42,7 @@ export function draftWebhook(
   return { webhook, secrets: draftSecrets(random, webhook) };
 }
 
-/** Webhooks share few hosts. Drawn from a stream of its own, so that nothing else depends on where a webhook leads. */
+/** Webhooks share few hosts. Drawn from a separate stream, so that nothing else depends on a webhook's URL. */
 export function drawUrl(
   random: SeededRandom,
   { id, now }: { readonly id: string; readonly now: number },
@@ -116,7 +116,7 @@ function draftSecrets(random: SeededRandom, { id, schemes, createdAt }: Webhook)
   return [symmetric, sealed("ed25519", { plaintext: secret, webhookId: id, now: createdAt })];
 }
 
-/** A new symmetric key; the old one stays for `overlapMs`, or goes at once when that is null. */
+/** A new symmetric key; the old one stays for `overlapMs`, or is removed at once if that is null. */
 export function rotateSecrets(
   random: SeededRandom,
   rotation: {

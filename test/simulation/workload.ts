@@ -52,7 +52,7 @@ const actionWeights = {
 export type ActionName = keyof typeof actionWeights;
 
 /**
- * What publishers, owners and operators do, drawn from the seed. It uses the engine as management does: the store
+ * Actions of publishers, owners and operators, drawn from the seed. It uses the engine as management does: the store
  * first, then the running engine.
  */
 export class Workload {
@@ -86,14 +86,14 @@ export class Workload {
     };
   }
 
-  /** One action, chosen by the seed. Resolves or never; errors that a user may meet are fine. */
+  /** One action, chosen by the seed. Resolves or never; errors that a user may get are fine. */
   act(target: Target): void {
     const name = this.#options.random.weighted(actionWeights);
     this.#options.trace(`do ${name}`);
     this.#guard(this.#actions[name](target), name);
   }
 
-  /** The webhook of a request is deleted, or its delivery ends because its lease ran out. */
+  /** The webhook of a request is deleted, or its delivery ends because its lease expired. */
   endUnderWay(target: Target): void {
     const { random, trace } = this.#options;
     if (target.engine.activity().inFlight === 0) return;
@@ -157,13 +157,13 @@ export class Workload {
     await engine.retry({ deliveryId: old.id, ...place, priority: null, retry });
   }
 
-  /** All leases run out at once, and somebody retries what is on its way. */
+  /** All leases expire at once, and requests in flight are retried manually. */
   async #retryUnderWay(target: Target): Promise<void> {
     this.#options.jump(longestLeaseMs);
     await this.#retry(target, (delivery) => isWaiting(delivery) && delivery.lease !== null);
   }
 
-  /** The same, and what is on its way is too old. */
+  /** The same, and deliveries in flight are too old. */
   async #expireUnderWay(target: Target): Promise<void> {
     this.#options.jump(longestAgeMs);
     await target.engine.upkeepRound();

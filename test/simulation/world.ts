@@ -27,9 +27,9 @@ const livenessCheckMs = 5 * minuteMs;
 const helpMs = 10 * minuteMs;
 const stopGraceMs = 10_000;
 const endUnderWayChance = 0.003;
-/** After it failed the engine writes again no later than this. */
+/** After a failure the engine writes again within this time. */
 const retryMsMax = 6_000;
-/** A group that is under way gathers for some milliseconds, and turns of the event loop take time. */
+/** A group collects for some milliseconds, and turns of the event loop take time. */
 const gatherMsMax = 10;
 
 export interface WorldOptions {
@@ -37,11 +37,11 @@ export interface WorldOptions {
   readonly disk: (now: () => number) => Promise<Disk> | Disk;
   /** Called with each line of the trace. */
   readonly onTrace?: ((line: string) => void) | undefined;
-  /** Changes the engine that is composed, to prove that a mistake is found. */
+  /** Changes the composed engine, to prove that a mistake is found. */
   readonly sabotage?: ((engine: Engine) => void) | undefined;
 }
 
-/** A whole system in virtual time: engine, store, receivers, people, and everything that can happen to them. */
+/** A whole system in virtual time: engine, store, receivers, people, and all possible events. */
 export class World {
   readonly #options: WorldOptions;
   readonly #random: SeededRandom;
@@ -124,7 +124,7 @@ export class World {
     });
   }
 
-  /** Lives through trouble, heals, comes to rest, and is compared with the ledger. Stops at the first violation. */
+  /** Runs through trouble, heals, comes to rest, and is compared with the ledger. Stops at the first violation. */
   async live(): Promise<void> {
     const { time, scenario } = this;
     this.#planTrouble();
@@ -134,7 +134,7 @@ export class World {
     this.#heal();
     const healedAtMs = time.monotonicMs();
     await this.#runUntil(healedAtMs + healMsMax, () => this.#ledger.isDone);
-    // A request that was settled a moment ago may still have to be announced.
+    // A recently settled request may still have to be announced.
     await this.#runUntil(time.monotonicMs() + 10 * minuteMs);
     await this.#checkRest();
     // The end of the last process opened the store again.
@@ -149,7 +149,7 @@ export class World {
   async #runUntil(monotonicMs: number, isDone: () => boolean = () => false): Promise<void> {
     while (this.violation === null && !isDone()) {
       this.steps += 1;
-      // It takes true time, in which none passes here: how busy the machine is must not change the story.
+      // It takes real time, in which no virtual time passes: the load of the machine must not change the history.
       await this.#pendingReopen;
       await microtasksDone();
       if (this.time.runDeferred()) {
@@ -177,7 +177,7 @@ export class World {
     this.#invariants.clockJumped(byMs);
   }
 
-  /** Somebody ends a delivery while its request is on its way. */
+  /** A delivery is ended while its request is in flight. */
   #endUnderWay(): void {
     const end = (): void => this.#withTarget((target) => this.#workload.endUnderWay(target));
     this.time.after(1, () => !this.#healing && end());
@@ -242,7 +242,7 @@ export class World {
     this.#bootIn(this.#random.int({ min: 1, max: 5_000 }));
   }
 
-  /** Nothing of the process has an effect any more, and the store is opened again. */
+  /** The process has no effect any more, and the store is opened again. */
   #end(run: EngineRun): void {
     run.die();
     this.#run = null;
@@ -253,7 +253,9 @@ export class World {
       .catch((error: unknown) => this.#fail("I-21", `reopening: ${String(error)}`));
   }
 
-  /** How long an answer may be kept from a store that takes it; null while the store is slow, or was away. */
+  /**
+   * How long a response may be missing from a store that accepts it; null while the store is slow, or was unavailable.
+   */
   #settledWithinMs(): number | null {
     const { limits, faults } = this.scenario;
     const isHeldUp = this.time.monotonicMs() - this.store.lastFaultAtMonotonicMs < retryMsMax;
@@ -300,7 +302,9 @@ export class World {
     this.#helpAlong();
   }
 
-  /** A process may be starting just now, and late answers may still disable a webhook: looks again until all is well. */
+  /**
+   * A process may be starting just now, and late responses may still disable a webhook: checks again until all is well.
+   */
   #helpAlong(): void {
     this.#withTarget((target) => {
       this.#workload.webhooks
@@ -326,7 +330,7 @@ export class World {
     if (run.alive) this.#fail("I-20", "the engine does not stop");
   }
 
-  /** From outside the world: an exception that nobody caught. */
+  /** From outside the world: an uncaught exception. */
   uncaught(error: unknown): void {
     this.#fail("I-21", `uncaught: ${error instanceof Error ? error.stack : String(error)}`);
   }

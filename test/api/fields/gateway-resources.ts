@@ -9,7 +9,7 @@ import {
 } from "../../../src/resources/gateway.ts";
 import type { Resource } from "./resource.ts";
 
-/** A source and a connection that are changed again and again: of each there is a limited number. */
+/** A source and a connection that are changed repeatedly, because their number is limited. */
 export async function gatewayResources(
   { gateway }: RunningPosthorn,
   webhookId: string,
@@ -85,7 +85,7 @@ export async function gatewayResources(
       always: { filter: {} },
       specials: {
         filter: { accepted: [{ body: { a: 1 } }], beside: () => ({ message: {} }) },
-        // A request is there once somebody sent it.
+        // A request exists once it was sent.
         requestId: { accepted: [] },
         sourceId: { accepted: [id] },
         last: { beside: () => ({ sourceId: id }) },

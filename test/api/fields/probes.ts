@@ -1,24 +1,24 @@
-/** Values at every bound of a field, and one beyond, in the words of the library. */
+/** Values at every bound of a field, and one beyond, as the library takes them. */
 import assert from "node:assert/strict";
 import type { Field, Kind, ListKind, ObjectKind, TextKind } from "../../../src/resources/field.ts";
 
 export interface Probe {
-  /** Name in the library of the field or of the member of it that is tried: `retry.maxAttempts`. */
+  /** Name in the library of the field, or of its member under test: `retry.maxAttempts`. */
   readonly path: string;
-  /** Of the whole field. A function makes another one for each call. */
+  /** The whole field. A function creates a new value for each call. */
   readonly value: unknown;
   readonly isAccepted: boolean;
   /** What is wrong or right with it, for messages. */
   readonly what: string;
 }
 
-/** What the description of a field alone cannot know. */
+/** Facts that the description of a field does not contain. */
 export interface Special {
-  /** Instead of values that are made from the bounds: they mean something, such as a certificate. */
+  /** Instead of values derived from the bounds, for values with a meaning, such as a certificate. */
   readonly accepted?: readonly unknown[];
-  /** What has to be given beside the value for it to make sense. */
+  /** Fields that must be given with the value. */
   readonly beside?: (value: unknown) => object;
-  /** Members that an object needs beside the one that is tried. */
+  /** Other members that the object needs. */
   readonly members?: object;
 }
 
@@ -121,19 +121,19 @@ function acceptedTexts({ lengthMin, lengthMax, pattern }: TextKind): Values {
   ];
 }
 
-/** Words, addresses and colours of a length. */
+/** Words, addresses and colors of a length. */
 function formsOf(length: number): readonly string[] {
   return ["", "https://", "#"].map((start) => start + "a".repeat(Math.max(0, length - start.length)));
 }
 
-/** The first that the pattern allows. Few patterns allow no word, and those name some. */
+/** The first that the pattern allows. The few patterns that allow no word list their values. */
 function textFor(pattern: string, texts: readonly string[]): string {
   const named = pattern.match(/\w{3,}/g) ?? [];
   const found = [...texts, ...named, traceparent].find((text) => new RegExp(pattern, "u").test(text));
   return found ?? assert.fail(`no text for ${pattern}`);
 }
 
-/** For the one pattern that allows no word and names none. */
+/** For the one pattern that allows no word and lists no values. */
 const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 function acceptedLists(kind: ListKind): Values {
@@ -211,7 +211,7 @@ function refusedLists(kind: ListKind): Values {
   ];
 }
 
-/** Different ones where there are as many. */
+/** Distinct ones, if there are that many. */
 function itemsOf({ item }: ListKind, count: number): readonly unknown[] {
   return Array.from({ length: count }, (_, index) => {
     if (item.is === "text")

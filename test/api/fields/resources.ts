@@ -1,4 +1,4 @@
-/** Every thing that callers set, with the two ways to set it: a route of the API and a call of the library. */
+/** Every resource that callers set, with both ways to set it: a route of the API and a call of the library. */
 import assert from "node:assert/strict";
 import {
   libraryApiKeys,
@@ -188,7 +188,7 @@ export async function resourcesOf(running: RunningPosthorn): Promise<readonly Re
       components: ["IncidentInput"],
       fields: incidentFields,
       method: "POST",
-      // The reports of one webhook have a limit.
+      // Reports of one webhook are limited.
       path: async () => `/v1/webhooks/${await newWebhook()}/incidents`,
       call: async (input) => webhooks.reportIncident({ id: await newWebhook(), ...input } as never),
       always: { kind: "other", detail: "x" },
@@ -258,7 +258,7 @@ function alertResources({ services }: RunningPosthorn, webhookId: string): reado
   const specials: Specials = {
     mutedUntil: { accepted: [soonText] },
     webhookId: { accepted: [webhookId] },
-    // The others are of the whole installation, and this rule is a tenant's.
+    // The others are deployment-wide, and this rule belongs to a tenant.
     metric: { accepted: ["failure_rate", "attempts", "exhausted", "duration_ms_p95", "published"] },
     eventType: { beside: () => ({ metric: "published" }) },
   };
@@ -315,7 +315,7 @@ async function firstProblem({ services }: RunningPosthorn): Promise<string> {
   }
 }
 
-/** What succeeded can be retried again and again. */
+/** A successful delivery can be retried repeatedly. */
 async function delivered({ services }: RunningPosthorn, id: string): Promise<string> {
   for (;;) {
     const { view } = await services.deliveries.get({ tenantId: null }, id);
@@ -336,7 +336,7 @@ const themeSpecials: Specials = {
 const soon = Date.now() + 3_600_000;
 const soonText = new Date(soon).toISOString();
 
-/** Of `ids` and `filter` one is given. */
+/** Either `ids` or `filter` is given. */
 function bulkResources({ services }: RunningPosthorn): readonly Resource[] {
   const admin = { tenantId: null };
   const [deliveries, deadLetters] = [libraryDeliveries(services, admin), libraryDeadLetters(services, admin)];

@@ -1,4 +1,4 @@
-/** Fields of a webhook whose values need more than their bounds tell. */
+/** Fields of a webhook whose values need more than their bounds. */
 import { randomBytes } from "node:crypto";
 import type { Profile } from "../../../src/domain/profile.ts";
 import { profiles } from "../../../src/domain/profiles/index.ts";
@@ -7,13 +7,13 @@ import type { Specials } from "./probes.ts";
 
 export const newSecret = () => `whsec_${randomBytes(32).toString("base64")}`;
 
-/** Nothing where the value is meant to be refused whatever the profile. */
+/** None if the value must be refused with every profile. */
 function withProfile(fits: (profile: Profile) => boolean): object {
   const found = profiles.find(fits);
   return found === undefined ? {} : { profile: found.name, ...needsOf(found) };
 }
 
-/** Beside the profile itself. */
+/** In addition to the profile. */
 function needsOf({ registration }: Profile): object {
   return registration.bearerTokenRequired ? { bearerToken: "token" } : {};
 }

@@ -28,7 +28,7 @@ const firing: AlertRecord = {
   inhibitedBy: null,
 };
 
-/** Rules in a map, and one alert, which always fires. */
+/** Rules in a map, and one alert that always fires. */
 export function createStandInAlerts(given: {
   readonly now: () => number;
   readonly tenantExists: (id: string) => boolean;

@@ -108,7 +108,7 @@ function bulkStarted(
   };
 }
 
-/** By the filters that the suites of the API use. */
+/** Supports only the filters that the API suites use. */
 export function found(world: World, query: DeliveryListQuery): DeliveryPage {
   const { page, order } = query;
   const rows = [...world.deliveries.values()].filter(

@@ -153,7 +153,7 @@ function publishOne(
   return receipt;
 }
 
-/** The stand-in keeps values alone; that the text of JSON is kept is for the suites that run on the whole program. */
+/** The stand-in stores parsed values. Suites that run the whole program test that the text of JSON is kept. */
 function asValues({ data, metadata, ...input }: PublishInput): PublishInput {
   return {
     ...input,

@@ -8,7 +8,7 @@ interface Entry {
   readonly answer: { readonly status: number; readonly body: string } | null;
 }
 
-/** In memory, with `entries` open to tests that look at what is kept. */
+/** In memory, with `entries` exposed to tests. */
 export class StandInIdempotencyStore implements IdempotencyStore {
   readonly entries = new Map<string, Entry>();
 

@@ -9,7 +9,7 @@ import {
 } from "../../../src/features/notifications/notification-channels.ts";
 import type { NotificationService, TenantService } from "../../../src/features/services.ts";
 
-/** Channels in an array, whose messages go nowhere. */
+/** Channels in an array; their messages are not sent. */
 export function createStandInNotifications(given: {
   readonly now: () => number;
   readonly tenants: Pick<TenantService, "get" | "put">;

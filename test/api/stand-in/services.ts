@@ -1,4 +1,4 @@
-/** An engine that keeps everything in maps and delivers nothing: enough for the API to be tested black-box. */
+/** An engine that keeps everything in maps and delivers nothing: enough to test the API as a black box. */
 import { generateKeyPairSync, randomBytes, randomUUID } from "node:crypto";
 import { snapshotCircuit } from "../../../src/domain/circuit-breaker.ts";
 import { NotFoundError, PosthornError } from "../../../src/domain/errors.ts";
@@ -84,7 +84,7 @@ export function createStandInServices(options: StandInOptions): Services {
   };
 }
 
-/** One, of whatever webhook is asked for. */
+/** One report for any webhook. */
 function createProblems(now: () => number): Services["problems"] {
   const id = "0198c3f2-7a4e-8c11-9d3e-5b0a6f1e2d3c";
   const kind = {

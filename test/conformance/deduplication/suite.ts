@@ -11,7 +11,7 @@ export interface DeduplicationSubject {
 
 export interface OpenDeduplicationStore {
   readonly store: DeduplicationStore;
-  /** The same keys through another connection, as another process would see them; null where nothing is shared. */
+  /** The same keys through another connection, as another process sees them; null if nothing is shared. */
   readonly elsewhere: DeduplicationStore | null;
   cleanup(): Promise<void>;
 }

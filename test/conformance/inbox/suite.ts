@@ -10,7 +10,7 @@ export interface InboxSubject {
 
 export interface OpenInboxStore {
   readonly store: InboxStore;
-  /** The same messages through another connection; null where nothing is shared. */
+  /** The same messages through another connection; null if nothing is shared. */
   readonly elsewhere: InboxStore | null;
   cleanup(): Promise<void>;
 }

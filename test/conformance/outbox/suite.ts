@@ -15,7 +15,7 @@ export interface OpenOutboxStore<
   readonly store: OutboxStore<Transaction, Put>;
   /** The same entries through another connection, as another process has it. */
   readonly elsewhere: OutboxStore<Transaction, Put>;
-  /** Runs work in a transaction of the application, and ends it so. */
+  /** Runs work in a transaction of the application, and commits or rolls back. */
   transaction(work: (transaction: Transaction) => Put, end: "commit" | "rollback"): Promise<void>;
   cleanup(): Promise<void>;
 }

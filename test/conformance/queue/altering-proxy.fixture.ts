@@ -2,17 +2,17 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
 
-/** A way to a server on this machine that changes what the server says, or wraps it into TLS. */
+/** A proxy to a server on this machine that changes the server's bytes, or wraps them in TLS. */
 export interface AlteringProxy {
   readonly port: number;
-  /** Puts bytes between those of the server, on every connection. */
+  /** Inserts bytes between those of the server, on every connection. */
   inject(bytes: Buffer): void;
   close(): Promise<void>;
 }
 
 export interface AlteringProxyOptions {
   readonly target: number;
-  /** What to pass on instead. */
+  /** Bytes to send instead. */
   readonly alter?: (chunk: Buffer) => Buffer;
   readonly tls?: TlsOptions;
 }
@@ -46,14 +46,14 @@ export async function startAlteringProxy(options: AlteringProxyOptions): Promise
   };
 }
 
-/** On a free port of this machine. */
+/** Listens on a free port of this machine. */
 export async function listen(server: Server): Promise<number> {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return (server.address() as AddressInfo).port;
 }
 
-/** The end of a frame on the channel of the connection itself (AMQP 0-9-1, 4.2.3). */
+/** The end of a frame on the connection channel (AMQP 0-9-1, 4.2.3). */
 const frameEnd = 0xce;
 
 function connectionFrame(payload: readonly number[]): Buffer {

@@ -86,7 +86,7 @@ export const closing: QueueTheme = (check) => {
     const stops: Promise<void>[] = [];
     queue.consume({
       pool: "default",
-      // A hint that waits arrives before the consumers of all priorities are there.
+      // A waiting hint arrives before the consumers of all priorities are registered.
       handle: (given) => {
         begun.push(given.lane.webhookId);
         queueMicrotask(() => stops.push(queue.stopConsuming()));

@@ -11,10 +11,10 @@ import {
 } from "../../../src/ports/work-queue.ts";
 
 export interface BrokerOptions {
-  /** For the pause before a notice that was passed on goes back. */
+  /** The pause before a hint that was passed on is requeued. */
   readonly clock?: Clock;
   readonly passOnMs?: number;
-  /** How many notices a consumer has in hand at most. */
+  /** Maximum number of unfinished hints of a consumer. */
   readonly inHandMax?: Readonly<Record<Priority, number>>;
   /** A hint whose consumers were lost more often than this is parked. */
   readonly lossesMax?: number;
@@ -51,7 +51,7 @@ export class Broker {
     };
   }
 
-  /** One more process at this broker. */
+  /** Another process at this broker. */
   open(): WorkQueue {
     const member = new Member({
       options: this.#options,
@@ -65,7 +65,7 @@ export class Broker {
     return member;
   }
 
-  /** Drops all hints, also those in hand, as if somebody had deleted the queues. */
+  /** Drops all hints, including unfinished ones, as if the queues had been deleted. */
   lose(): void {
     this.#queues.clear();
     this.#parked = 0;
@@ -80,7 +80,7 @@ export class Broker {
     for (const member of this.#chosen(queue)) member.reconnect();
   }
 
-  /** What no consumer has been given yet, of all pools, in order. */
+  /** Hints not handed out yet, of all pools, in order. */
   get waiting(): readonly WorkHint[] {
     return [...this.#queues.values()].flatMap((queue) => queue.map(({ hint }) => hint));
   }
@@ -107,7 +107,7 @@ export class Broker {
     return queue;
   }
 
-  /** Hands over what waits, soon; consumers take turns. */
+  /** Hands over waiting hints soon; consumers take turns. */
   #pump(): void {
     if (this.#isPumping) return;
     this.#isPumping = true;
@@ -150,11 +150,11 @@ export class Broker {
 
 interface Held {
   readonly hint: WorkHint;
-  /** Consumers that were lost with it in hand. */
+  /** How often a consumer was lost while handling it. */
   readonly losses: number;
 }
 
-/** What a member needs of its broker. */
+/** What a member needs from its broker. */
 interface BrokerSide {
   readonly options: Required<BrokerOptions>;
   readonly put: (held: Held, end: "head" | "tail") => void;
@@ -167,9 +167,9 @@ interface BrokerSide {
 class Member implements WorkQueue {
   readonly #broker: BrokerSide;
   readonly #pools = new Set<string>();
-  /** What the broker waits for an answer to. */
+  /** Hints that the broker handed out and that are unanswered. */
   readonly #inHand = new Set<Held>();
-  /** Handlers at work, also for notices that the broker has given to others since. */
+  /** Running handlers, including those for hints that the broker has since given to others. */
   readonly #handling = new Set<Promise<void>>();
   #consumer: WorkConsumer | null = null;
   #worker: number | null = null;

@@ -3,7 +3,7 @@ import { eventually } from "../../scenarios/eventually.ts";
 import { heldHandler, hint, sent, until, Worker } from "./scene.ts";
 import type { QueueTheme } from "./suite.ts";
 
-/** More than any adapter hands a hint out after its consumers were lost. */
+/** More often than any adapter hands out a hint after losing its consumers. */
 const lossesMany = 30;
 
 export const handedOutTooOften: QueueTheme = (check) => {

@@ -12,7 +12,7 @@ import { CuttingProxy } from "../../services/cutting-proxy.fixture.ts";
 const rabbitmqctlMsMax = 30_000;
 const server = process.env["POSTHORN_TEST_QUEUE_URL"] ?? "amqp://guest:guest@127.0.0.1:5672";
 
-/** Runs an operator's command. Rejects where there is no such program, or no right to use it. */
+/** Runs an operator's command. Rejects if the program or the right to use it is missing. */
 export async function rabbitmqctl(...words: string[]): Promise<string> {
   const { stdout } = await promisify(execFile)("rabbitmqctl", ["-q", ...words], {
     timeout: rabbitmqctlMsMax,
@@ -20,7 +20,7 @@ export async function rabbitmqctl(...words: string[]): Promise<string> {
   return stdout;
 }
 
-/** A virtual host for one test file where we may make one; else the one we are given, where prefixes keep tests apart. */
+/** A virtual host for one test file if we may create one; otherwise the given one, where prefixes separate tests. */
 export interface TestVirtualHost {
   readonly url: string;
   readonly name: string;
@@ -37,7 +37,7 @@ export async function createTestVirtualHost(): Promise<TestVirtualHost> {
   try {
     await rabbitmqctl("add_vhost", name);
     await rabbitmqctl("set_permissions", "-p", name, user, ".*", ".*", ".*");
-    // The command may have reached another broker than the address leads to.
+    // The command may have reached another broker than the one at the address.
     await (await connect(url.href)).close();
     const drop = async (): Promise<void> => void (await rabbitmqctl("delete_vhost", name));
     return { url: url.href, name, isOwn: true, drop };
@@ -58,13 +58,13 @@ async function openOperator(url: string): Promise<Operator> {
   return { channel: await connection.createChannel(), close: () => connection.close() };
 }
 
-/** One process at the broker, behind a network of its own. */
+/** One process at the broker, behind its own network proxy. */
 export interface Joined {
   readonly queue: RabbitMqQueue;
   readonly network: CuttingProxy;
 }
 
-/** Queues under one prefix, with the means to look at them and to disturb them. */
+/** Queues under one prefix, with the means to inspect and disturb them. */
 export class RabbitMqBroker {
   readonly prefix = `test-${randomBytes(4).toString("hex")}`;
   readonly log = new RecordedLog();
@@ -81,7 +81,7 @@ export class RabbitMqBroker {
     return new RabbitMqBroker(url, await openOperator(url));
   }
 
-  /** For whatever an operator may do. Errors close it. */
+  /** For any operation of an operator. Errors close it. */
   get operator(): Channel {
     return this.#operator.channel;
   }
@@ -124,7 +124,7 @@ export class RabbitMqBroker {
     return `${this.prefix}.parked`;
   }
 
-  /** Deletes the queues of these pools and the parked one, whatever they hold. */
+  /** Deletes the queues of these pools and the parked one, with their contents. */
   async deleteQueues(pools: readonly string[]): Promise<void> {
     const work = pools.flatMap((pool) =>
       ["high", "normal", "low"].map((priority) => this.workQueue(pool, priority)),
@@ -132,7 +132,7 @@ export class RabbitMqBroker {
     for (const queue of [...work, this.parkedQueue]) await this.operator.deleteQueue(queue);
   }
 
-  /** Leaves nothing behind. */
+  /** Removes everything. */
   async close(pools: readonly string[]): Promise<void> {
     for (const { network } of this.#joined) await network.restore();
     await Promise.all(this.#joined.map(({ queue }) => queue.close()));
@@ -149,7 +149,7 @@ interface LogLine {
   readonly message: string;
 }
 
-/** Keeps what is logged. */
+/** Records log lines. */
 export class RecordedLog implements Logger {
   readonly lines: LogLine[] = [];
 

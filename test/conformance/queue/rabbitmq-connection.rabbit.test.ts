@@ -10,7 +10,7 @@ const virtualHost = await createTestVirtualHost();
 after(() => virtualHost.drop());
 
 interface CheckOptions {
-  /** What it does would reach connections of others. */
+  /** It would affect connections of other tests. */
   readonly needsOwnVirtualHost?: boolean;
 }
 
@@ -33,7 +33,7 @@ function check(
   });
 }
 
-/** Ends the connection of that name, as an operator would; there is one in the test's virtual host. */
+/** Ends the connection of that name, as an operator would; the test's virtual host has only one. */
 async function closeConnection(name: string): Promise<void> {
   const pid = await eventually(`the connection ${name}`, {
     ask: async () => {
@@ -232,7 +232,7 @@ suite("RabbitMQ connection", () => {
     assert.equal(queue.isConnected, false);
     assert.equal(queue.send([hint("refused")]), false);
     assert.equal(queue.notify({ worker: 1, lanes: [lane("a")] }), false);
-    // What others send still arrives, and how much waits can be asked.
+    // Hints from others still arrive, and the depth can still be queried.
     await sent((await broker.join()).queue, [hint("of-another")]);
     await until("it is handled", () => worker.doneIds.includes("of-another"));
     assert.equal((await queue.depth()).parked, 0);
@@ -249,7 +249,7 @@ suite("RabbitMQ connection", () => {
     const worker = new Worker(queue);
     queue.listenAs(1);
     await notifiedUntilHeard(queue, { to: worker, worker: 1, webhookId: "before" });
-    // Sending to an exchange that is not there closes the channel.
+    // Sending to a missing exchange closes the channel.
     await broker.operator.deleteExchange(`${broker.prefix}.tell`);
     queue.notify({ worker: 1, lanes: [lane("lost")] });
     await eventually("the channel was closed", {

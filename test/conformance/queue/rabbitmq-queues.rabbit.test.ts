@@ -52,7 +52,7 @@ suite("RabbitMQ queues", () => {
     await sent(sender, [hint("first"), hint("second", { pool: "other" })]);
     await until("they are confirmed", () => sender.status.underWay === 0);
     await broker.deleteQueues(["default", "other"]);
-    // Nobody consumes: the sender learns from what comes back to it.
+    // No one consumes: the sender notices because messages are returned.
     await sent(sender, [hint("third")]);
     const counted = await eventually("it waits", {
       ask: () => sender.depth(),

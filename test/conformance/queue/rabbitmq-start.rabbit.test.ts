@@ -31,7 +31,7 @@ function open(url: string, more: Partial<RabbitMqQueueOptions> = {}): ReturnType
   return openRabbitMqQueue({ url, prefix: "never-made", ...parts, ...more });
 }
 
-/** Opening fails within ten seconds, for the reason given, says what to set, and shows no secret. */
+/** Opening fails within ten seconds with this reason, names the setting, and shows no secret. */
 async function refused(problem: WorkQueueProblem, attempt: Promise<unknown>): Promise<string> {
   const startedAt = performance.now();
   let failure: unknown = null;
@@ -205,7 +205,7 @@ suite("RabbitMQ start", () => {
   });
 });
 
-/** Encrypts on the way to the broker, as a broker with TLS would. */
+/** Encrypts the connection, as a broker with TLS would. */
 function tlsProxy(pair: KeyPair): ReturnType<typeof startAlteringProxy> {
   return startAlteringProxy({ target: port, tls: { key: pair.key, cert: pair.cert } });
 }
@@ -245,7 +245,7 @@ suite("RabbitMQ start with TLS", () => {
   });
 });
 
-/** Changes what the server says of its version, within the same number of bytes. */
+/** Replaces the server's version, with the same number of bytes. */
 function withVersion(version: string): (chunk: Buffer) => Buffer {
   const name = Buffer.from("\u0007versionS");
   return (chunk) => {

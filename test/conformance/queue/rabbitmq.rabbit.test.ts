@@ -2,7 +2,7 @@ import { after } from "node:test";
 import { queueConformance } from "./queue-conformance.ts";
 import { createTestVirtualHost, RabbitMqBroker } from "./rabbitmq-broker.fixture.ts";
 
-/** Of all themes. */
+/** Of all topics. */
 const pools = ["default", "other", "here", "there", "großkunden"];
 
 const virtualHost = await createTestVirtualHost();

@@ -24,10 +24,10 @@ interface Several {
 
 export type Handler = WorkConsumer["handle"];
 
-/** Does nothing until it is told to. */
+/** Does nothing until it is released. */
 export interface HeldHandler {
   readonly handle: Handler;
-  /** Lets everything that is in hand, and whatever comes, be done. */
+  /** Completes all current and future hints. */
   release(): void;
 }
 
@@ -36,7 +36,7 @@ export function heldHandler(): HeldHandler {
   return { handle: () => promise, release: () => resolve("done") };
 }
 
-/** A consumer that remembers what it was given. */
+/** A consumer that records its hints. */
 export class Worker {
   readonly queue: WorkQueue;
   readonly begun: WorkHint[] = [];
@@ -77,18 +77,18 @@ export function idsOf(list: readonly WorkHint[]): string[] {
   return list.map((each) => each.lane.webhookId);
 }
 
-/** Waits until it is so. */
+/** Waits until the condition holds. */
 export async function until(what: string, holds: () => boolean): Promise<void> {
   await eventually(what, { ask: () => Promise.resolve(holds()), holds: (answer) => answer });
 }
 
-/** Sends until it is accepted, which a queue that was away for a moment may refuse at first. */
+/** Sends until it is accepted; a queue that was unavailable for a moment may refuse at first. */
 export async function sent(queue: WorkQueue, list: readonly WorkHint[]): Promise<void> {
   await until("sending is accepted", () => queue.send(list));
 }
 
 /**
- * Sends until all is handled, as the reannouncer does: what is sent to a queue that was deleted a moment ago may be lost with
+ * Sends until all hints are handled, like the reannouncer: hints sent to a queue that was just deleted may be lost with
  * it.
  */
 export async function sentUntilHandled(
@@ -102,7 +102,7 @@ export async function sentUntilHandled(
   });
 }
 
-/** Tells until it is heard, because a worker that begins to listen is not there at once. */
+/** Notifies until the worker receives it, because a worker that starts to listen is not registered immediately. */
 export async function notifiedUntilHeard(
   from: WorkQueue,
   { to, worker, webhookId }: { readonly to: Worker; readonly worker: number; readonly webhookId: string },

@@ -5,29 +5,29 @@ import type { WorkQueue } from "../../../src/ports/work-queue.ts";
 /** An adapter under test. */
 export interface QueueSubject {
   readonly name: string;
-  /** What it cannot do, each with the reason. */
+  /** Unsupported promises, each with the reason. */
   readonly lacks: Readonly<Partial<Record<QueueCapability, string>>>;
   /** A new, empty broker. */
   open(): Promise<OpenBroker>;
 }
 
-/** `unreadable`: somebody can put something into a queue that is no hint. */
+/** `unreadable`: a message that is not a hint can be put into a queue. */
 export type QueueCapability = "unreadable";
 
 export interface OpenBroker {
-  /** One more process at the broker. Closed by `cleanup`. */
+  /** Another process at the broker. Closed by `cleanup`. */
   join(): Promise<WorkQueue>;
-  /** Cuts the connection of one process. It stays away until `mend`. */
+  /** Cuts the connection of one process until `mend` is called. */
   cut(queue: WorkQueue): void;
   mend(queue: WorkQueue): void;
-  /** All queues and what waits in them are gone; connections live. */
+  /** Deletes all queues with their contents; connections stay open. */
   lose(): Promise<void>;
-  /** Puts bytes into the queue of a pool that are no hint. */
+  /** Puts bytes that are not a hint into the queue of a pool. */
   readonly putUnreadable?: (pool: string) => Promise<void>;
   cleanup(): Promise<void>;
 }
 
-/** One theme of the suite: every call of `check` is a test with a broker of its own. */
+/** One topic of the suite: every call of `check` is a test with its own broker. */
 export type QueueTheme = (check: QueueCheck) => void;
 export type QueueCheck = (promise: string, body: (broker: OpenBroker) => Promise<void>) => void;
 
@@ -40,7 +40,7 @@ export function runThemes(subject: QueueSubject, themes: readonly ThemeEntry[]):
     for (const [name, theme, needs] of themes) {
       const reason = needs === undefined ? undefined : subject.lacks[needs];
       if (reason !== undefined) {
-        // One line for the theme, in which every promise would give the same reason.
+        // One line for the topic, because every promise would give the same reason.
         test(`${name}: all checks of the topic`, (t) => t.skip(reason));
         continue;
       }
@@ -51,7 +51,7 @@ export function runThemes(subject: QueueSubject, themes: readonly ThemeEntry[]):
             try {
               await body(broker);
             } finally {
-              // A handler that a failed test left hanging must not hide why it failed.
+              // A handler that a failed test left hanging must not hide the reason of the failure.
               await Promise.race([broker.cleanup(), delay(cleanupMsMax, undefined, { ref: false })]);
             }
           });

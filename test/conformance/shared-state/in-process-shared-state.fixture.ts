@@ -22,7 +22,7 @@ import {
 } from "../../../src/ports/shared-state.ts";
 import type { ConfigChange, StoreChange } from "../../../src/ports/store/changes.ts";
 
-/** Slices of a window (domain/rolling-window.ts); what is further away than that says nothing. */
+/** Slices of a window (domain/rolling-window.ts); those further away are ignored. */
 const slicesMax = 60;
 
 interface Endpoint {
@@ -70,7 +70,7 @@ export class SharedMemory {
     for (const client of this.#clientsOf(only)) client.setAvailable(true);
   }
 
-  /** Everything that was stored is gone. */
+  /** Deletes everything stored. */
   forget(): void {
     this.buckets.clear();
     this.endpoints.clear();
@@ -148,7 +148,7 @@ class Client implements SharedState {
     if (isAvailable) this.hear({ kind: "unknown" });
   }
 
-  /** Listeners hear it a moment later, as they would from a server. */
+  /** Listeners are notified a moment later, as by a server. */
   hear(change: StoreChange): void {
     queueMicrotask(() => {
       for (const listener of this.#listeners) listener(change);

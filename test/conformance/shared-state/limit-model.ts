@@ -12,7 +12,7 @@ import {
 import type { SharedState, TokenGrant } from "../../../src/ports/shared-state.ts";
 import type { OpenSharedState, SharedStateTheme } from "./suite.ts";
 
-/** What a client does, with which of three connections, under which of the limits. */
+/** The action of a client, with the connection and the limit used. */
 interface Step {
   readonly client: number;
   readonly limit: RateLimitConfig;
@@ -21,7 +21,7 @@ interface Step {
   readonly pauseMs: number;
 }
 
-/** Rates at which nothing comes back within a run, unless time is driven. */
+/** Rates at which nothing is refilled during a run, unless the test advances time. */
 const slow = fc.record({
   requestsPerMinute: fc.constantFrom(1 / 60, 0.001, 0.0123),
   burst: fc.integer({ min: 1, max: 40 }),
@@ -48,7 +48,7 @@ function stepsOf(limits: fc.Arbitrary<RateLimitConfig>): fc.Arbitrary<readonly S
 }
 const neverUsed: RateLimitConfig = { requestsPerMinute: 1, burst: 1 };
 
-/** The same through the arithmetic of the core. */
+/** The same with the domain's rate limit. */
 class Model {
   #bucket: RateBucket | null = null;
 
@@ -130,7 +130,7 @@ export const limitModel: SharedStateTheme = (check) => {
           const taken: { from: number; to: number; tokens: number }[] = [];
           let held = 0;
           for (const each of steps) {
-            // Only what was drawn is given back; anything else makes tokens out of nothing.
+            // Only drawn tokens are returned; anything else would create tokens.
             const tokens = each.kind === "draw" ? each.tokens : Math.min(each.tokens, held);
             const step = { ...each, limit, tokens };
             await open.pass(open.isTimeDriven ? step.pauseMs : step.pauseMs / 1_000);

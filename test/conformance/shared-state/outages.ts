@@ -5,7 +5,7 @@ import type { SharedStateTheme } from "./suite.ts";
 
 const unavailable = { name: "SharedStateUnavailableError" };
 const limit = { requestsPerMinute: 1 / 60, burst: 10 };
-/** A call costs half a second at most; where much else is running it takes longer, but it ends. */
+/** A call costs at most half a second; with much other work it takes longer, but it ends. */
 const soonMs = 30_000;
 
 /** One call of each kind. */

@@ -4,29 +4,29 @@ import type { SharedState } from "../../../src/ports/shared-state.ts";
 /** An adapter under test. */
 export interface SharedStateSubject {
   readonly name: string;
-  /** Something empty that nobody else uses. */
+  /** A new, empty namespace. */
   open(): Promise<OpenSharedState>;
 }
 
 export interface OpenSharedState {
   readonly state: SharedState;
-  /** Opens the same once more, as another process would. Closed by `cleanup`. */
+  /** Opens the same namespace again, as another process would. Closed by `cleanup`. */
   openAnother(): Promise<SharedState>;
-  /** What the shared state takes for the time, Unix ms. */
+  /** The clock of the shared state, Unix ms. */
   now(): Promise<number>;
   /** Lets time pass there. */
   pass(ms: number): Promise<void>;
-  /** Whether time passes through `pass` alone, so that results can be told exactly. */
+  /** Whether time passes only through `pass`, so that results are exact. */
   readonly isTimeDriven: boolean;
-  /** Takes the shared state away from everybody. */
+  /** Makes the shared state unavailable to every client. */
   interrupt(): Promise<void>;
   restore(): Promise<void>;
-  /** Everything that was stored is gone. */
+  /** Deletes everything stored. */
   forget(): Promise<void>;
   cleanup(): Promise<void>;
 }
 
-/** One theme of the suite: every call of `check` is a test with an empty shared state of its own. */
+/** One topic of the suite: every call of `check` is a test with its own empty shared state. */
 export type SharedStateTheme = (check: SharedStateCheck) => void;
 export type SharedStateCheck = (
   promise: string,

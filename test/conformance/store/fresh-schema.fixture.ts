@@ -1,12 +1,14 @@
 import type { TestDatabase } from "./postgres-database.fixture.ts";
 
-/** Returns to the rows that the migrations left, in a tenth of the time that they would take again. Sequences go on. */
+/**
+ * Returns to the rows that the migrations left, in a tenth of the time of running them again. Sequences are restored.
+ */
 export interface FreshSchema {
-  /** Nobody may be connected who remembers what was there. */
+  /** No connection may exist that remembers the earlier contents. */
   restore(): Promise<void>;
 }
 
-/** Of a database that was migrated and not used yet. */
+/** Of a migrated, unused database. */
 export async function keepFresh(database: TestDatabase): Promise<FreshSchema> {
   await database.query(
     `CREATE SCHEMA fresh;
@@ -36,7 +38,7 @@ const restoration = forEachTable(`
       END IF;
     END IF;`);
 
-/** Tables that hold rows, so partitions and not what they are parts of. */
+/** Tables with rows: partitions, not their parents. */
 function forEachTable(statements: string): string {
   return `
   DO $$

@@ -66,7 +66,7 @@ const connectionOf = (id: string, sourceId: string): Connection => ({
   updatedAt: start,
 });
 
-/** Of the time at which it came. */
+/** Its time of arrival. */
 const idOf = (number: number) =>
   uuidV7Floor(start + number).replace(/0{4}$/, String(number).padStart(4, "0"));
 
@@ -201,7 +201,7 @@ export const gateway: StoreTheme = (check) => {
       found.push(...numbersOf(page));
     }
     assert.deepEqual([found, page.isCutShort], [[3], false]);
-    // An index leads there, whatever else there is.
+    // An index serves this, regardless of other rows.
     const ofSource = await search(store, { sourceId: "rare" }, { rowsMax: 10 });
     assert.deepEqual([numbersOf(ofSource), ofSource.isCutShort], [[3], false]);
   });
@@ -272,7 +272,7 @@ export const gateway: StoreTheme = (check) => {
         { ...second, request: requestOf(3, { eventId: second.event.id }) },
       ],
     });
-    // What was there, such as a rejected one that is sent on, keeps its body.
+    // An earlier request, such as a rejected one that is forwarded later, keeps its body.
     assert.deepEqual(await store.gateway.request(idOf(2)), { ...accepted, body: requestOf(2).body });
     assert.equal(await store.gateway.request(idOf(3)), null);
     assert.deepEqual(numbersOf(await search(store, { outcome: "accepted" })), [2]);
@@ -375,7 +375,7 @@ export const gateway: StoreTheme = (check) => {
       await commit(store, {
         publishes: [
           { ...first, answer: answered },
-          // Somebody else's claim stays as it is.
+          // Another caller's claim stays unchanged.
           { ...second, answer: { ...answered, key: "cd", token: "9" } },
           // A repeat of the event stores nothing.
           { ...publishCommand(nowhere), answer: { ...answered, key: "ef", token: "3" } },
@@ -478,7 +478,7 @@ export const gateway: StoreTheme = (check) => {
     const filter = { tenantId, webhookIds: [webhookId], states: null };
     const found = await store.problems?.search({ filter, now: start + 2, after: null, limit: 10 });
     if (found !== undefined && found.rows.length > 0) assert.equal(found.rows[0]?.kind.statusCode, 503);
-    // A process that takes the webhook over finds nothing to send of it.
+    // A process that acquires the webhook finds nothing to send.
     const reopened = await open.reopen();
     const { waiting } = await reopened.deliveries.depth();
     assert.equal(waiting.normal, 1, "only the event that nobody sent waits");

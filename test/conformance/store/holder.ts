@@ -1,4 +1,4 @@
-/** A process that holds deliveries, as far as settling goes: the code of production, with nothing sent. */
+/** A process that holds deliveries, limited to settling: production code, without sending. */
 import { createCircuit } from "../../../src/domain/circuit-breaker.ts";
 import type { HolderEvent } from "../../../src/domain/delivery-state.ts";
 import { createHealth } from "../../../src/domain/endpoint-health.ts";
@@ -15,7 +15,7 @@ import type { Telemetry } from "../../../src/ports/telemetry.ts";
 import { noResponseFields, type TransportResult } from "../../../src/ports/transport.ts";
 import { hour, newId } from "./scene.ts";
 
-/** An answer of a receiver, and under which policy it came. */
+/** A receiver's response, and the policy under which it arrived. */
 export interface Answer {
   readonly status: number;
   readonly retryAfter?: string;
@@ -24,7 +24,7 @@ export interface Answer {
 
 type EndingOfHolder = Exclude<HolderEvent, { readonly kind: "attempted" }>;
 
-/** Deliveries may get this old. */
+/** Maximum age of deliveries. */
 export const ageMsMax = hour;
 
 const silent = (): void => undefined;
@@ -74,7 +74,7 @@ export class Holder {
     } as unknown as SettleOptions);
   }
 
-  /** Returns what the dispatcher hears in the end: `settled`, or `lost`. */
+  /** Returns what the dispatcher finally receives: `settled`, or `lost`. */
   async answered(delivery: ClaimedDelivery, answer: Answer & { readonly at: number }): Promise<string> {
     const { status, retryAfter, attemptsMax = 9, at } = answer;
     const result: TransportResult = {
@@ -116,7 +116,7 @@ export class Holder {
   }
 }
 
-/** What settling reads of a flight. */
+/** The fields of a flight that settling reads. */
 function flightOf(
   delivery: ClaimedDelivery,
   { at, attemptsMax }: { readonly at: number; readonly attemptsMax: number },

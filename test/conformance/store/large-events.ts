@@ -72,7 +72,7 @@ export const largeEvents: StoreTheme = (check) => {
       const part = await store.deliveries.fanOut();
       assert.deepEqual(idsOf(part?.deliveries ?? []), idsOf(command.later.slice(0, fanOutRows)));
       const after = await open.reopen();
-      // A younger event may come in between.
+      // A younger event may be written in between.
       await publish(after, { deliveries: [{ lane: lane("later-0") }, { lane: lane("ordered", "strict") }] });
       assert.deepEqual(
         idsOf((await after.deliveries.fanOut())?.deliveries ?? []),

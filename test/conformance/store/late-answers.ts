@@ -25,7 +25,7 @@ import {
 } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 
-/** A delivery that somebody holds, until `start + minute`. */
+/** A delivery leased until `start + minute`. */
 interface Held {
   readonly id: string;
   readonly eventId: string;
@@ -70,7 +70,7 @@ async function deadLetters(store: Store): Promise<readonly [listed: number, coun
   return [rows.length, (await store.deliveries.depth()).deadLetters.get("default") ?? 0];
 }
 
-/** What the engine does after `ended`: one attempt more, and a state that an acceptance alone changes. */
+/** What the engine does after `ended`: one more attempt, and a state that only an acceptance changes. */
 async function report(
   store: Store,
   { lease }: Held,

@@ -188,7 +188,7 @@ export interface RetryPlan {
   readonly lane: LanePlan;
 }
 
-/** Retries any delivery by hand, often one that may not be. */
+/** Retries any delivery manually, often one that must not be retried. */
 export class RetriesCommand implements Command {
   readonly #plans: readonly RetryPlan[];
 
@@ -249,7 +249,9 @@ export class PassTimeCommand implements Command {
   }
 }
 
-/** Time passes until every lease ran out, so that it does not matter whether the adapter keeps them over a restart. */
+/**
+ * Time passes until every lease has expired, so it does not matter whether the adapter keeps leases across a restart.
+ */
 export class RestartCommand implements Command {
   check(): boolean {
     return true;
@@ -288,7 +290,7 @@ async function compareDepth(model: StoreModel, real: RealStore): Promise<void> {
   }
 }
 
-/** Deliveries of one priority and due time may come in any order, so they are compared by these. */
+/** Deliveries of one priority and due time may come in any order, so they are compared by these fields. */
 function placeOf(delivery: ModelDelivery | undefined): string {
   return delivery === undefined ? "not claimable" : `${delivery.priority} ${delivery.dueAt}`;
 }

@@ -14,10 +14,10 @@ export interface ModelDelivery {
 
 let histories = 0;
 
-/** What a store is, without any of its cleverness: a list of deliveries in publish order. */
+/** A store without optimizations: a list of deliveries in publish order. */
 export class StoreModel {
   readonly deliveries: ModelDelivery[] = [];
-  /** Every lease that was ever given, also those that are void by now. */
+  /** Every lease ever given, including void ones. */
   readonly tokens: { readonly delivery: ModelDelivery; readonly token: Lease }[] = [];
   readonly depthBefore: StoreDepth;
   /** Makes the webhooks of one history differ from those of the next. */
@@ -36,7 +36,7 @@ export class StoreModel {
     return { webhookId: `${plan.webhookId}-${this.history}`, ordering: plan.ordering, eventType };
   }
 
-  /** A manual retry: it waits again, in an ordered lane behind all others unless it waited there before. */
+  /** A manual retry: it waits again, in an ordered lane behind all others unless it already waited there. */
   retry(delivery: ModelDelivery, lane: LaneKey): void {
     const waited = isWaiting(delivery);
     if (waited && delivery.dueAt <= this.now) return;
@@ -64,8 +64,8 @@ export class StoreModel {
   }
 
   /**
-   * Which of the deliveries of one commit are leased as they are written. A store that processes share refuses it in an
-   * ordered lane where something waits that the caller does not hold.
+   * Which of the deliveries of one commit are leased at publish. A store that processes share refuses it in an ordered
+   * lane where something waits that the caller does not hold.
    */
   grantsOf(deliveries: readonly NewDelivery[], store: { readonly shared: boolean }): ReadonlySet<string> {
     const grants = new Set<string>();

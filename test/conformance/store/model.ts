@@ -55,7 +55,7 @@ export const model: StoreTheme = (check) => {
     await fc.assert(
       fc.asyncProperty(fc.commands(commands, { maxCommands: 40 }), async (history) => {
         const reopened = await open.reopen();
-        // One store serves all histories: each has webhooks of its own, and depth is compared as a difference.
+        // One store serves all histories: each has its own webhooks, and depth is compared as a difference.
         const state = new StoreModel(start, await reopened.deliveries.depth());
         await fc.asyncModelRun(() => ({ model: state, real: { store: reopened, open } }), history);
         assert.ok(true);

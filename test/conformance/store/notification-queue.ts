@@ -417,7 +417,7 @@ const episodes: StoreTheme = (check) => {
   });
 };
 
-/** What Posthorn tells of itself. */
+/** Operational events and notifications. */
 export const notifications: StoreTheme = (check) => {
   for (const theme of [operationalEvents, queue, channels, consents, episodes]) theme(check);
 };

@@ -4,7 +4,7 @@ import type { Page, Store } from "../../../src/ports/store.ts";
 import { idsOf, newId, start } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 
-/** The operation as it is after an update. */
+/** The operation after an update. */
 async function updated(store: Store, changed: BatchOperation): Promise<BatchOperation> {
   assert.equal(await store.operations.update(changed), true);
   return { ...changed, revision: changed.revision + 1 };

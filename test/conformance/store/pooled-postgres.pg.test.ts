@@ -18,7 +18,7 @@ after(async () => {
   await database.drop();
 });
 
-/** Without a way past the pooler: neither notifications nor named statements. */
+/** Without a direct connection: neither notifications nor named statements. */
 const openHere = () =>
   openPostgresStore({
     url: pooler.url,
@@ -49,7 +49,8 @@ runThemes(
       };
     },
   },
-  // What a pooler breaks is what relies on a session, in whatever statement: the model and these use all of them.
+  // A pooler breaks everything that relies on a session, in any statement: the model and these topics use all
+  // statements.
   [
     ["publish and deduplication", publishing],
     ["leases and their tokens", leases],

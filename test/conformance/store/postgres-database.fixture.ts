@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { userInfo } from "node:os";
 import pg from "pg";
 
-/** A database of its own for one test file, dropped at the end, also when tests failed. */
+/** A separate database for one test file, dropped at the end, even after failed tests. */
 export interface TestDatabase {
   readonly url: string;
   /** Runs statements as an operator would. */
@@ -10,7 +10,10 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** Makes a database beside the one of `POSTHORN_TEST_DATABASE_URL`, or on the local server as whoever gets in. */
+/**
+ * Creates a database next to the one of `POSTHORN_TEST_DATABASE_URL`, or on the local server as any user who can log
+ * in.
+ */
 export async function createTestDatabase(template?: string): Promise<TestDatabase> {
   const server = await reachableServer();
   const name = `posthorn_test_${randomBytes(6).toString("hex")}`;

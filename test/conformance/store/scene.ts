@@ -26,14 +26,14 @@ export const minute = 60_000;
 export const hour = 60 * minute;
 export const day = 24 * hour;
 
-/** That of nothing. */
+/** The hash of empty content. */
 export const noLease: Lease = { ref: 0, deliveryId: "00000000-0000-7000-8000-000000000000", leaseToken: 0 };
 
 export const firstPage: PageRequest = { limit: 100, before: null, offset: 0 };
 
 let made = 0;
 
-/** A UUIDv7 that no other call returned, later ones sorting later. */
+/** A UUIDv7 that no other call returned; later ones sort later. */
 export function newId(): string {
   made += 1;
   const time = (start + made).toString(16).padStart(12, "0");
@@ -163,7 +163,7 @@ export async function commit(store: Store, batch: Partial<CommitBatch>): Promise
   });
 }
 
-/** What a publish is made of; every delivery given goes with the one event. */
+/** The parts of a publish; every delivery belongs to the one event. */
 export interface Publication {
   readonly event?: Partial<NewEvent>;
   readonly deliveries?: readonly Partial<NewDelivery>[];
@@ -182,7 +182,7 @@ export interface Published {
   readonly event: NewEvent;
   readonly deliveries: readonly NewDelivery[];
   readonly result: PublishResult;
-  /** Of an accepted publish; empty otherwise. */
+  /** The ids of an accepted publish; empty otherwise. */
   readonly leases: readonly Lease[];
 }
 
@@ -270,7 +270,7 @@ export async function publishSettled(
   return published;
 }
 
-/** Runs upkeep steps until one says that there is no more; returns how many rows changed. */
+/** Runs upkeep steps until one reports that there is no more; returns the number of changed rows. */
 export async function runToEnd(
   step: () => Promise<{ readonly changed: number; readonly more: boolean }>,
 ): Promise<number> {

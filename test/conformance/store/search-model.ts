@@ -1,4 +1,4 @@
-/** What a search finds, in plain words: for the suite, and for the store of the simulation. */
+/** The results of a search, defined simply: for the suite, and for the store of the simulation. */
 import { Buffer } from "node:buffer";
 import { matches } from "../../../src/domain/event-type.ts";
 import type { EventSummary, StoredDelivery } from "../../../src/ports/store/history.ts";
@@ -21,7 +21,7 @@ export function comparedIn(order: DeliverySearch["order"], a: StoredDelivery, b:
   return a.progress.dueAt - b.progress.dueAt || a.position - b.position;
 }
 
-/** Every filter but the idempotency key, which a delivery does not have. */
+/** Every filter except the idempotency key, which a delivery does not have. */
 export function fulfils(row: StoredDelivery, filter: DeliveryFilter): boolean {
   return hasColumns(row, filter) && hasStatus(row, filter) && hasText(row, filter);
 }
@@ -77,7 +77,7 @@ export function eventSearchOf({
   return { filter: { ...everyEvent, ...filter }, after, limit, budget };
 }
 
-/** Every filter but the idempotency key, which may be another event's by now. */
+/** Every filter except the idempotency key, which may belong to another event by now. */
 export function eventFulfils(
   event: EventSummary,
   { filter, body }: { readonly filter: EventFilter; readonly body: Uint8Array | null },

@@ -277,7 +277,7 @@ function searchOf(terms: SearchTerms): DeliverySearch {
   return { filter, order, after, limit, budget };
 }
 
-/** All pages, one after the other. */
+/** All pages in sequence. */
 async function searched(
   store: Store,
   terms: SearchTerms & { readonly limit: number },
@@ -325,7 +325,7 @@ const filters: readonly Partial<DeliveryFilter>[] = [
 
 const types = ["order.paid", "order.made.again", "orders", "user", "posthorn.test"];
 
-/** What came of a delivery, one after the other. */
+/** The outcomes of a delivery, in sequence. */
 const ends: readonly ((attempt: number) => {
   readonly progress: DeliveryProgress;
   readonly attempt: AttemptRecord;
@@ -357,7 +357,7 @@ const ends: readonly ((attempt: number) => {
   }),
 ];
 
-/** Deliveries of several tenants, webhooks, types and ends, as the store shows them. */
+/** Deliveries of several tenants, webhooks, types and outcomes, as the store shows them. */
 async function variedDeliveries(store: Store): Promise<readonly StoredDelivery[]> {
   const ids: string[] = [];
   for (let index = 0; index < 120; index += 1) {

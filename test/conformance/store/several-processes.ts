@@ -7,7 +7,7 @@ export function ownershipOf(store: Store): OwnershipStore {
   return store.ownership;
 }
 
-/** The same data opened once more, as by another process. */
+/** The same data opened again, as by another process. */
 export async function another(open: OpenStore): Promise<Store> {
   if (open.openAnother === undefined) throw new Error("the subject says that it can be shared");
   return open.openAnother();
@@ -25,7 +25,7 @@ export async function acquire(
 export const idsIn = ({ webhooks }: Acquisition): readonly string[] =>
   webhooks.map(({ webhookId }) => webhookId).toSorted();
 
-/** What a process that owns a webhook knows of it when it knows nothing. */
+/** The initial state of a process that owns a webhook. */
 export function blank(webhookId: string) {
   return {
     webhookId,

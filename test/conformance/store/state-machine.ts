@@ -1,4 +1,4 @@
-/** Executes every row of the table in docs/state-machine.md with the code that does it in production. */
+/** Executes every row of the table in docs/state-machine.md with the production code for it. */
 import assert from "node:assert/strict";
 import { deliveryStates, type DeliveryState } from "../../../src/domain/delivery.ts";
 import { type TableRow, tableRows } from "../../../src/domain/delivery-table.fixture.ts";
@@ -30,7 +30,7 @@ interface Subject {
   readonly webhookId: string;
   /** When it was published. */
   readonly since: number;
-  /** As its holder knows it, from before it was ended by somebody else; null when nobody holds it. */
+  /** As its holder knows it, from before another actor ended it; null without a holder. */
   readonly claimed: ClaimedDelivery | null;
 }
 
@@ -41,7 +41,7 @@ const muchLaterMs = day;
 
 type TimedAnswer = Answer & { readonly afterMs: number };
 
-/** Answers by what the column "When" says, each with when it comes. */
+/** Responses for each text of the column "When", with their time. */
 const answers: Readonly<Record<string, readonly TimedAnswer[]>> = {
   accepted: [{ status: 204, afterMs: 5 }],
   terminal: [{ status: 422, afterMs: 5 }],
@@ -70,7 +70,7 @@ const deleteWebhook: Step = async ({ store, webhookId, since }) => {
   await store.upkeep.cancelWebhook({ webhookId, now: since + 5, limit: 10 });
 };
 
-/** Refused while a lease lasts. */
+/** Refused during a lease. */
 const retryByHand: Step = async ({ store, id, webhookId, since }) => {
   const result = await retry(store, id, { lane: lane(webhookId), at: since + muchLaterMs });
   assert.equal(result.kind, "accepted");
@@ -82,7 +82,7 @@ const retryEarly: Step = async ({ store, id, webhookId, since }) => {
   assert.equal(result.kind, "accepted");
 };
 
-/** Refused while a lease lasts. */
+/** Refused during a lease. */
 function endedByHand(event: EndCommand["event"]): Step {
   return async ({ store, id, since }) => {
     const command = { event, tenantId: "default", ids: [id], now: since + muchLaterMs };
@@ -108,7 +108,7 @@ function answered(answer: TimedAnswer): Step {
   };
 }
 
-/** Every way in which production does what a row says. */
+/** Every way in which production performs a row. */
 function waysOf({ state, event, when }: TableRow): readonly Step[] {
   const waits = state === "pending" || state === "failed";
   const free =
@@ -147,7 +147,7 @@ type Arrival = (place: Place) => Promise<Subject>;
 
 type Place = Pick<Subject, "store" | "since">;
 
-/** The ways into each state that leave a holder behind, where one can be. */
+/** The ways into each state that leave a holder behind, if possible. */
 const arrivals: Readonly<Record<DeliveryState, readonly Arrival[]>> = {
   pending: [held],
   failed: [
@@ -250,7 +250,7 @@ function reasonOf({ reason }: TableRow, before: string | null): RegExp {
 export const stateMachine: StoreTheme = (check) => {
   for (const state of deliveryStates) {
     check(`a delivery that is ${state} changes as docs/state-machine.md says`, async (store) => {
-      // Time goes on, for upkeep does not look back.
+      // Time advances, because upkeep does not look back.
       let since = start;
       for (const row of tableRows().filter((each) => each.state === state)) {
         const ways = waysOf(row);

@@ -61,7 +61,7 @@ export const statisticsOfEnds: StoreTheme = (check) => {
   });
 };
 
-/** Ends without a settlement, by whom they are read. */
+/** Ends without a settlement, by which reader finds them. */
 async function endings(store: Store, of: StatisticsQuery["of"]): Promise<Record<string, object>> {
   const { rows } = await statisticsOf(store).read({
     kind: "delivery",

@@ -59,7 +59,7 @@ function row(accepted: number, more: Partial<BucketRow> = {}): BucketRow {
   };
 }
 
-/** What one commit says. */
+/** The counts of one commit. */
 export function batch(more: Partial<StatisticsBatch> = {}): StatisticsBatch {
   return {
     writer,

@@ -37,7 +37,7 @@ import { futureTimes } from "./future-times.ts";
 import { webhookHistories } from "./webhook-history.ts";
 import { webhooks } from "./webhooks.ts";
 
-/** Every promise of src/ports/store.ts, checked on one adapter; `without` leaves themes out. */
+/** Every promise of src/ports/store.ts, checked on one adapter; `without` omits topics. */
 export function storeConformance(
   subject: StoreSubject,
   { without = [] }: { readonly without?: readonly string[] } = {},

@@ -4,7 +4,7 @@ import type { Store } from "../../../src/ports/store.ts";
 /** An adapter under test. */
 export interface StoreSubject {
   readonly name: string;
-  /** Why two openings of the same data cannot work side by side; null when they can. */
+  /** Why two openings of the same data cannot work at the same time; null if they can. */
   readonly cannotShare: string | null;
   /** A new, empty store. */
   open(): Promise<OpenStore>;
@@ -14,16 +14,16 @@ export interface OpenStore {
   readonly store: Store;
   /** Closes the store and opens the same data again, as a new process would. */
   reopen(): Promise<Store>;
-  /** Opens the same data once more, as another process would. Closed by `cleanup`. */
+  /** Opens the same data again, as another process would. Closed by `cleanup`. */
   readonly openAnother?: () => Promise<Store>;
   cleanup(): Promise<void>;
 }
 
-/** One theme of the suite: every call of `check` is a test with an empty store of its own. */
+/** One topic of the suite: every call of `check` is a test with its own empty store. */
 export type StoreTheme = (check: StoreCheck) => void;
 export type StoreCheck = (promise: string, body: (store: Store, open: OpenStore) => Promise<void>) => void;
 
-/** Themes marked `shared` are about several processes; an adapter that has one owner declares why it lacks them. */
+/** Topics marked `shared` are about several processes; an adapter with a single owner declares why it lacks them. */
 export type ThemeEntry = readonly [name: string, theme: StoreTheme, needs?: "shared"];
 
 export function runThemes(subject: StoreSubject, themes: readonly ThemeEntry[]): void {
@@ -31,7 +31,7 @@ export function runThemes(subject: StoreSubject, themes: readonly ThemeEntry[]):
     for (const [name, theme, needs] of themes) {
       const { cannotShare } = subject;
       if (needs === "shared" && cannotShare !== null) {
-        // One line for the theme, in which every promise would give the same reason.
+        // One line for the topic, because every promise would give the same reason.
         test(`${name}: all checks of the topic`, (t) => t.skip(cannotShare));
         continue;
       }

@@ -3,14 +3,17 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
 /**
- * A small pooler in transaction mode, for trusting servers: a client keeps a server connection only until its
- * transaction ends, and gets another one for the next. So whatever relies on the state of a session breaks. It can also
+ * A small pooler in transaction mode, for servers that trust clients: a client keeps a server connection only until its
+ * transaction ends, and gets another one for the next. So everything that relies on session state breaks. It can also
  * cut a client off at the moment of a commit.
  */
 export interface TransactionPooler {
   /** The given URL, through the pooler. */
   readonly url: string;
-  /** Cuts the next client that commits several statements, or a new event: before the server hears of it, or after it has answered. */
+  /**
+   * Cuts the next client that commits several statements, or a new event: before the server receives it, or after it
+   * has answered.
+   */
   cutNextCommit(when: "before" | "after"): void;
   close(): Promise<void>;
 }
@@ -54,7 +57,7 @@ interface PooledServer {
 interface PooledClient {
   readonly socket: Socket;
   server: PooledServer | null;
-  /** What came while it waited for a server. */
+  /** Data that arrived while it waited for a server. */
   readonly held: Buffer[];
   isCutAfterCommit: boolean;
   /** Of the running transaction. */
@@ -68,7 +71,7 @@ class Pooler {
   readonly #waiting: PooledClient[] = [];
   readonly #sockets = new Set<Socket>();
   #servers = 0;
-  /** What a server says to a new client, said again to all later ones. */
+  /** The server's greeting to a new client, repeated to all later ones. */
   #greeting: Buffer | null = null;
 
   constructor(target: URL) {
@@ -92,7 +95,7 @@ class Pooler {
       }),
     );
     socket.on("close", () => {
-      // In mid-transaction: as with a real pooler, the server must not be given to anybody else.
+      // In mid-transaction: as with a real pooler, the server must not be given to another client.
       client.server?.socket.destroy();
       const at = this.#waiting.indexOf(client);
       if (at >= 0) this.#waiting.splice(at, 1);
@@ -133,7 +136,7 @@ class Pooler {
     client.server?.socket.write(message);
   }
 
-  /** The server that has rested longest goes first, so that a client rarely meets the same one twice. */
+  /** The server that has been idle longest is used first, so a client rarely gets the same one twice. */
   #assign(): void {
     while (this.#waiting.length > 0) {
       const server = this.#free.shift();
@@ -198,7 +201,7 @@ class Pooler {
   }
 }
 
-/** As poolers do: each client gets a process number and a key of its own, which are no server's. */
+/** Like poolers: each client gets its own process number and key, which are not a server's. */
 function withOwnKey(greeting: Buffer): Buffer {
   const own = Buffer.from(greeting);
   const at = own.indexOf(Buffer.from([keyData, 0, 0, 0, 12]));
@@ -206,7 +209,7 @@ function withOwnKey(greeting: Buffer): Buffer {
   return own;
 }
 
-/** Cuts a stream into messages. The first one of a client has no type. */
+/** Splits a stream into messages. The first one of a client has no type. */
 function messageReader(isTyped: boolean, handle: (message: Buffer) => void): (data: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0);
   let typed = isTyped;

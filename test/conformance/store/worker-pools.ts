@@ -58,7 +58,7 @@ async function unownedLanes(store: Store, pageSize: number): Promise<readonly Pe
   }
 }
 
-/** Pools of workers (WDS-220), and what is left to do by whom. */
+/** Pools of workers (WDS-220), and the remaining work of each. */
 export const workerPools: StoreTheme = (check) => {
   check("WDS-220 a worker acquires only webhooks of its pool", async (store) => {
     await saveTenant(store, "acme", "big");

@@ -1,4 +1,4 @@
-/** Mutual TLS: who is shown what, and that no connection or TLS session of one identity serves another. */
+/** Mutual TLS: which certificate is shown, and that no connection or TLS session of one identity serves another. */
 import { strict as assert } from "node:assert";
 import { createPrivateKey } from "node:crypto";
 import { once } from "node:events";
@@ -26,7 +26,7 @@ interface Seen {
   readonly resumed: boolean;
 }
 
-/** A receiver that asks for certificates and notes who came. It speaks both versions of HTTP. */
+/** A receiver that requests certificates and records them. It supports both versions of HTTP. */
 interface AskingReceiver {
   readonly origin: string;
   readonly seen: Seen[];
@@ -79,7 +79,7 @@ export function clientCertificateSuite(name: string, create: CreateTransport): v
         const { receiver, transport } = await start(t, create);
         const send = () => transport.send({ ...request, origin: receiver.origin });
         let result = await send();
-        // The request may meet the closed socket, and the reset that follows may overtake the alert which says why.
+        // The request may meet the closed socket, and the following reset may overtake the alert that gives the reason.
         while (categoryOf(result) === "network") result = await send();
         assert.deepEqual(result.observation, { kind: "failure", category: "ssl", requestSent: true });
         checkMessage(result, /certificate required/);

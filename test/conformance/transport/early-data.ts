@@ -1,4 +1,4 @@
-/** What the first flight of a TLS connection holds, read off the wire. */
+/** The contents of the first flight of a TLS connection, read off the wire. */
 import { strict as assert } from "node:assert";
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
@@ -29,7 +29,7 @@ export function earlyDataSuite(name: string, create: CreateTransport): void {
       t.after(() => transport.close());
       const resumed = (): boolean =>
         relay.hellos.some((hello) => extensionsOf(hello).includes(extensions.preSharedKey));
-      // The ticket of a session may come after the answer, so one more connection may be needed.
+      // The session ticket may arrive after the response, so one more connection may be needed.
       while (!resumed() && relay.hellos.length < connectionsMax) {
         const result = await transport.send({ ...testRequest, origin: `https://localhost:${relay.port}` });
         assert.equal(result.observation.kind, "response");

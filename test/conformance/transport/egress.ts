@@ -1,4 +1,4 @@
-/** What a transport must not connect to, by literal, by name, and by the address of the socket. */
+/** What a transport must not connect to: by literal, by name, and by the address of the socket. */
 import { strict as assert } from "node:assert";
 import { describe, it } from "node:test";
 import { createAddressPolicy } from "../../../src/domain/egress/address-policy.ts";
@@ -23,7 +23,7 @@ const literals = [
   "[64:ff9b::7f00:1]",
   "[fd00::1]",
   "[fe80::1]",
-  // The URL parser makes 127.0.0.1 of these.
+  // The URL parser converts these to 127.0.0.1.
   "2130706433",
   "0x7f.1",
   "0177.0.0.1",

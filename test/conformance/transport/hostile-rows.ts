@@ -1,4 +1,4 @@
-/** What a transport must make of each hostile receiver. */
+/** What a transport must report for each hostile receiver. */
 import { describe } from "node:test";
 import type { AttemptObservation, TransportFailureCategory } from "../../../src/domain/outcome.ts";
 import {
@@ -182,7 +182,7 @@ const malformed: readonly HostileRow[] = [
   },
 ];
 
-/** Strange, but allowed or harmless. */
+/** Unusual, but allowed or harmless. */
 const odd: readonly HostileRow[] = [
   {
     title: "sends more than its Content-Length",

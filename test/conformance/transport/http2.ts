@@ -1,4 +1,4 @@
-/** HTTP/2 by opt-in: what is sent, what a stream may do to an answer, and which connections it shares with whom. */
+/** HTTP/2 by opt-in: what is sent, what a stream may do to a response, and which requests share its connections. */
 import { strict as assert } from "node:assert";
 import { describe, it, type TestContext } from "node:test";
 import type { AttemptObservation } from "../../../src/domain/outcome.ts";
@@ -149,7 +149,7 @@ export function http2Suite(name: string, create: CreateTransport): void {
       assert.deepEqual((await transport.send({ ...request, origin: peer.origin })).observation, ok);
       accepting = false;
       const before = peer.connectionCount;
-      // The connection that is idle takes no further request of this peer, so it counts as hanging: use another origin.
+      // The idle connection accepts no further request of this peer, so it counts as hanging: use another origin.
       const fresh = create({ policy: loopbackOnly, names: localhost, ca: testAuthority });
       t.after(() => fresh.close());
       const refused = await fresh.send({ ...request, origin: peer.origin });

@@ -1,6 +1,6 @@
 /**
- * A sender thread asks the test, and waits for the answer: tests then judge addresses and answer names with functions of
- * their own, which cannot be sent to a thread.
+ * A sender thread asks the test, and waits for the answer: tests judge addresses and resolve names with their own
+ * functions, which cannot be sent to a thread.
  */
 import { BroadcastChannel, receiveMessageOnPort } from "node:worker_threads";
 import type { MessagePort } from "node:worker_threads";
@@ -21,7 +21,7 @@ type Answer = { readonly value: unknown } | { readonly code: string };
 let lines = 0;
 const hungUp = -1;
 
-/** The test's end: answers each question with the function of its name. */
+/** The test's side: answers each question with the function of its name. */
 export function answerQuestions(functions: Readonly<Record<string, (argument: string) => unknown>>): {
   readonly settings: QuestionLine;
   close(): void;
@@ -54,7 +54,7 @@ export function answerQuestions(functions: Readonly<Record<string, (argument: st
   };
 }
 
-/** The thread's end. Stands still until the test has answered. */
+/** The thread's side. Blocks until the test has answered. */
 export function openLine({ channel: name, answered }: QuestionLine): (question: Question) => unknown {
   const channel = new BroadcastChannel(name);
   channel.unref();

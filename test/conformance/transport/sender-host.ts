@@ -1,5 +1,5 @@
-// The thread of the conformance suites. It serves one transport after the other, because starting a thread for each of a
-// hundred costs more than all else they do.
+// The thread of the conformance suites. It serves one transport after another, because starting a thread for each of a
+// hundred costs more than everything else they do.
 
 import { type MessagePort, parentPort } from "node:worker_threads";
 import type { AddressJudgement } from "../../../src/domain/egress/address-policy.ts";
@@ -17,7 +17,7 @@ export interface HostedSender {
   readonly data: SenderData;
 }
 
-/** The real transport, judged and named by the test. */
+/** The real transport, with the test's address policy and name lookup. */
 export interface HostedSettings {
   readonly line: QuestionLine;
   readonly ca: string | undefined;

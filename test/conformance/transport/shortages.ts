@@ -1,4 +1,4 @@
-/** What this machine lacks is told apart from what receivers do. */
+/** Resource shortages of this machine are distinguished from failures of receivers. */
 import { strict as assert } from "node:assert";
 import { closeSync, openSync } from "node:fs";
 import { devNull } from "node:os";
@@ -23,7 +23,7 @@ export function shortageSuite(name: string, create: CreateTransport): void {
       const byAddress = { ...testRequest, origin: `http://127.0.0.1:${port}` };
       const byName = { ...testRequest, origin: `http://later.test:${port}` };
 
-      // Whatever sends is under way before it has to go without.
+      // Completes pending requests before descriptors run out.
       await transport.send({ ...testRequest, origin: "http://127.0.0.1:9" });
       const release = takeAllDescriptors();
       t.after(release);
@@ -38,7 +38,7 @@ export function shortageSuite(name: string, create: CreateTransport): void {
       );
       assert.equal(receiver.requestCount, 0);
 
-      // And nothing of it is remembered.
+      // And the shortage is not remembered.
       isShort = false;
       for (const request of [byAddress, byName]) {
         const { observation, shortage } = await transport.send(request);
@@ -58,7 +58,7 @@ export function shortageSuite(name: string, create: CreateTransport): void {
   });
 }
 
-/** Returns a function that gives them back; safe to call twice. */
+/** Returns a function that releases them; safe to call twice. */
 function takeAllDescriptors(): () => void {
   const taken: number[] = [];
   const release = (): void => {

@@ -1,8 +1,8 @@
 /**
- * What every transport must do, over real sockets. Run by `<adapter>.test.ts` beside this file.
+ * What every transport must do, over real sockets. Run by `<adapter>.test.ts` in the same folder.
  *
- * The rows about hostile receivers all check the same four things: what is reported, that it is reported in time,
- * that only a bounded number of bytes was read, and that another receiver was served all the while.
+ * The rows about hostile receivers all check the same four things: the report, that it arrives in time, that only a
+ * bounded number of bytes was read, and that another receiver was served throughout.
  */
 import { strict as assert } from "node:assert";
 import { describe, it } from "node:test";
@@ -25,7 +25,7 @@ import { type Receiver, startReceiver } from "../../peers/receiver.ts";
 
 export interface TransportSetup {
   readonly policy: Pick<AddressPolicy, "judge">;
-  /** Addresses by name, in place of the system's. A function is asked at each query. */
+  /** Addresses by name, replacing the system's. A function is called at each query. */
   readonly names?: Readonly<Record<string, () => readonly string[]>>;
   readonly ca?: string;
 }
@@ -39,14 +39,14 @@ export const loopbackOnly: Pick<AddressPolicy, "judge"> = {
       : { allowed: false, addressClass: "private", reason: "not loopback" },
 };
 
-/** For a machine that is busy with other things; what has no bound takes for ever. */
+/** For a busy machine; an unbounded read takes forever. */
 const slackMs = 15_000;
 /** The kernel's socket buffers on both sides count as written. */
 const floodBytesMax = 12 * 1024 * 1024;
 
 /** For rows about the deadline. */
 export const deadlineMs = 2_000;
-/** For all others: only a machine that stands still would reach it. */
+/** For all others: only a stalled machine would reach it. */
 const patientMs = 60_000;
 
 export const testRequest = {
@@ -64,14 +64,14 @@ export interface HostileRow {
   readonly behave: Behaviour;
   /** Several when the outcome depends on which side is faster. */
   readonly expected: AttemptObservation | readonly AttemptObservation[];
-  /** The receiver's behaviour is within bounds, so the connection may live on. */
+  /** The receiver's behaviour is within bounds, so the connection may stay open. */
   readonly mayKeepConnection?: boolean;
   readonly message?: RegExp;
   readonly tls?: NonNullable<HostileOptions["tls"]>;
   readonly hostname?: string;
 }
 
-/** One row against a hostile receiver, while a healthy one is being served by the same transport. */
+/** One row against a hostile receiver, while the same transport serves a healthy one. */
 export function hostileTest(row: HostileRow, create: CreateTransport, ca?: string): void {
   it(row.title, async () => {
     const setup = ca === undefined ? {} : { ca, names: { localhost: () => ["127.0.0.1"] } };
@@ -96,8 +96,8 @@ export function hostileTest(row: HostileRow, create: CreateTransport, ca?: strin
 }
 
 /**
- * Only a row about the deadline may reach it, however busy the machine is. Where the deadline came before the machine had
- * the request out, it says nothing about the receiver, and the next one is longer.
+ * Only a row about the deadline may reach it, however busy the machine is. If the deadline came before this machine had
+ * sent the request, the result says nothing about the receiver, and the next deadline is longer.
  */
 export async function sentInTime(
   transport: Transport,
@@ -141,7 +141,7 @@ async function withPeers(
   assert.equal(transport.openSockets(), 0);
 }
 
-/** Sends to a healthy receiver one request after the other until stopped; resolves to the slowest of them. */
+/** Sends to a healthy receiver one request after another until stopped; resolves to the slowest of them. */
 function keepSending(transport: Transport, origin: string): { stop(): Promise<number> } {
   let stopped = false;
   let slowestMs = 0;

@@ -44,7 +44,7 @@ function create({ policy, names, ca }: TransportSetup): Transport {
 const host = new Worker(new URL("sender-host.ts", import.meta.url));
 host.unref();
 
-/** A part of the host's thread that takes for a thread of its own. */
+/** A part of the host's thread that acts as a separate thread. */
 class HostedWorker extends EventEmitter {
   readonly #port: MessagePort;
 

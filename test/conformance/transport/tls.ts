@@ -1,4 +1,4 @@
-/** Certificates are always verified, against the name. A receiver that fails it gets no byte of the request. */
+/** Certificates are always verified, against the name. A receiver that fails gets no byte of the request. */
 import { strict as assert } from "node:assert";
 import { describe, it } from "node:test";
 import {

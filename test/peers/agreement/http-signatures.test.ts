@@ -1,4 +1,4 @@
-// HTTP Message Signatures (RFC 9421) and an implementation that somebody else wrote.
+// HTTP Message Signatures (RFC 9421) and an independent implementation.
 
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -35,7 +35,7 @@ const components = ["@method", "@target-uri", "content-type", "content-digest", 
 const requests = fc.record(
   {
     method: fc.constantFrom("POST", "PUT"),
-    // The peer normalises addresses; normal ones are what a sender has.
+    // The peer normalises addresses; a sender has normalised ones.
     targetUri: webUrls.map((url) => new URL(url).href),
     contentType: fc.stringMatching(/^[a-z]{1,8}\/[a-z+.-]{1,8}(?:; ?[a-z]{1,5}=[a-z"]{1,5})?$/),
     idempotencyKey: fc.stringMatching(/^"[!#-[\]-~]{1,40}"$/),
@@ -50,7 +50,7 @@ function seconds(): number {
   return Math.floor(Date.now() / 1000);
 }
 
-/** Another way to the same field than the code under test takes. */
+/** Computes the field differently from the code under test. */
 function digestOf(body: Uint8Array): string {
   return `sha-512=:${createHash("sha512").update(body).digest("base64")}:`;
 }

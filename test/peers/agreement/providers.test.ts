@@ -1,4 +1,4 @@
-/** The providers' own libraries and ours say the same of the same messages: accepted, altered, or signed by another. */
+/** The providers' own libraries and ours agree about the same messages: valid, altered, or signed with another key. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { sign as signGithub, verify as verifyGithub } from "@octokit/webhooks-methods";
@@ -26,7 +26,7 @@ async function isVerified(verifier: MessageVerifier, message: ReceivedMessage): 
   return (await verifier.verify(message, { nowSeconds: now() })).kind === "verified";
 }
 
-/** Some library throws, another returns false. */
+/** Some libraries throw, others return false. */
 async function accepts(check: () => unknown): Promise<boolean> {
   try {
     return (await check()) !== false;
@@ -41,7 +41,7 @@ function header({ headers }: ReceivedMessage, name: string): string {
 
 const textOf = ({ body }: ReceivedMessage): string => Buffer.from(body).toString("utf8");
 
-/** Each library as a judge of a message. */
+/** Each library as a verifier of a message. */
 const judges: Readonly<Record<string, (message: ReceivedMessage) => unknown>> = {
   discord: (message) =>
     verifyKey(

@@ -1,4 +1,4 @@
-// X-Webhook-Signature as the library verifies it whose header has the same form.
+// X-Webhook-Signature as verified by the library whose header has the same form.
 
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -15,7 +15,7 @@ import { prepareXWebhookVerifier } from "../../../src/receiver/schemes/x-webhook
 const { webhooks } = Stripe;
 const { signature: peer } = webhooks;
 const now = (): number => Math.floor(Date.now() / 1000);
-// An empty payload is a mistake to that library.
+// That library treats an empty payload as an error.
 const payloads = fc.string({ unit: "grapheme", minLength: 1 }).filter((text) => text.isWellFormed());
 const secret = generateSymmetricSecret(randomBytes);
 

@@ -1,4 +1,4 @@
-/** A clear problem answer that names each field, and nothing half done. */
+/** A clear problem that names each field, and no partial effect. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertProblem, fieldsOf, itemsOf } from "./client.ts";
@@ -37,7 +37,7 @@ const badWebhooks: Readonly<Record<string, readonly [object, string]>> = {
   "unknown tenant": [{ ...webhook, tenant_id: "nobody-here" }, "tenant_id"],
 };
 
-/** Private addresses in every notation, and what is no URL for us. */
+/** Private addresses in every notation, and invalid URLs. */
 const badUrls = [
   "not a url",
   "http://example.com/",

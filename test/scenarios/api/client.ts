@@ -1,4 +1,4 @@
-/** What the API suites know of a server: an address and a key. */
+/** The API suites' view of a server: an address and a key. */
 import assert from "node:assert/strict";
 import { publishedSchemas } from "./published-schemas.ts";
 
@@ -10,7 +10,7 @@ export interface OpenedApi {
 
 export type OpenApi = () => Promise<OpenedApi>;
 
-/** JSON of answers, which tests look into freely; that its shape is right is what the suite of documents proves. */
+/** JSON of responses, which tests read freely; the suite of documents checks its shape. */
 export interface Json {
   readonly [name: string]: Json;
   [Symbol.iterator](): Iterator<Json>;
@@ -25,11 +25,11 @@ export interface Reply {
 
 export interface CallOptions {
   readonly body?: unknown;
-  /** Sent as it is. */
+  /** Sent unchanged. */
   readonly raw?: string | Uint8Array;
   readonly key?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The answer does not end: what comes first is all of it. */
+  /** The response does not end: its first part is the result. */
   readonly isStream?: boolean;
 }
 
@@ -39,7 +39,7 @@ export interface Client {
   get(path: string, options?: CallOptions): Promise<Reply>;
   post(path: string, body?: unknown, options?: CallOptions): Promise<Reply>;
   withKey(key: string | null): Client;
-  /** A key of a tenant, which is made when it is missing. */
+  /** A key of a tenant, created if it is missing. */
   keyFor(role: string, tenantId?: string): Promise<string>;
 }
 
@@ -48,7 +48,7 @@ export interface ClientOptions {
   readonly key: string | null;
 }
 
-/** Every answer is checked against the schema that the server publishes for its route. */
+/** Every response is checked against the schema that the server publishes for its route. */
 export function createClient({ baseUrl, key }: ClientOptions): Client {
   const call: Client["call"] = async (method, path, options = {}) => {
     const used = options.key === undefined ? key : options.key;
@@ -79,7 +79,7 @@ export function createClient({ baseUrl, key }: ClientOptions): Client {
   return clientOf({ baseUrl, call, withKey: (other) => createClient({ baseUrl, key: other }) });
 }
 
-/** The rest of a client, by its calls. */
+/** The rest of a client, built on its calls. */
 export function clientOf({ baseUrl, call, withKey }: Pick<Client, "baseUrl" | "call" | "withKey">): Client {
   const client: Client = {
     baseUrl,
@@ -101,7 +101,7 @@ export function clientOf({ baseUrl, call, withKey }: Pick<Client, "baseUrl" | "c
   return client;
 }
 
-/** Asserts a problem answer and returns its body. */
+/** Asserts a problem response and returns its body. */
 export function assertProblem(
   reply: Reply,
   expected: { readonly status: number; readonly code: string },
@@ -113,7 +113,7 @@ export function assertProblem(
   return reply.body;
 }
 
-/** The items of a list in an answer; none when there is no list. */
+/** The items of a list in a response; empty without a list. */
 async function firstPiece({ body }: Response): Promise<string> {
   const reader = body?.getReader();
   const first = await reader?.read();

@@ -1,4 +1,4 @@
-/** The OpenAPI document, the pages, and whether they tell the truth. */
+/** The OpenAPI document, the pages, and whether they are correct. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
@@ -49,7 +49,7 @@ export function documentsSuite(client: () => Client): void {
     for (const { method, path, operation } of operationsOf(document)) {
       const url = path.replaceAll(/\{\w+\}/g, "0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c");
       const isPublic = operation.security?.length === 0;
-      // A callback URL, or a link in a mail, is its own key: without a good one there is nothing.
+      // A callback URL, or a link in a mail, contains its own key: without a valid one it does not exist.
       const isCallback = path.endsWith("/verification-callback") || path.startsWith("/notifications/");
       const reply = await client()
         .withKey(null)
@@ -148,7 +148,7 @@ export function documentsSuite(client: () => Client): void {
       assert.equal(page.headers.get("content-type"), "text/html; charset=utf-8");
       const policy = page.headers.get("content-security-policy") ?? "";
       assert.match(policy, /^default-src 'none'; style-src 'sha256-[^']+'/);
-      // A script stands in the page and is named by its hash, or there is none.
+      // Either the page contains a script and its policy names the hash, or there is none.
       const inline = /<script type="module">(.*?)<\/script>/gs;
       assert.ok(!/<script|src=|<link|@import|url\(/i.test(page.text.replaceAll(inline, "")), path);
       const hashes = [...policy.matchAll(/script-src '(sha256-[^']+)'/g)].map(([, hash]) => hash);
@@ -178,10 +178,10 @@ export function documentsSuite(client: () => Client): void {
   });
 }
 
-/** What asks a receiver itself: portal.browser.test.ts has one. */
+/** Routes that contact a receiver: portal.browser.test.ts has one. */
 const needReceivers: ReadonlySet<string> = new Set(["checkReceiver"]);
 
-/** Of who has no session: nothing given, nobody logged in, no page of the dashboard. */
+/** Without a session: no token, no login, no dashboard page. */
 const sessionStatuses: Readonly<Record<string, number>> = {
   login: 400,
   getSession: 401,

@@ -111,7 +111,7 @@ export function idempotencySuite(client: () => Client): void {
   });
 }
 
-/** IDK-21 to 24: a body and a link that lead to the published specification. */
+/** IDK-21 to 24: a body and a link to the published specification. */
 function assertDocumented(client: Client, reply: Reply): void {
   assert.equal(reply.headers.get("link"), '</docs/idempotency>; rel="describedby"; type="text/html"');
   assert.equal(reply.headers.get("content-language"), "en");

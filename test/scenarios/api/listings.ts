@@ -5,7 +5,7 @@ import type { Client, Json } from "./client.ts";
 
 const anId = "0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c";
 
-/** Every filter of bulk work, by hand. */
+/** Every filter of bulk actions, by hand. */
 const bulkFilters: Readonly<Record<string, unknown>> = {
   webhook_id: [anId],
   event_id: anId,
@@ -34,7 +34,7 @@ const deadLetterFilters: Readonly<Record<string, unknown>> = {
   to: "2026-02-28T00:00:00.000Z",
 };
 
-/** What the stand-in engine does not have. */
+/** Filters that the stand-in engine does not have. */
 export function storedListingsSuite(client: () => Client): void {
   for (const [path, filters] of [
     ["/v1/deliveries/retry-batch", bulkFilters],
@@ -43,7 +43,7 @@ export function storedListingsSuite(client: () => Client): void {
   ] as const) {
     test(`${path} and the list of operations show each filter as requested`, async () => {
       for (const [name, value] of Object.entries(filters)) {
-        // The client checks each answer against the published schema.
+        // The client checks each response against the published schema.
         const filter = { [name]: value };
         const preview = await client().post(path, { filter, dry_run: true });
         assert.equal(preview.status, 202, preview.text);

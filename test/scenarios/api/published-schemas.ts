@@ -1,4 +1,4 @@
-/** Whether answers are what the OpenAPI document of the server says: every answer of the test client is checked. */
+/** Checks whether responses match the server's OpenAPI document: every response of the test client. */
 import assert from "node:assert/strict";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import type { Reply } from "./client.ts";
@@ -38,7 +38,7 @@ export function operationsOf(document: ApiDocument): readonly FoundOperation[] {
   );
 }
 
-/** Answers that no route documents, because they precede the route. */
+/** Responses that no route documents, because they precede the route. */
 const beforeRoutes: ReadonlySet<number> = new Set([
   404, 405, 408, 413, 414, 415, 417, 429, 431, 500, 501, 503,
 ]);
@@ -65,7 +65,7 @@ export class PublishedSchemas {
       .toSorted((one, other) => parametersOf(one.path) - parametersOf(other.path));
   }
 
-  /** Of a route that the document does not name, nothing is known. */
+  /** Nothing is known about an undocumented route. */
   checkCall(method: string, path: string, reply: Reply): void {
     const plain = path.split("?", 1)[0] ?? "";
     const found = this.#byPath.find((one) => one.method === method && one.matches.test(plain));
@@ -120,11 +120,11 @@ function parametersOf(path: string): number {
   return path.split("{").length;
 }
 
-/** By the text of the document: servers of one process share it. */
+/** By the text of the document, which servers of one process share. */
 const byDocument = new Map<string, PublishedSchemas>();
 const byServer = new Map<string, Promise<PublishedSchemas | null>>();
 
-/** Null where the server does not answer, as at its end. */
+/** Null if the server does not respond, as at its end. */
 export async function publishedSchemas(baseUrl: string): Promise<PublishedSchemas | null> {
   const known = byServer.get(baseUrl) ?? readSchemas(baseUrl);
   byServer.set(baseUrl, known);

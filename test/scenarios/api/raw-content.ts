@@ -153,7 +153,7 @@ function halvesOf(whole: Buffer): readonly Buffer[] {
   return [whole.subarray(0, 100_000), whole.subarray(100_000)];
 }
 
-/** Without the headers that fetch adds by itself. */
+/** Without the headers that fetch adds. */
 async function send(
   client: Client,
   {

@@ -7,7 +7,7 @@ import { resolveValues } from "../../../src/config/resolve.ts";
 import { agreeable } from "./agreeable-transport.ts";
 import type { OpenedApi } from "./client.ts";
 
-/** The real server in this process with all roles, on a network on which every receiver says yes. */
+/** The real server in this process with all roles, on a network on which every receiver accepts. */
 export async function openServer(values: Parameters<typeof resolveValues>[0] = {}): Promise<OpenedApi> {
   const dataDir = await mkdtemp(join(tmpdir(), "posthorn-api-"));
   const resolution = resolveValues({ dataDir, port: 0, logLevel: "error", ...values });

@@ -1,4 +1,4 @@
-/** Limits of size, sent every way there is; what is too large must cost little. */
+/** Size limits, with every kind of framing; oversized bodies must cost little. */
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { connect } from "node:net";

@@ -1,4 +1,4 @@
-/** How requests of a webhook look and what they carry, and what it takes to begin: over the API. */
+/** Request format and credentials of a webhook, and verification before it starts: over the API. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { expiredPair, otherHostPair, validPair } from "../../peers/certificates.ts";

@@ -8,7 +8,7 @@ export const bearerToken = "a-token-of-the-check";
 export const keyId = "webhook-1";
 export const origin = "sender.example.com";
 
-/** Only a receiver that hangs reaches it, however busy the machine is. */
+/** Only a hanging receiver reaches it, however busy the machine is. */
 const patientMs = 60_000;
 
 export interface Examination {
@@ -20,7 +20,7 @@ export interface Examination {
   readonly timeoutMs?: number;
 }
 
-/** Checks a receiver with everything given that a check can be given. */
+/** Checks a receiver with every option set. */
 export function examine({
   url,
   profile: name,
@@ -58,7 +58,7 @@ export function idsOf(findings: readonly Finding[], state: Finding["state"]): re
     .toSorted();
 }
 
-/** What failed with what was seen, for the message of an assertion. */
+/** Failed rules with their observations, for the message of an assertion. */
 export function failuresOf(findings: readonly Finding[]): string {
   return findings
     .filter(({ state }) => state === "failed")

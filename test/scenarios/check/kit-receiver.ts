@@ -8,13 +8,13 @@ import { createMemoryDeduplicationStore } from "../../../src/receiver/stores/mem
 import { bearer, httpSignatures, standardWebhooks, xWebhook } from "../../../src/receiver/verifiers.ts";
 import { bearerToken, keyId, origin, secret } from "./examine.ts";
 
-/** The key as a receiver has it: the public half of a pair. */
+/** The receiver's key: the public half of a pair. */
 function verifying(text: string): string {
   const key = parseSecret(text);
   return key.kind === "asymmetric" ? publicKeyText(key.publicKey) : text;
 }
 
-/** A verifier as the guide to the kit would have it for a profile. */
+/** A verifier as the guide to the kit sets it up for a profile. */
 export function verifierOf(profile: string, key: string = secret): MessageVerifier {
   const keys = verifying(key);
   switch (profile) {
@@ -29,7 +29,7 @@ export function verifierOf(profile: string, key: string = secret): MessageVerifi
   }
 }
 
-/** A correct receiver: what a reader of the guide ends up with, with a handler that looks into the message. */
+/** A correct receiver: the result of following the guide, with a handler that reads the message. */
 export function kitReceiver(
   profile: string,
   options: Partial<ReceiverOptions> & { readonly handled?: () => void } = {},

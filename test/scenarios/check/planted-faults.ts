@@ -1,4 +1,4 @@
-/** One mistake each that receivers make, and the rules that have to find it. */
+/** Single mistakes of receivers, and the rules that must find them. */
 import type { ReceiverUnderCheck } from "../../../src/check/receiver/messages.ts";
 import { contentDigest } from "../../../src/domain/signing/content-digest.ts";
 import type { ReceiverAnswer } from "../../../src/receiver/receiver-answer.ts";
@@ -12,10 +12,10 @@ export interface PlantedFault {
   readonly fault: () => Fault;
   /** Rules that fail, and no others. */
   readonly fails: readonly string[];
-  /** Rules that cannot be judged then. */
+  /** Rules that cannot be decided then. */
   readonly skips?: readonly string[];
   readonly kit?: Partial<ReceiverOptions>;
-  /** How much of a body is taken before anything looks at it; a mebibyte unless said. */
+  /** How much of a body is read before any check; by default a mebibyte. */
   readonly readsBytes?: number;
   readonly receiver?: Partial<ReceiverUnderCheck>;
 }
@@ -30,7 +30,7 @@ function isAccepted({ status }: ReceiverAnswer): boolean {
   return status >= 200 && status < 300;
 }
 
-/** The id that the sender put into the body, which is also the signed one. */
+/** The id in the body, which is also the signed one. */
 function idIn({ body }: Arrival): string | null {
   return /"check": ?"([0-9a-f-]{36})"/.exec(body)?.[1] ?? null;
 }
@@ -45,17 +45,17 @@ function isSigned({ headers }: Arrival): boolean {
   );
 }
 
-/** Answers itself where the test holds, and is honest otherwise. */
+/** Responds itself if the condition holds, and is honest otherwise. */
 function when(test: (arrival: Arrival) => boolean, answer: ReceiverAnswer): () => Fault {
   return () => (arrival, honest) => (test(arrival) ? answer : honest());
 }
 
-/** Rewrites the honest answer. */
+/** Rewrites the honest response. */
 function rewrite(change: (answer: ReceiverAnswer, arrival: Arrival) => ReceiverAnswer): () => Fault {
   return () => async (arrival, honest) => change(await honest(), arrival);
 }
 
-/** Tries the request with each change until one is accepted: what a receiver does that does not look at that part. */
+/** Tries the request with each change until one is accepted, like a receiver that does not check that part. */
 function ignoring(
   changes: (arrival: Arrival) => readonly (Partial<Arrival> & { readonly now?: number })[],
 ): () => Fault {
@@ -74,20 +74,20 @@ function withHeaderValue({ headers }: Arrival, change: Readonly<Record<string, s
   return { headers: { ...headers, ...change } };
 }
 
-/** Of a message that was sent a moment ago: a busy machine takes its time, and stale ones are ten minutes away. */
+/** For a message sent a moment ago: a busy machine is slow, and stale messages are ten minutes old. */
 function isFresh(seconds: unknown): boolean {
   return Math.abs(Number(seconds) - nowSeconds()) < staleSeconds / 2;
 }
 
 /**
- * When a message was signed whose time was moved to now. The check signed it a moment before it moved it, so the second
- * may have changed in between.
+ * The signing time of a message whose time was moved to now. The check signed it a moment before it moved it, so the
+ * second may have changed in between.
  */
 function signedSeconds(moved: unknown): readonly number[] {
   return secondsBefore.map((before) => Number(moved) - staleSeconds - before);
 }
 
-/** The request as it was signed, looked at when it was fresh. */
+/** The request as signed, seen when it was fresh. */
 function movedTo(
   signedSeconds: number,
   change: Partial<Arrival>,
@@ -97,7 +97,7 @@ function movedTo(
 
 const secondsBefore = Array.from({ length: 30 }, (_, before) => before);
 
-/** Who may send. */
+/** Permitted origins. */
 const authentication: readonly PlantedFault[] = [
   {
     name: "accepts messages without credentials",

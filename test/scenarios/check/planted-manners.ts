@@ -1,4 +1,4 @@
-/** Mistakes in what a receiver answers, not in whom it believes. */
+/** Mistakes in a receiver's responses, not in its verification. */
 import { answerWith } from "./sloppy-receiver.ts";
 import type { Arrival } from "./sloppy-receiver.ts";
 import { isAccepted, isPost, isSigned, rewrite, when } from "./planted-faults.ts";
@@ -90,7 +90,7 @@ const answers: readonly PlantedFault[] = [
   },
   {
     name: "takes five megabytes from attackers",
-    // All of them: what an answer leaves unread may reset the connection before the answer is read.
+    // All bytes: unread bytes may cause a reset before the response is read.
     readsBytes: 6 * megabyte,
     fault: when(({ headers }) => Number(headers["content-length"] ?? 0) > megabyte, answerWith(204)),
     fails: ["oversized"],

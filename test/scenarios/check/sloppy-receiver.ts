@@ -13,12 +13,12 @@ export interface Arrival {
   readonly url: string;
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Names as they came. */
+  /** Names as received. */
   readonly rawNames: readonly string[];
   readonly body: string;
 }
 
-/** Takes over some requests and leaves the others to `honest`, which it may also ask about a changed request. */
+/** Handles some requests and leaves the others to `honest`, which it may also call with a changed request. */
 export type Fault = (
   arrival: Arrival,
   honest: (changed?: Partial<Arrival> & { readonly now?: number }) => Promise<ReceiverAnswer>,
@@ -35,16 +35,16 @@ export interface SloppyReceiver {
   close(): Promise<void>;
 }
 
-/** Long enough that two requests at once meet in the handler. */
+/** Long enough for two concurrent requests to meet in the handler. */
 const handlerMs = 25;
 /**
- * Turns of the event loop after that: requests come from this process, and when it stood still its timers are served before
- * its sockets.
+ * Turns of the event loop after that: requests come from this process, and after a stall its timers run before its
+ * sockets.
  */
 const handlerTurns = 20;
 const bodyBytesMax = 1024 * 1024;
 
-/** A correct receiver behind a fault; `readsBytes` is how much of a body it takes before anything else looks at it. */
+/** A correct receiver behind a fault; `readsBytes` is how much of a body it reads before any other check. */
 export async function startSloppyReceiver(options: {
   readonly profile: string;
   readonly fault: Fault;
@@ -101,7 +101,7 @@ function handle(receiver: Receiver, { method, url, headers, body }: Arrival): Pr
   return receiver.handle(message);
 }
 
-/** Null when it is too large; the rest is then left unread. */
+/** Null if it is too large; the rest is then left unread. */
 async function read(request: IncomingMessage, bytesMax: number): Promise<string | null> {
   const chunks: Buffer[] = [];
   let bytes = 0;

@@ -1,4 +1,4 @@
-/** A sender of Standard Webhooks in a few lines, correct but for what it is told to do wrong. */
+/** A small sender of Standard Webhooks, correct except for the mistakes it is given. */
 import { createHmac, randomUUID } from "node:crypto";
 import { request } from "node:http";
 import { secret } from "./examine.ts";
@@ -14,7 +14,7 @@ export interface Attempt {
   readonly timestamp: number;
   readonly contentType: string | null;
   readonly body: string;
-  /** Of these parts; changed for a wrong one. */
+  /** Of these parts; altered for a wrong one. */
   readonly signature: (parts: {
     readonly id: string;
     readonly timestamp: number;
@@ -25,7 +25,7 @@ export interface Attempt {
 export interface SenderFault {
   /** Changes an attempt; `event` and `attempt` count from 0. */
   readonly change?: (attempt: Attempt, at: { readonly event: number; readonly attempt: number }) => Attempt;
-  /** Milliseconds to wait after an answer; null gives up. Default what Retry-After says, else 50. */
+  /** Milliseconds to wait after a response; null gives up. Defaults to Retry-After, else 50. */
   readonly waitMs?: (retryAfterSeconds: number | null) => number | null;
   readonly followsRedirects?: boolean;
 }

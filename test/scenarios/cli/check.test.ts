@@ -30,7 +30,7 @@ async function checkServer(listener: RequestListener, args: Args, options: RunOp
 }
 
 const correct = (): RequestListener => nodeHttpListener(kitReceiver("standard"));
-/** Accepts everything, as a first draft does. */
+/** Accepts everything, like a first draft. */
 const careless: RequestListener = (request, response) => {
   request.resume().on("end", () => response.writeHead(200).end());
 };
@@ -198,7 +198,7 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
   });
 });
 
-/** What a terminal of 80 columns would show. */
+/** The view of an 80-column terminal. */
 async function onTerminal(args: Args, extra: Readonly<Record<string, string>> = {}) {
   const shown = { out: "", err: "" };
   const stream = (name: keyof typeof shown) => ({
@@ -222,7 +222,7 @@ async function onTerminal(args: Args, extra: Readonly<Record<string, string>> = 
   }
 }
 
-/** How lines that are redrawn begin. */
+/** The prefix of redrawn lines. */
 const redrawn = "\r\u001b[2K";
 const red = "\u001b[31m";
 

@@ -290,7 +290,7 @@ suite("client commands against a running server", () => {
       new RegExp(`${id} +retry +cancelled +[12] of 3`),
     );
 
-    // What was retried is a dead letter again, and a discard takes those that are there.
+    // Retried deliveries are dead letters again, and a discard takes the existing ones.
     await eventually("all that was retried has ended", {
       ask: () => run(["deliveries", "list", dead, "--status", "pending", "--json"]),
       holds: ({ stdout }) => stdout === "",

@@ -1,4 +1,4 @@
-/** The program as a person runs it: a process of its own, with nothing of ours in its environment. */
+/** The program as a user runs it: a separate process, without our environment. */
 import { spawn } from "node:child_process";
 import type { ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
@@ -25,7 +25,7 @@ export interface Finished {
 
 export type Args = readonly string[];
 
-/** No folder can be made in a file. */
+/** A folder cannot be created inside a file. */
 const nowhere = join(process.execPath, "none");
 
 /** Runs a command to its end. */
@@ -34,7 +34,7 @@ export async function posthorn(args: Args, options: RunOptions = {}): Promise<Fi
   return command.finished;
 }
 
-/** Runs a client command to its end inside this process, which spares the start of another one. */
+/** Runs a client command inside this process, which avoids the start of another one. */
 export async function posthornHere(args: Args, { env = {}, input = "" }: RunOptions = {}): Promise<Finished> {
   let stdout = "";
   let stderr = "";
@@ -51,20 +51,20 @@ export async function posthornHere(args: Args, { env = {}, input = "" }: RunOpti
   return { status, stdout, stderr };
 }
 
-/** A command that goes on until somebody stops it. */
+/** A command that runs until it is stopped. */
 export class RunningCommand {
   readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
   readonly finished: Promise<Finished>;
   stdout = "";
   stderr = "";
-  /** Everything it wrote has come, which is later than its end. */
+  /** All its output has arrived, which is later than its end. */
   #isClosed = false;
 
   constructor(args: Args, options: RunOptions = {}) {
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("POSTHORN_"));
     this.child = spawn(process.execPath, [programEntry, ...args], {
       cwd: options.cwd ?? tmpdir(),
-      // What whoever runs the tests keeps of their own is not read, and nothing is added to it.
+      // The user's own configuration is not read or changed.
       env: { ...Object.fromEntries(inherited), XDG_CONFIG_HOME: nowhere, ...options.env },
       stdio: ["pipe", "pipe", "pipe"],
     });
@@ -77,7 +77,7 @@ export class RunningCommand {
     });
   }
 
-  /** Resolves when the text has appeared in what it wrote. */
+  /** Resolves when the text has appeared in its output. */
   async until(pattern: RegExp, withinMs = 240_000): Promise<RegExpExecArray> {
     const endsAt = performance.now() + withinMs;
     for (;;) {
@@ -96,7 +96,7 @@ export class RunningCommand {
   }
 }
 
-/** A folder that is removed with the block that made it. */
+/** A folder that is removed with the block that created it. */
 export function temporaryFolder(): Disposable & { readonly path: string } {
   const path = mkdtempSync(join(tmpdir(), "posthorn-cli-"));
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };

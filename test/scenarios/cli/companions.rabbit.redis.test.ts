@@ -1,4 +1,4 @@
-/** Starts that RabbitMQ or Redis make impossible: one sentence that names the setting and the remedy, soon. */
+/** Starts that fail because of RabbitMQ or Redis: one sentence that names the setting and the remedy, soon. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:net";
@@ -9,16 +9,16 @@ import { RedisServer } from "../../services/redis-server.fixture.ts";
 import { posthorn } from "./command-line.ts";
 
 const queueUrl = process.env["POSTHORN_TEST_QUEUE_URL"] ?? "amqp://guest:guest@127.0.0.1:5672";
-/** Ten seconds are meant; the start of the process alone may take as long where much else is running. */
+/** Ten seconds are required; on a busy machine the start of the process may take as long. */
 const withinMs = 240_000;
-/** In every URL below that has one; no output may show it. */
+/** In every URL below that has one; no output may contain it. */
 const password = "hunter2";
 const databaseUrl = `postgres://posthorn:${password}@127.0.0.1:1/posthorn`;
 
 const lockedRedis = await RedisServer.start(["--requirepass", "something else"]);
 after(() => lockedRedis.remove());
 
-/** Takes connections and whatever comes over them, and never answers. */
+/** Accepts connections and any data, and never responds. */
 const silent = createServer((socket) => socket.on("error", () => undefined).resume()).listen(0, "127.0.0.1");
 await once(silent, "listening");
 after(() => silent.close());
@@ -29,7 +29,7 @@ interface Case {
   readonly what: string;
   readonly env: Readonly<Record<string, string>>;
   readonly says: readonly RegExp[];
-  /** Where settings contradict each other nothing is tried, which is wrong usage; the sentence has a headline then. */
+  /** With contradicting settings nothing is tried, which is wrong usage; the sentence has a headline then. */
   readonly isUsage?: boolean;
 }
 

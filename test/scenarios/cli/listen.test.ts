@@ -4,7 +4,7 @@ import { profiles } from "../../../src/domain/profiles/index.ts";
 import { PosthornProcess } from "../posthorn-process.ts";
 import { type Args, posthorn, RunningCommand } from "./command-line.ts";
 
-/** What a webhook of the profile signs with first, as `listen` names it. */
+/** The first scheme with which a webhook of the profile signs, as `listen` names it. */
 const schemes: Readonly<Record<string, string>> = {
   standard: "v1",
   "event-delivery": "rfc9421-ed25519",
@@ -28,14 +28,14 @@ suite("posthorn listen", () => {
     return JSON.parse(stdout) as Record<string, unknown>;
   }
 
-  /** Ends with the test, also with one that failed: a process left behind would hold the file open. */
+  /** Ends with the test, even a failed one: a leftover process would keep the file open. */
   function listen(t: TestContext, args: Args = []): RunningCommand {
     const listener = new RunningCommand(["listen", ...args], { env });
     t.after(() => listener.stop());
     return listener;
   }
 
-  /** What `listen` printed of the one delivery it got. */
+  /** The output of `listen` for its one delivery. */
   async function deliveryOf(listener: RunningCommand): Promise<Record<string, unknown>> {
     const [line] = await listener.until(/\{"time".*"method":"POST".*\}\n/);
     return JSON.parse(line) as Record<string, unknown>;

@@ -10,7 +10,7 @@ async function fails(
   expected: { readonly status: number; readonly says: RegExp },
   options: RunOptions = {},
 ) {
-  // What starts a server, or looks into its folder, changes the process it runs in.
+  // Commands that start a server, or read its folder, change the process they run in.
   const run = args[0] === "serve" || args[0] === "backup" ? posthorn : posthornHere;
   const { status, stdout, stderr } = await run(args, options);
   assert.equal(status, expected.status, stderr);

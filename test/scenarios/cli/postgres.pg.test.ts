@@ -39,7 +39,7 @@ suite("posthorn on PostgreSQL", () => {
       assert.notEqual(status, 0);
       assert.match(stderr, says);
       assert.doesNotMatch(stderr, /hunter2|\n\s+at /);
-      // Ten seconds are meant; the start of the process alone may take as long where much else is running.
+      // Ten seconds are required; on a busy machine the start of the process may take as long.
       assert.ok(performance.now() - startedAtMs < 60_000, "took too long");
     }
     silent.close();

@@ -1,11 +1,11 @@
-/** What Dockerfile builds, made by the same steps without Docker. */
+/** The result of the Dockerfile, built by the same steps without Docker. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readText, root } from "./deployment-files.ts";
 
-/** How the dependencies came: from the registry (or npm's cache), or copied from this repository when it is not there. */
+/** Where the dependencies came from: the registry (or npm's cache), or copied from this repository. */
 type Installed = "installed" | "copied";
 
 export class BuiltImage implements Disposable {
@@ -27,8 +27,8 @@ export class BuiltImage implements Disposable {
     const context = join(this.#place, "context");
     for (const path of buildContext()) cpSync(join(root, path), join(context, path), { recursive: true });
     symlinkSync(join(root, "node_modules"), join(context, "node_modules"));
-    // In the image `npm pack` runs this (`prepack`), and installs before what is only borrowed here. A check of `npm test`
-    // looks at the types.
+    // In the image `npm pack` runs this (`prepack`), and first installs what is only borrowed here. A check of `npm
+    // test` checks the types.
     execFileSync(process.execPath, ["scripts/build.ts", "--unchecked"], {
       cwd: context,
       stdio: ["ignore", "ignore", "pipe"],
@@ -43,7 +43,7 @@ export class BuiltImage implements Disposable {
     for (const name of lockFiles) cpSync(join(context, name), join(this.app, name));
     const dependencies = this.#install();
     for (const name of lockFiles) rmSync(join(this.app, name));
-    // The user of the image is another one than that of the test.
+    // The user of the image differs from that of the test.
     chmodSync(this.#place, 0o755);
     return dependencies;
   }
@@ -69,7 +69,7 @@ export class BuiltImage implements Disposable {
   }
 }
 
-/** What .dockerignore lets through: it refuses everything and then names what is wanted. */
+/** Files that .dockerignore allows: it excludes everything and then lists exceptions. */
 export function buildContext(): readonly string[] {
   const lines = readText(".dockerignore")
     .split("\n")
@@ -82,8 +82,8 @@ export function buildContext(): readonly string[] {
 }
 
 /**
- * Starts a command as user 1000 without rights, with every file system read-only but one folder. Null where this system
- * does not let the test do so: that takes root on Linux.
+ * Starts a command as user 1000 without rights, with every file system read-only except one folder. Null if this system
+ * does not allow that: it requires root on Linux.
  */
 export function confinement(writable: string): readonly string[] | null {
   if (process.getuid?.() !== 0 || spawnSync("unshare", ["--mount", "true"]).status !== 0) return null;
@@ -99,7 +99,7 @@ if touch "$1/../probe" 2>/dev/null; then echo "not read-only" >&2; exit 1; fi
 shift
 exec setpriv --reuid 1000 --regid 1000 --clear-groups --no-new-privs --bounding-set -all "$@"`;
 
-/** Those at the top; what only one of them needs lies inside of it. */
+/** Top-level packages; those that only one of them needs are nested. */
 function productionPackages(): readonly string[] {
   interface Entry {
     readonly dev?: boolean;
@@ -122,7 +122,7 @@ function version(): string {
 }
 
 function npm(args: readonly string[], cwd: string): void {
-  // What an npm around the tests says of itself would change what the npm here does.
+  // Variables of an outer npm would change the behaviour of this npm.
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("npm_"));
   const env = { ...Object.fromEntries(inherited), npm_config_update_notifier: "false" };
   execFileSync("npm", args, { cwd, env, stdio: ["ignore", "ignore", "pipe"] });

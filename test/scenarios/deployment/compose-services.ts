@@ -1,4 +1,4 @@
-/** The services of a compose file as processes: what each gets from the file, on real servers. */
+/** The services of a compose file as processes: each with its settings from the file, on real servers. */
 import assert from "node:assert/strict";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,15 +15,15 @@ const command = [process.execPath, join(root, "src/cli/main.ts"), "serve"];
 
 export interface ComposeTrial {
   readonly path: string;
-  /** Addresses of servers, by the name of the secret that holds them. */
+  /** Addresses of servers, by the name of their secret. */
   readonly urls: Readonly<Record<string, string>>;
-  /** On top of what the file says. */
+  /** In addition to the file. */
   readonly env?: Readonly<Record<string, string>>;
-  /** A line that the metrics of each server must have. */
+  /** A line that the metrics of each server must contain. */
   readonly shows: RegExp;
 }
 
-/** Migrates, starts every role, delivers an event, and ends them all in order. */
+/** Migrates, starts every role, delivers an event, and stops all of them in order. */
 export async function assertServicesWork(t: TestContext, trial: ComposeTrial): Promise<void> {
   using secrets = new SecretFiles();
   for (const [name, url] of Object.entries(trial.urls)) {
@@ -41,7 +41,7 @@ export async function assertServicesWork(t: TestContext, trial: ComposeTrial): P
   assert.equal(migrated.status, 0, migrated.stderr);
   assert.match(migrated.stdout, /^applied 1 /m);
 
-  // Before whoever called removes what they use.
+  // Before the caller removes their data.
   using cleanup = new DisposableStack();
   const start = async (service: string): Promise<RunningContainer> => {
     const started = await RunningContainer.start({ command, env: environmentOf(service) });
@@ -64,13 +64,13 @@ export async function assertServicesWork(t: TestContext, trial: ComposeTrial): P
 }
 
 const surroundings = {
-  // A place that cannot be made: nothing may need it.
+  // A path that cannot be created: nothing may need it.
   POSTHORN_DATA_DIR: "/proc/posthorn",
   POSTHORN_EGRESS_ALLOW: "127.0.0.0/8",
   POSTHORN_EGRESS_ALLOW_HTTP: "true",
 };
 
-/** The same files where this machine has them. */
+/** The same files at their paths on this machine. */
 function withSecretsOf({ path }: SecretFiles, env: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).map(([name, value]) => [name, value.replace(/^\/run\/secrets\b/, path)]),

@@ -113,7 +113,7 @@ suite("compose files", () => {
           }),
       ),
     );
-    // Passwords are made apart from the files that hold them together with something else.
+    // Passwords are created separately from the files that contain them with other data.
     const parts = secrets.names().filter((name) => !named.has(name));
     assert.deepEqual(parts, ["queue_password", "redis_password"]);
     for (const name of named) assert.ok(secrets.names().includes(name), name);

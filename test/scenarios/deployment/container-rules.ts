@@ -8,7 +8,7 @@ const { version } = JSON.parse(readText("package.json")) as { readonly version: 
 /** The page is generated from the program. */
 const commands = new Set([...readText("docs/cli.md").matchAll(/^## (.+)$/gm)].map(([, name = ""]) => name));
 
-/** What every container of Posthorn keeps, whoever runs it. */
+/** Rules that every container of Posthorn follows. */
 export function assertFits(container: Container, secrets: SecretFiles): void {
   const { where, env, command } = container;
   assert.equal(container.image.split(":")[1], version, `${where}: the image of this version`);
@@ -34,7 +34,7 @@ export function assertFits(container: Container, secrets: SecretFiles): void {
   assert.ok(command[0] !== "serve" || leftMs >= 5_000, `${where}: ${leftMs} ms left after the grace`);
 }
 
-/** A version that does not move by itself. */
+/** A version that does not change on its own. */
 export function assertPinned({ image, where }: Pick<Container, "image" | "where">): void {
   assert.match(image, /:\d+\.\d+(\.\d+)?(-[a-z]+)*$/, `${where}: ${image} names no version`);
 }

@@ -1,4 +1,4 @@
-/** The files below deploy/, read as what they describe: containers with an image, a command and settings. */
+/** The files below deploy/, parsed into what they describe: containers with an image, a command and settings. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseAllDocuments } from "yaml";
@@ -13,10 +13,10 @@ export interface Container {
   readonly where: string;
   readonly image: string;
   readonly command: readonly string[];
-  /** What the image sets is not in it. */
+  /** Without the image's own environment. */
   readonly env: Environment;
   readonly hasMemoryLimit: boolean;
-  /** Between the signal to end and the one that cannot be caught, less what `preStop` takes of it. */
+  /** Between SIGTERM and SIGKILL, less the time of `preStop`. */
   readonly stopMs: number;
   readonly isReadOnly: boolean;
   readonly dropsCapabilities: boolean;
@@ -66,7 +66,7 @@ export function composeContainers(path: string): readonly Container[] {
     }));
 }
 
-/** Containers of a workload, none for anything else; `maps` are the config maps that they may name. */
+/** Containers of a workload, empty for anything else; `maps` are the config maps that they may name. */
 export function workloadContainers(
   manifest: { readonly path: string; readonly node: YamlNode },
   maps: ReadonlyMap<string, Environment>,
@@ -100,7 +100,7 @@ export function readEnvFile(path: string): Environment {
   return Object.fromEntries(lines.map(([, name = "", value = ""]) => [name, value]));
 }
 
-/** As compose writes it; without one Docker waits for ten seconds. */
+/** In compose notation; by default Docker waits for ten seconds. */
 function durationMs(text: string): number {
   const [, count, unit] = /^(\d+)(m|s)$/.exec(text === "" ? "10s" : text) ?? [];
   if (unit === undefined) throw new Error(`${text} is no duration`);

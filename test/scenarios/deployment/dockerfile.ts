@@ -18,14 +18,14 @@ export function dockerfileInstructions(): readonly Instruction[] {
     });
 }
 
-/** The value of an instruction of the last stage, such as `USER`; the last one when there are several. */
+/** The value of an instruction of the last stage, such as `USER`; the last one if there are several. */
 export function imageInstruction(name: string): string {
   const all = dockerfileInstructions();
   const stage = all.slice(all.findLastIndex((instruction) => instruction.name === "FROM"));
   return stage.findLast((instruction) => instruction.name === name)?.value ?? "";
 }
 
-/** What the image sets for every process. */
+/** Environment that the image sets for every process. */
 export function imageEnvironment(): Readonly<Record<string, string>> {
   return Object.fromEntries(
     [...imageInstruction("ENV").matchAll(/([A-Z_]+)=(\S+)/g)].map(([, name = "", value = ""]) => [

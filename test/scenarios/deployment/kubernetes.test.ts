@@ -15,9 +15,9 @@ import type { YamlNode } from "./yaml-node.ts";
 const embedded = "deploy/kubernetes/embedded";
 const shared = "deploy/kubernetes/postgres";
 const distributed = "deploy/kubernetes/distributed";
-/** Beside the kustomization on purpose, and used by hand. */
+/** Deliberately outside the kustomization, and applied manually. */
 const apart = ["kustomization.yaml", "migrate.yaml", "secret.template.yaml", "keda.yaml"];
-/** IPv4 in the form of IPv6, which no packet has; and addresses with a zone. */
+/** IPv4-mapped IPv6, which no packet has; and addresses with a zone. */
 const mapped = /^(::|(0+:){5})ffff:|%/i;
 const { version } = JSON.parse(readText("package.json")) as { readonly version: string };
 
@@ -137,7 +137,8 @@ for (const folder of [embedded, shared, distributed]) {
       const policies = kindsOf(folder, "NetworkPolicy");
       const reached = (name: string): readonly string[] =>
         policies.filter((policy) => nameOf(policy).endsWith(name)).flatMap(selectedComponents);
-      // Workers deliver, API processes verify webhooks, the scheduler sends mail and calls pagers, the gateway passes on.
+      // Workers deliver, API processes verify webhooks, the scheduler sends mail and calls pagers, the gateway
+      // forwards.
       const senders = folder === embedded ? ["embedded"] : ["api", "worker", "scheduler", "gateway"];
       assert.deepEqual(reached("-internet"), senders);
       const servers = folder === embedded ? ["embedded"] : ["api", "gateway"];
@@ -310,7 +311,7 @@ function poolOf(folder: string, deployment: string): string {
   return resolution.settings.workerPool;
 }
 
-/** By label or by expression; none when all pods are meant. */
+/** By label or by expression; empty for all pods. */
 function selectedComponents(policy: YamlNode): readonly string[] {
   const selectors = ["podSelector", "selector"].map((name) => policy.at("spec", name));
   const labels = selectors.map((selector) => componentOf(selector.at("matchLabels")));

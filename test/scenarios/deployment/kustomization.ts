@@ -1,16 +1,19 @@
-/** What `kubectl kustomize` makes of a folder, as far as the folders here use it: bases, merged settings, patches, images. */
+/**
+ * The output of `kubectl kustomize` for a folder, as far as the folders here use it: bases, merged settings, patches,
+ * images.
+ */
 import { posix } from "node:path";
 import { readEnvFile, readOnlyYaml, readYaml } from "./deployment-files.ts";
 import { YamlNode } from "./yaml-node.ts";
 
 export interface Manifest {
-  /** The file it comes from, below the root. */
+  /** The source file, relative to the root. */
   readonly path: string;
   readonly node: YamlNode;
 }
 
 export interface Kustomization {
-  /** The files of its folder that it names, by their names. */
+  /** The files of its folder that it references, by name. */
   readonly named: readonly string[];
   readonly manifests: readonly Manifest[];
   /** Config maps by name. */
@@ -92,7 +95,7 @@ function withImages(node: YamlNode, images: readonly YamlNode[]): YamlNode {
   return new YamlNode(merged(node.value, { spec: { template: { spec: { containers: renamed } } } }));
 }
 
-/** Rules go by the name without a tag. */
+/** Rules match the name without a tag. */
 function imageOf(image: string, rules: readonly YamlNode[]): string {
   const name = image.replace(/:[^:/]*$/, "");
   const rule = rules.find((each) => each.at("name").text === name);

@@ -7,11 +7,11 @@ const startMsMax = 240_000;
 export interface ContainerStart {
   /** Program and arguments. */
   readonly command: readonly string[];
-  /** The whole of its environment, but for the PATH. */
+  /** Its complete environment, except for PATH. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** A process that gets what its container would give it, on a free port. */
+/** A process with the environment of its container, on a free port. */
 export class RunningContainer {
   readonly #child: ChildProcess;
   output = "";
@@ -27,7 +27,7 @@ export class RunningContainer {
       stream?.on("data", (chunk: Buffer) => (this.output += chunk.toString()));
   }
 
-  /** Resolves once it says that it runs. */
+  /** Resolves once it reports that it runs. */
   static async start(start: ContainerStart): Promise<RunningContainer> {
     const made = new RunningContainer({ ...start, env: { ...start.env, POSTHORN_PORT: "0" } });
     const deadline = performance.now() + startMsMax;
@@ -36,7 +36,7 @@ export class RunningContainer {
       if (performance.now() > deadline) throw new Error(`it did not start in time:\n${made.output}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
-    // Of the API, or of the probes where that is not.
+    // Of the API, or of the probes without it.
     made.port = Number(/"(?:url|probesUrl)":"[^"]+:(\d+)"/.exec(made.output)?.[1]);
     return made;
   }
@@ -45,7 +45,7 @@ export class RunningContainer {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** What probes and Prometheus ask for. */
+  /** Paths that probes and Prometheus request. */
   async assertAnswersProbes(): Promise<void> {
     for (const path of ["/livez", "/readyz"]) assert.equal((await fetch(this.url + path)).status, 200, path);
     assert.match(await this.metrics(), /^webhook_queue_depth\{priority="low"\} \d/m);
@@ -55,7 +55,7 @@ export class RunningContainer {
     return (await fetch(`${this.url}/metrics`)).text();
   }
 
-  /** Asks it to end, as Docker and Kubernetes do; it has to do so by itself, and soon when nothing is in flight. */
+  /** Asks it to stop, as Docker and Kubernetes do; it must exit on its own, and soon if nothing is in flight. */
   async assertEndsWithin(graceMs: number): Promise<void> {
     const exited = once(this.#child, "exit");
     const askedAtMs = performance.now();

@@ -1,4 +1,4 @@
-/** A place in a YAML file. What is not there is an empty node, so that a test can say what it misses. */
+/** A position in a YAML file. A missing position is an empty node, so that a test can name it. */
 export class YamlNode {
   readonly value: unknown;
 
@@ -20,7 +20,7 @@ export class YamlNode {
     return this.value !== undefined;
   }
 
-  /** Empty for anything but one word or number. */
+  /** Empty for anything except a single word or number. */
   get text(): string {
     const { value } = this;
     return typeof value === "string" || typeof value === "number" ? String(value) : "";

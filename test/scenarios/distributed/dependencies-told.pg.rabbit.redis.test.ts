@@ -1,4 +1,4 @@
-/** Each process says which of its dependencies is away, and whether that keeps it from its work. */
+/** Each process reports which of its dependencies is unavailable, and whether that prevents its work. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { CuttingProxy } from "../../services/cutting-proxy.fixture.ts";
@@ -7,13 +7,13 @@ import { Cluster, type ClusterProcess } from "../postgres/cluster.ts";
 import { metricsOf, readiness, reasonsOf } from "../postgres/probed.ts";
 
 const roles = ["api", "scheduler", "worker"] as const;
-/** Connections come back after pauses. */
+/** Connections are reopened after pauses. */
 const returnMsMax = 120_000;
 
 interface Dependency {
   readonly name: string;
   readonly reason: string;
-  /** Of `/readyz` while it is away. */
+  /** From `/readyz` while it is unavailable. */
   readonly status: number;
   readonly metrics: { readonly whole: readonly string[]; readonly poor: readonly string[] };
 }

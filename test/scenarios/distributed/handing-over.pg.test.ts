@@ -1,4 +1,4 @@
-/** Webhooks with strict order go from worker to worker while they have work: nothing is lost, repeated or overtaken. */
+/** Strictly ordered webhooks move between workers while they have work: nothing is lost, repeated or overtaken. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,12 +7,15 @@ import { textOf } from "../api/client.ts";
 import { eventually } from "../eventually.ts";
 import { Cluster, type ClusterProcess } from "../postgres/cluster.ts";
 
-/** So many that a worker that owns them all gives half of them to another one. */
+/** Enough that a worker that owns them all gives half of them to another one. */
 const webhooks = 8;
-/** A worker gives back what is not its share, or not its pool's, with its next beat (3 s), and another one finds it. */
+/**
+ * A worker releases what exceeds its share, or belongs to another pool, with its next heartbeat (3 s), and another
+ * worker finds it.
+ */
 const takeoverMsMax = 60_000;
 const publishEveryMs = 200;
-/** Something waits at every webhook whenever it changes hands. */
+/** Every webhook has waiting deliveries whenever it changes owners. */
 const answerMs = 100;
 
 test("WDS-199 WDS-220 strict webhooks change owners under load: in order, one request at a time, without repeats or losses", async (t) => {
@@ -50,7 +53,7 @@ test("WDS-199 WDS-220 strict webhooks change owners under load: in order, one re
   );
 });
 
-/** A tenant with webhooks that all get the same events. */
+/** A tenant whose webhooks all get the same events. */
 class HandOver {
   readonly cluster: Cluster;
   readonly receiver: Receiver;
@@ -111,7 +114,7 @@ class HandOver {
     return ids;
   }
 
-  /** Gives the tenant to a pool of workers. */
+  /** Assigns the tenant to a pool of workers. */
   async move(pool: string): Promise<void> {
     const { status, body } = await this.cluster.call(this.#api, "PUT /v1/tenants/acme", {
       worker_pool: pool,
@@ -119,7 +122,7 @@ class HandOver {
     assert.ok(status < 300, JSON.stringify(body));
   }
 
-  /** Once all webhooks are served, and by exactly these workers, each of which sends something. */
+  /** Once all webhooks are served by exactly these workers, each of which sends something. */
   async servedBy(workers: readonly ClusterProcess[]): Promise<void> {
     const expected = workers.map(({ worker }) => Number(worker)).toSorted((left, right) => left - right);
     await eventually(`workers ${expected.join()} serve all`, {
@@ -134,7 +137,7 @@ class HandOver {
     await this.receiver.waitForRequests(this.receiver.requestCount + webhooks);
   }
 
-  /** Everything arrived once and in order, and each request after the answer to the one before. */
+  /** Everything arrived once and in order, and each request after the response to the previous one. */
   assertKept(index: number, published: readonly string[]): void {
     const requests = this.receiver.requests.filter(({ path }) => path === `/${index}`);
     assert.deepEqual(

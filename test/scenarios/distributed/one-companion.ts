@@ -1,4 +1,4 @@
-/** PostgreSQL with only one of RabbitMQ and Redis: each is of use without the other. */
+/** PostgreSQL with only one of RabbitMQ and Redis: each is useful without the other. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type ReceivedRequest, startReceiver } from "../../peers/receiver.ts";
@@ -9,9 +9,9 @@ import type { CompanionName, Traces } from "../postgres/own-prefixes.ts";
 
 export interface OneCompanionOptions {
   readonly companion: CompanionName;
-  /** What is to be seen of the one that is there. */
+  /** Evidence that the available one is used. */
   readonly isUsed: (traces: Traces) => boolean;
-  /** Metrics of the one that is there, and of the one that is not. */
+  /** Metrics of the available one, and of the missing one. */
   readonly metrics: { readonly has: RegExp; readonly lacks: RegExp };
 }
 
@@ -47,7 +47,7 @@ export function oneCompanion(options: OneCompanionOptions): void {
     assert.equal(delivery?.["attempt_count"], 3, JSON.stringify(delivery));
 
     receiver.clear();
-    // From the beginning, while the limit holds some back: what is known of a bucket ends when it is full again.
+    // From the start, while the limit delays some: the state of a bucket is dropped when it is full again.
     const used = eventually(`${companion} is used`, {
       ask: async () => cluster.prefixes?.traces(),
       holds: (traces) => traces !== undefined && isUsed(traces),
@@ -76,7 +76,7 @@ interface Limited {
   readonly webhookUrl: (n: number) => string;
 }
 
-/** Publishes for a tenant with a limit, once every worker has heard of it. Resolves with the time before. */
+/** Publishes for a tenant with a limit, once every worker knows the limit. Resolves with the time before. */
 async function limited({ cluster, api, webhookUrl }: Limited): Promise<number> {
   await cluster.call(api, "PUT /v1/tenants/acme", { rate_limit: rate });
   for (let n = 0; n < webhooks; n += 1)
@@ -93,8 +93,8 @@ async function limited({ cluster, api, webhookUrl }: Limited): Promise<number> {
 }
 
 /**
- * Never more than a bucket that was full would let through: no request can have been sent before. How fully the limit is
- * used is proved with clocks that are driven.
+ * Never more than a full bucket would allow: no request can have been sent earlier. Tests with manual clocks prove how
+ * fully the limit is used.
  */
 function assertLimited(requests: readonly ReceivedRequest[], sinceMs: number): void {
   for (const [index, { arrivedAtMs }] of requests.entries()) {

@@ -1,4 +1,4 @@
-/** A tenant with workers of its own: who serves whom, what waits for whom, and what happens when that changes. */
+/** A tenant with separate workers: which pool serves it, what waits for it, and what happens after a move. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { TestContext } from "node:test";
@@ -12,9 +12,11 @@ export interface WorkerPoolsOptions {
   readonly open: () => Promise<Cluster>;
 }
 
-/** A worker hears of the move at once, gives a webhook back with its next beat (3 s), and another one finds it. */
+/**
+ * A worker learns of the move at once, releases a webhook with its next heartbeat (3 s), and another worker finds it.
+ */
 const takeoverMsMax = 60_000;
-/** Longer than anything that looks for work pauses, so that whoever wrongly took some would have done it. */
+/** Longer than any polling interval, so that a wrong worker would have acquired some by now. */
 const temptationMs = 4_000;
 
 export function workerPools({ mode, open }: WorkerPoolsOptions): void {
@@ -66,7 +68,7 @@ export function workerPools({ mode, open }: WorkerPoolsOptions): void {
       ] as const) {
         await scene.move(pool);
         const movedMs = performance.now();
-        // What is published meanwhile may be sent by either.
+        // Events published in between may be sent by either.
         await eventually(`the tenant is served by pool ${pool}`, {
           ask: async () => {
             published.push(...(await scene.publish("acme", 5)));
@@ -131,7 +133,7 @@ class PoolScene {
     return new PoolScene(cluster, receiver);
   }
 
-  /** Makes tenant and webhooks. Returns the ids of the webhooks. */
+  /** Creates tenant and webhooks. Returns the ids of the webhooks. */
   async prepare(api: ClusterProcess): Promise<Readonly<Record<TenantId, string>>> {
     this.#api = api;
     await this.#call("PUT /v1/tenants/acme", {});
@@ -145,7 +147,7 @@ class PoolScene {
     return { acme: await add("acme"), default: await add("default") };
   }
 
-  /** Gives `acme` to another pool. */
+  /** Assigns `acme` to another pool. */
   async move(pool: string): Promise<void> {
     assert.equal((await this.#call("PUT /v1/tenants/acme", { worker_pool: pool }))["worker_pool"], pool);
   }
@@ -161,7 +163,7 @@ class PoolScene {
     return itemsOf(results).map(({ id }) => textOf(id));
   }
 
-  /** Ids of what a tenant's webhook got, in order. */
+  /** Ids of the events received by a tenant's webhook, in order. */
   arrived(tenantId: TenantId): readonly string[] {
     return this.receiver.requests
       .filter(({ path }) => path === `/${tenantId}`)
@@ -175,7 +177,7 @@ class PoolScene {
     return { status: delivery?.["status"], waiting_for: delivery?.["waiting_for"] };
   }
 
-  /** With RabbitMQ, that the pool has a queue with its name, and who takes from it. */
+  /** With RabbitMQ: the pool has a queue with its name, and these consumers. */
   async assertQueued({ consumers }: { readonly consumers: number }): Promise<void> {
     const { prefixes } = this.cluster;
     if (prefixes === null) return;

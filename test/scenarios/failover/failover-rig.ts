@@ -18,10 +18,10 @@ const eventsPerSecond = 100;
 const calmMs = 1_500;
 const afterMs = 1_500;
 const settledWithinMs = 240_000;
-/** Two workers have at most some dozens of requests on their way, or answered and not committed yet. */
+/** Two workers have at most some dozens of requests in flight, or answered and not committed yet. */
 const inFlightMax = 200;
 
-/** Ends with the standby promoted and the address led to it. */
+/** Ends with the standby promoted and the address pointing to it. */
 export type Failover = (pair: PostgresPair) => Promise<void>;
 
 /** One API, two workers and a scheduler as processes on a pair of servers, a steady load, and a ledger. */
@@ -30,7 +30,7 @@ export class FailoverRig {
   readonly #receiver: OutageReceiver;
   readonly #servers: readonly PosthornServer[];
   readonly #webhooks: ReadonlyMap<string, string>;
-  /** Of all failovers, without what was lost. */
+  /** Of all failovers, excluding losses. */
   #accepted: readonly Accepted[] = [];
   #rounds = 0;
 
@@ -71,7 +71,7 @@ export class FailoverRig {
     return new FailoverRig({ pair, receiver, servers, webhooks });
   }
 
-  /** With a synchronous standby nothing is lost, and nothing comes again that was not on its way. */
+  /** With a synchronous standby nothing is lost, and only requests in flight are repeated. */
   async lossless(t: TestContext, failover: Failover): Promise<void> {
     await this.#pair.rebuild("synchronous");
     await this.#round(t, async (publisher) => {
@@ -83,7 +83,10 @@ export class FailoverRig {
     });
   }
 
-  /** The standby is cut off for some seconds, then the primary crashes: only what the standby never had may be missing. */
+  /**
+   * The standby is cut off for some seconds, then the primary crashes: only what the standby never received may be
+   * missing.
+   */
   async lossy(t: TestContext, options: { readonly cutOffMs: number }): Promise<void> {
     await this.#pair.rebuild("asynchronous");
     await this.#round(t, async (publisher) => {
@@ -135,7 +138,7 @@ export class FailoverRig {
     }
   }
 
-  /** Each round brings event types, and with them words and lanes, that the database has not seen. */
+  /** Each round uses event types, and with them strings and lanes, that are new to the database. */
   #newPublisher(): SteadyPublisher {
     const round = this.#rounds;
     const addresses = addressesOf().map((address): Address => {
@@ -157,7 +160,7 @@ export class FailoverRig {
     });
   }
 
-  /** Resolves with how long it took, once everything offered is accepted and nothing waits. */
+  /** Resolves with the duration, once everything offered is accepted and nothing waits. */
   async #settled(publisher: SteadyPublisher): Promise<number> {
     publisher.stop();
     const sinceMs = performance.now();
@@ -183,7 +186,7 @@ export class FailoverRig {
 }
 
 interface Outcome {
-  /** What is still in the history. */
+  /** Events still in the history. */
   readonly kept: readonly Accepted[];
   readonly problems: readonly string[];
 }

@@ -7,7 +7,7 @@ async function promoteAndMove(pair: PostgresPair): Promise<void> {
   pair.moveAddress();
 }
 
-/** The ways in which a primary is lost, each with a standby that has everything. */
+/** The ways in which a primary is lost, each with a complete standby. */
 export const failovers = {
   "the primary crashes": async (pair) => {
     await pair.primary.stop("immediate");

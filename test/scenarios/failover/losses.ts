@@ -1,12 +1,12 @@
 import type { Accepted } from "../outages/publisher.ts";
 
-/** What a failover that lost commits left. */
+/** The state after a failover that lost commits. */
 export interface Aftermath {
   /** Events that the standby had when it became the primary. */
   readonly had: ReadonlySet<string>;
   /** Events that are stored at the end. */
   readonly has: ReadonlySet<string>;
-  /** Since when the address leads to it, Unix milliseconds. */
+  /** Since when the address points to it, Unix milliseconds. */
   readonly movedAt: number;
 }
 

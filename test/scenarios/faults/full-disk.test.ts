@@ -13,7 +13,7 @@ import { seededNumbers } from "../../services/seeded-numbers.ts";
 const fulls = 5;
 const publishers = 12;
 const seed = Number(process.env["POSTHORN_TEST_SEED"] ?? Date.now() % 1_000_000);
-/** Large, so that the disk runs full soon and the thread that empties the WAL is at work. */
+/** Large, so that the disk fills quickly and the thread that checkpoints the WAL is active. */
 const filling = "x".repeat(40_000);
 const adminKey = "phk_admin_of-the-test-of-full-disks-0123456789";
 
@@ -39,7 +39,7 @@ test(`a full disk, ${fulls} times at a busy moment: the process survives, says w
   for (let full = 0; full < fulls; full += 1) {
     const acceptedBefore = load.accepted.size;
     await load.until("events are accepted", () => load.accepted.size > acceptedBefore + 50 + random() * 250);
-    // The last of the space goes to what it writes itself: commits, and the thread that copies them.
+    // The rest of the space is used by its own writes: commits, and the thread that copies them.
     disk.occupy({ leaveBytes: random() * 3_000_000 });
     const refused = await load.until("publishes are refused", () => load.refusal);
     assert.deepEqual(
@@ -114,7 +114,7 @@ test("disk space used by the WAL is returned as soon as the database has space f
   disk.occupy();
   child.stdin.write("full\n");
   assert.equal((await next())?.trouble, "disk_full");
-  // Less than what a server wants to have before it accepts again, and enough for the database to take its pages in.
+  // Less than a server requires before it accepts again, and enough for the database to take its pages in.
   disk.free();
   disk.occupy({ leaveBytes: 2 << 20 });
   child.stdin.write("freed\n");
@@ -203,7 +203,7 @@ async function ask(
   return holds(told) ? told : null;
 }
 
-/** Publishes as fast as answers come, and keeps the ledger. */
+/** Publishes as fast as responses arrive, and keeps the ledger. */
 class Load {
   readonly accepted = new Set<string>();
   refusal: Told | null = null;
@@ -221,7 +221,7 @@ class Load {
     this.refusal = null;
   }
 
-  /** What the question brings once it is something; fails at once when the process ends. */
+  /** The first non-null result of the query; fails at once if the process ends. */
   until<T>(what: string, question: () => T | Promise<T>): Promise<NonNullable<Exclude<T, false>>> {
     return eventually(what, {
       ask: async () => {

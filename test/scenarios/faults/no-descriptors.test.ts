@@ -1,4 +1,4 @@
-/** Descriptors run out: deliveries wait for them and nobody is blamed, and callers cannot use them up. */
+/** Descriptors run out: deliveries wait for them without blame for receivers, and callers cannot use them up. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
@@ -23,10 +23,10 @@ test(`with ${descriptors} descriptors, ${events} deliveries at once all arrive, 
   t.after(() => posthorn.remove());
   const free = await register(posthorn, receiver.url("/free"), "none");
   const lined = await register(posthorn, receiver.url("/lined"), "strict");
-  // New endpoints get few places; those that have answered get all they may.
+  // New endpoints get few slots; those that have responded get all they may use.
   await publish(posthorn, counted.slice(0, 1));
   await receiver.waitUntil(() => receiver.requestCount === 2);
-  // Whoever was sent to keeps its connection until so many wait for the rest.
+  // An endpoint keeps its connection until this many wait for the rest.
   const gate = Promise.withResolvers<object>();
   receiver.script(() => gate.promise);
 

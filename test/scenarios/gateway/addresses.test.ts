@@ -1,4 +1,4 @@
-/** What senders find at an address: its parts, what it answers, and what is published of it. */
+/** Addresses for senders: their parts, their responses, and their published description. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { type Receiver, startReceiver } from "../../peers/receiver.ts";
@@ -41,7 +41,7 @@ test("TS16-2 TS16-3 TS16-10 addresses of sources are separate from the API and i
     [],
   );
   assert.ok(!text.includes(path) && !text.includes("/_webhooks/apart"));
-  // A key of the API opens nothing there.
+  // An API key has no effect there.
   const key = await fetch(`${world.url}/_webhooks/apart`, { method: "POST", body: "{}" });
   assert.equal(key.status, 401);
 });

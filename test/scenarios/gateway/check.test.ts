@@ -1,4 +1,7 @@
-/** `posthorn check` on both sides of the gateway: it is a correct receiver before its sources and a correct sender behind them. */
+/**
+ * `posthorn check` on both sides of the gateway: it is a correct receiver for its sources and a correct sender to its
+ * webhooks.
+ */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { verifierFor } from "../../../src/check/sender/verifier.ts";
@@ -22,7 +25,7 @@ after(async () => {
   await receiver.close();
 });
 
-/** What a source needs to take messages of a profile, as the doctor signs them. */
+/** Settings with which a source accepts messages of a profile, as the check signs them. */
 function sourceFor(profile: string): Json {
   const standard = { type: "standard_webhooks", secrets: [secret] };
   switch (profile) {
@@ -64,7 +67,7 @@ suite("posthorn check: the gateway is a correct receiver", () => {
       });
 });
 
-/** The webhook exists only when the URL is known, so the verifier comes last. */
+/** The webhook exists only when the URL is known, so the verifier is created last. */
 async function watchGateway(profile: Profile) {
   const scheme = profile.signatureSchemesAllowed[0];
   const token = profile.registration.bearerTokenRequired ? bearerToken : null;

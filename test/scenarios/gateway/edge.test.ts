@@ -1,4 +1,4 @@
-/** What the edge of the gateway answers and logs, whatever is sent to it and whatever receivers answer. */
+/** Responses and logs at the edge of the gateway, for any request and any response of receivers. */
 import assert from "node:assert/strict";
 import { createHmac, randomBytes } from "node:crypto";
 import { connect } from "node:net";
@@ -62,7 +62,7 @@ suite("edge cases of the gateway", () => {
   before(() => scene.start());
   after(() => scene.stop());
 
-  /** Header lines as given, with the body behind them; resolves with all that came back. */
+  /** Header lines as given, followed by the body; resolves with all received bytes. */
   const sendRaw = (lines: readonly string[], body = ""): Promise<string> =>
     new Promise((resolve, reject) => {
       const { hostname, port } = new URL(scene.running.url ?? "");

@@ -1,4 +1,4 @@
-/** Floods of requests without proof: what they cost is bounded, and senders with a proof do not notice. */
+/** Floods of unauthenticated requests: their cost is bounded, and authenticated senders are not affected. */
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { Agent, request as httpRequest } from "node:http";
@@ -38,7 +38,7 @@ suite("floods of unauthenticated requests", () => {
     rmSync(dataDir, { recursive: true });
   });
 
-  /** From the address that the trusted proxy of this test names. */
+  /** From the address named by the trusted proxy of this test. */
   const send = (
     url: string,
     {
@@ -95,7 +95,7 @@ suite("floods of unauthenticated requests", () => {
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
       if (n % 400 !== 0) return;
       const message = JSON.stringify({ n });
-      // Half of them come from the address of the flood: a proxy may hide which sender is which.
+      // Half of them come from the address of the flood: a proxy may hide individual senders.
       const from = n % 800 === 0 ? "192.0.2.7" : "198.51.100.9";
       genuine.push(await send(source.address, { body: message, from, headers: signed(message) }));
     });

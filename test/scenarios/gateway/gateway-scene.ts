@@ -6,9 +6,9 @@ import type { Client } from "../api/client.ts";
 import { hookOf, type Json, makeSource, type Mode, post, type SentHeaders, signed } from "./scene.ts";
 import { type GatewayWorld, openGateway } from "./world.ts";
 
-/** What a source is made of, and whom it is connected to. */
+/** The parts of a source, and its connected webhooks. */
 export interface SourceWanted {
-  /** Members of the source; stored and forwarded where `mode` says so. */
+  /** Members of the source; stored and forwarded if `mode` says so. */
   readonly source?: Json;
   readonly connection?: Json;
   readonly webhook?: Json;
@@ -40,7 +40,7 @@ export class GatewayScene {
     await Promise.all([this.#world.close(), this.receiver.close()]);
   }
 
-  /** The receivers forget what came before, and accept what comes. */
+  /** The receivers drop their requests, and accept new ones. */
   async source({ source = {}, connection = {}, webhook = {}, to = [this.receiver] }: SourceWanted = {}) {
     const { mode = "pass_through", ...more } = source;
     for (const receiver of to) startAnew(receiver);
@@ -58,7 +58,7 @@ export class GatewayScene {
     };
   }
 
-  /** One more webhook of a source; its receiver starts anew. */
+  /** Another webhook of a source; its receiver starts empty. */
   async connect(sourceId: string, receiver: Receiver): Promise<void> {
     startAnew(receiver);
     const hook = { ...hookOf(receiver), events: ["relayed"], profile: "event-delivery", bearer_token: "t" };

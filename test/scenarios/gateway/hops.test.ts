@@ -1,4 +1,4 @@
-/** Two deployments in a row, circles, and destinations that die while they answer. */
+/** Two deployments in a row, loops, and destinations that die while they respond. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import {
@@ -77,7 +77,7 @@ for (const first of modes)
         const hops = (rawHeader(got, "posthorn-hop") ?? "").split(";");
         assert.equal(new Set(hops).size, 2, `one name for each deployment: ${hops.join(";")}`);
       }
-      // A repeat is recognised at the first hop, so that nothing comes twice.
+      // A repeat is recognised at the first hop, so nothing arrives twice.
       const again = await send(front, source, `{ "n": 0.0 }`, { "idempotency-key": oddKeys[0] ?? "" });
       assert.ok(again.status < 300, again.text);
       assert.equal(receiver.requests.length, oddKeys.length);
@@ -126,7 +126,7 @@ test("a loop, or more than eight names: 508, and nothing is stored", async () =>
 });
 
 const head = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n";
-/** What a destination does while it dies; its sender hears 504, because nobody knows what happened there. */
+/** How a destination dies; its sender gets 504, because the outcome is unknown. */
 const deaths = {
   "resets in the middle of its body": answeringThenResetting(`${head}half`),
   "resets in the middle of its head": answeringThenResetting("HTTP/1.1 200 OK\r\nX-"),
@@ -152,7 +152,7 @@ for (const [name, behave] of Object.entries(deaths))
       assert.equal(answer.status, mode === "pass_through" ? 504 : 202, answer.text);
       if (mode === "pass_through") assert.equal(answer.headers["retry-after"], undefined);
       if (mode === "store_and_forward") await failedFirst(source);
-      // The destination has moved to where it lives.
+      // The destination has moved to a working address.
       const url = receiver.url("/hook");
       const moved = await front.admin.call("PATCH", `/v1/webhooks/${source.webhooks[0]}`, {
         body: { url, bearer_token: "t" },

@@ -1,4 +1,4 @@
-/** Strangers at the addresses of sources: whatever they send, it is refused, and nothing but the log knows of it. */
+/** Hostile requests to the addresses of sources: they are rejected, and only the log records them. */
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { after, before, suite, test } from "node:test";
@@ -11,7 +11,7 @@ import { type GatewayWorld, openGateway } from "./world.ts";
 const seed = Number(process.env["POSTHORN_TEST_SEED"] ?? Date.now() % 1_000_000);
 const numRuns = Number(process.env["POSTHORN_TEST_RUNS"] ?? 150);
 
-/** Those that mean something to a gateway, to a proxy or to HTTP. */
+/** Names with a meaning for a gateway, a proxy or HTTP. */
 const names = [
   "idempotency-key",
   "webhook-id",
@@ -174,7 +174,7 @@ suite(`hostile requests to the gateway (seed ${seed})`, () => {
           const answer = await post(url, bytes, { method, headers: framed });
           statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
           assert.ok(answer.status < 500 || answer.status === 508, `${answer.status} ${answer.text}`);
-          // X signs what it is asked by GET, OPTIONS may grant what was agreed: both store nothing.
+          // X signs challenges sent by GET, and OPTIONS may grant permission: neither stores anything.
           if (method === "POST") assert.ok(answer.status >= 400, `${answer.status} ${answer.text}`);
         },
       ),
@@ -218,7 +218,7 @@ suite(`hostile requests to the gateway (seed ${seed})`, () => {
   });
 });
 
-/** What came back until the server closed, which it does once we have said all. */
+/** The response until the server closes, which it does once everything is sent. */
 function exchange(url: string, bytes: Buffer): Promise<string> {
   return new Promise((resolve) => {
     const { hostname, port } = new URL(url);

@@ -1,4 +1,4 @@
-/** The gateway is killed with signal 9 while senders wait for answers, and a ledger of what they were answered. */
+/** The gateway is killed with signal 9 while senders wait for responses; a ledger records the responses. */
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import { databaseFile } from "../../../src/store/sqlite/open.ts";
@@ -11,12 +11,12 @@ import { hookOf, makeSource, type MadeSource, post, rawHeader, type Sent, signed
 const senders = 12;
 const passers = 4;
 
-/** What the killed ones left, for diagnostics. */
+/** Data left by the killed ones, for diagnostics. */
 export interface KillReport {
   readonly answered: number;
-  /** Committed before the kill, and answered to the repeat alone. */
+  /** Committed before the kill, and answered only to the repeat. */
   readonly between: number;
-  /** Kills that fell between a commit and its answer. */
+  /** Kills that fell between a commit and its response. */
   readonly killsBetween: number;
   /** Passed through and accepted. */
   readonly passed: number;
@@ -24,13 +24,13 @@ export interface KillReport {
 }
 
 interface Ledger {
-  /** The event that each key was answered with. */
+  /** The event in the response for each key. */
   readonly answered: Map<string, string>;
-  /** Keys whose first answer said that they had been there before, and the kill that cut their answer off. */
+  /** Keys whose first response reported a duplicate, and the kill that cut off their original response. */
   readonly between: Map<string, number>;
-  /** So many so far. */
+  /** The number so far. */
   kills: number;
-  /** Keys of what was passed through and accepted. */
+  /** Keys of messages that were passed through and accepted. */
   readonly passed: Set<string>;
 }
 
@@ -38,7 +38,8 @@ interface Ledger {
  * Senders repeat each message until it is answered 2xx, as providers do. One connection is open, and one is paused until
  * the end: both webhooks get everything that was answered, under the sender's key, byte for byte.
  *
- * Others send what is passed through: whoever was told that it was accepted is answered so again, and nobody is asked anew.
+ * Others send messages that are passed through: a sender that got a success gets it again for each repeat, without
+ * another request to the destination.
  */
 export async function killGateway(run: {
   readonly kills: number;
@@ -107,7 +108,7 @@ async function killUnderLoad(
   for (let kill = 0; kill < kills; kill += 1) {
     const before = ledger.answered.size;
     while (ledger.answered.size < before + senders) await new Promise((resolve) => setTimeout(resolve, 5));
-    // By turns at any moment, and at the worst.
+    // Alternately at a random moment, and at the worst one.
     if (kill % 2 === 0) await new Promise((resolve) => setTimeout(resolve, random() * 60));
     else await nextCommit(posthorn);
     ledger.kills = kill + 1;
@@ -119,8 +120,8 @@ async function killUnderLoad(
 }
 
 /**
- * Looks without a pause whether something was written, so that the kill comes before the flush is over, and so before the
- * answer. What was handed to the system survives it.
+ * Polls without a pause whether something was written, so that the kill comes before the flush is complete, and so
+ * before the response. Data handed to the system survives it.
  */
 async function nextCommit({ dataDir }: PosthornProcess): Promise<void> {
   const file = `${databaseFile(dataDir)}-wal`;
@@ -136,7 +137,7 @@ async function nextCommit({ dataDir }: PosthornProcess): Promise<void> {
   }
 }
 
-/** What is under way when the process dies is repeated, with the same key and body. */
+/** Requests in flight when the process dies are repeated, with the same key and body. */
 async function untilAnswered({ posthorn, source, ledger }: Scene, key: string): Promise<void> {
   for (let cutOffBy = 0; ; ) {
     const sent = await send({ posthorn, source }, key).catch(() => null);
@@ -156,7 +157,7 @@ async function untilAnswered({ posthorn, source, ledger }: Scene, key: string): 
   }
 }
 
-/** What a kill left behind blocks no repeat. */
+/** Leftovers of a kill block no repeat. */
 async function untilPassed({ posthorn, through, ledger }: Scene, key: string): Promise<void> {
   for (;;) {
     const sent = await send({ posthorn, source: through }, key).catch(() => null);
@@ -169,7 +170,7 @@ async function untilPassed({ posthorn, through, ledger }: Scene, key: string): P
   }
 }
 
-/** Who was told that a message was accepted hears it again, without anybody being asked. */
+/** A sender that got a success gets it again, without another request. */
 async function repeatPassed({ posthorn, through, ledger }: Scene, receiver: Receiver): Promise<void> {
   const before = receiver.requestCount;
   const all = [...ledger.passed];
@@ -184,7 +185,7 @@ function send({ posthorn, source }: Pick<Scene, "posthorn" | "source">, key: str
   return post(`${posthorn.url}${source.path}`, body, { headers });
 }
 
-/** What was answered is known after every kill: a repeat is the same event. */
+/** Answered messages are known after every kill: a repeat is the same event. */
 async function repeatSome({ posthorn, source, ledger }: Scene): Promise<void> {
   const all = [...ledger.answered];
   for (let at = 0; at < all.length; at += Math.ceil(all.length / 50)) {
@@ -211,7 +212,7 @@ async function untilAllCame(receiver: Receiver, keys: ReadonlySet<string>): Prom
   });
 }
 
-/** Every event that a sender was told of has one line that says it was accepted. */
+/** Every event reported to a sender has one log line that says it was accepted. */
 async function compareLog(
   admin: Client,
   { source, ledger }: Pick<Scene, "source" | "ledger">,

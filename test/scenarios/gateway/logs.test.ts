@@ -1,4 +1,4 @@
-/** What the gateway logs while messages pass, are refused and fail: never a payload, nor a part of one. */
+/** The gateway's log while messages pass, are rejected and fail: never a payload, nor a part of one. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,10 +16,10 @@ import { startReceiver } from "../../peers/receiver.ts";
 import { createClient } from "../api/client.ts";
 import { hookOf, makeSource, modes, post, signed } from "./scene.ts";
 
-/** Found in a log line as text, as bytes and in the usual encodings; parts of it too. */
+/** Found in a log line as text, as bytes and in the usual encodings, also in parts. */
 const canary = "canary-7f3a9c51e8";
 
-/** Every line of every level, with all that is in its fields. */
+/** Every line of every level, with all its fields. */
 function recordingLog(): { readonly log: Logger; readonly lines: string[] } {
   const lines: string[] = [];
   const write =
@@ -42,7 +42,7 @@ function textsIn(value: unknown, depth = 0): readonly string[] {
 function assertNoPayload(lines: readonly string[]): void {
   const parts = [canary, canary.slice(0, 8), canary.slice(-8)];
   const plain = parts.flatMap((part) => [part, Buffer.from(part).toString("hex")]);
-  // In base64 a text looks different at each of three places.
+  // In base64 a text looks different at each of three offsets.
   const shifted = parts.flatMap((part) => [part, `x${part}`, `xx${part}`]);
   const forms = [...plain, ...shifted.map((part) => Buffer.from(part).toString("base64").slice(4, -4))];
   for (const line of lines)

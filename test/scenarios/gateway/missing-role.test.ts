@@ -1,4 +1,4 @@
-// A source in a deployment where no process takes what senders send.
+// A source in a deployment where no process accepts messages of senders.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { eventually } from "../eventually.ts";

@@ -31,9 +31,9 @@ interface SigningClient {
   readonly verification: Json;
   readonly body: string;
   readonly eventType: string;
-  /** As the library signs it now, and once more for the repeat. */
+  /** Signed by the library now, and again for the repeat. */
   sign(body: string): Headers | Promise<Headers>;
-  /** The library at the destination, where what it needs is handed on. */
+  /** The library at the destination, if the headers it needs are forwarded. */
   judge?(body: string, header: (name: string) => string): unknown;
   /** Further fields of the source. */
   readonly source?: Json;
@@ -44,7 +44,7 @@ const [svixSecret] = svixSecrets;
 const json = { "content-type": "application/json" };
 const order = '{ "type": "order.paid", "text": "Zoë", "amount": 1.0 }';
 
-/** A provider whose library verifies alone: the fixture of the kit signs. */
+/** A provider whose library only verifies: the fixture of the kit signs. */
 function signedAs(name: string, body: string): Headers {
   const sender = senders.find((one) => one.name === name);
   assert.ok(sender !== undefined);
@@ -187,7 +187,7 @@ suite("libraries of providers in front of the gateway, the kit behind it", () =>
     await receiver.close();
   });
 
-  /** The kit behind the receiver, which knows the secret of the webhook; what its handler got. */
+  /** The kit behind the receiver, with the secret of the webhook; the messages of its handler. */
   async function serveKit(webhookId: string | undefined): Promise<readonly (string | null)[]> {
     const shown = await world.admin.get(`/v1/webhooks/${webhookId}/public-key`);
     const { public_key: key } = shown.body as unknown as { readonly public_key: string };
@@ -231,7 +231,7 @@ suite("libraries of providers in front of the gateway, the kit behind it", () =>
         assert.equal(got.text, body);
         assert.equal(rawHeader(got, "idempotency-key"), key["idempotency-key"]);
         assert.notEqual(await judge?.(body, (one) => rawHeader(got, one) ?? ""), false);
-        // The same again is known here, so that the destination hears nothing of it.
+        // The repeat is recognised here, so the destination does not get it.
         assert.equal((await send({ ...(await sign(body)), ...key })).status, accepted.status);
         const headers = {
           ...(await sign(body)),
@@ -239,7 +239,7 @@ suite("libraries of providers in front of the gateway, the kit behind it", () =>
         };
         const forged = await post(`${world.url}${source.path}`, `${body} `, { headers });
         assert.equal(forged.status, 401, forged.text);
-        // In store mode the kit is still at it while the sender has its answer.
+        // In store mode the kit is still running when the sender has its response.
         await eventually("the kit accepts it", {
           ask: () => Promise.resolve(handled.length),
           holds: (count) => count > 0,

@@ -1,4 +1,7 @@
-/** A connection that is resumed while messages come: it is open at once, nothing overtakes, and other tenants do not wait. */
+/**
+ * A connection that is resumed while messages arrive: it opens at once, nothing overtakes, and other tenants do not
+ * wait.
+ */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { textOf } from "../api/client.ts";
@@ -37,7 +40,7 @@ suite("resumed connections", () => {
     const resumed = await patch(id, { paused: false });
     assert.equal(resumed["paused"], false);
     assert.notEqual(resumed["releasing_since"], null);
-    // Never without a message on its way, also in the moment in which the release ends.
+    // Always with a message in flight, even at the moment when the release ends.
     let isReleasing = true;
     const sending = (async () => {
       while (isReleasing) await sendOne();

@@ -1,4 +1,4 @@
-/** What the scenarios of the gateway share: a sender that signs, keys as producers write them, and sources that lead on. */
+/** Shared parts of the gateway scenarios: a sender that signs, keys in producers' notations, and connected sources. */
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { request as httpRequest } from "node:http";
@@ -25,7 +25,7 @@ export const verification = {
   secrets: [secret],
 };
 
-/** As they come from producers, spacing and parameters included. */
+/** As producers send them, including spacing and parameters. */
 export const oddKeys = [
   '"plain"',
   String.raw`"a\"b\\c"`,
@@ -38,7 +38,7 @@ export const oddKeys = [
   "b".repeat(255),
 ];
 
-/** One request on a connection of its own, headers as they are given. Rejects when the connection ends early. */
+/** One request on a separate connection, with the given headers. Rejects if the connection ends early. */
 export function post(
   url: string,
   body: string | Uint8Array,
@@ -69,7 +69,7 @@ export function signed(body: string | Uint8Array): SentHeaders {
   };
 }
 
-/** As it was on the wire. */
+/** As on the wire. */
 export function rawHeader({ rawHeaders }: ReceivedRequest, name: string): string | undefined {
   const at = rawHeaders.findIndex((text, index) => index % 2 === 0 && text.toLowerCase() === name);
   return at < 0 ? undefined : rawHeaders[at + 1];
@@ -77,7 +77,7 @@ export function rawHeader({ rawHeaders }: ReceivedRequest, name: string): string
 
 export interface MadeSource {
   readonly id: string;
-  /** As the API shows it. */
+  /** As in the API. */
   readonly address: string;
   /** Of its secret address. */
   readonly path: string;
@@ -85,7 +85,7 @@ export interface MadeSource {
   readonly webhooks: readonly string[];
 }
 
-/** A source, acknowledged where it stores, and a connection to each of these webhooks. */
+/** A source, acknowledged if it stores, and a connection to each of these webhooks. */
 export async function makeSource(
   admin: Client,
   {

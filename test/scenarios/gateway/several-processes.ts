@@ -1,4 +1,4 @@
-/** Sources over processes: two gateways, the API, workers. Whatever one of them took, the others know. */
+/** Sources across processes: two gateways, the API, workers. Each message accepted by one is known to the others. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { type ReceivedRequest, type Receiver, startReceiver } from "../../peers/receiver.ts";
@@ -40,7 +40,7 @@ export function gatewayOfSeveralProcesses(name: string, open: () => Promise<Clus
       await receiver.close();
     });
 
-    /** Both gateways have heard of its last change, and so of its connection. */
+    /** Both gateways know its last change, and so its connection. */
     async function sourceOf(mode: Mode, webhook: Json = {}): Promise<MadeSource> {
       const source = await makeSource(admin, { mode, webhooks: [hookOf(receiver, webhook)] });
       const last = { allow_put: true };
@@ -115,7 +115,7 @@ export function gatewayOfSeveralProcesses(name: string, open: () => Promise<Clus
         cluster.count(
           `SELECT count(*) FROM posthorn.gateway_held WHERE connection = '${source.connections[0]}'`,
         );
-      // Once both have heard of the pause, nothing gets through.
+      // Once both know of the pause, nothing is forwarded.
       for (const at of [0, 1])
         await eventually("the gateway holds", {
           ask: async () => {
@@ -127,7 +127,7 @@ export function gatewayOfSeveralProcesses(name: string, open: () => Promise<Clus
           },
           holds: (isHeld) => isHeld,
         });
-      // The gateways hear of it a moment later than those who resume; what they hold meanwhile goes out too.
+      // The gateways learn of it a moment after the API; messages they hold in between are sent too.
       const resumed = pause(false);
       for (let n = 0; n < 10; n += 1) {
         const body = `{"late":${n}}`;

@@ -17,7 +17,7 @@ export interface GatewayWorld {
 const nothing = (): void => undefined;
 const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-/** The whole server in this process, with a data folder of its own. */
+/** The whole server in this process, with its own data folder. */
 export async function openGateway(settings: Json = {}): Promise<GatewayWorld> {
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-gateway-"));
   const resolution = resolveValues({ dataDir, port: 0, dev: true, logLevel: "error", ...settings });

@@ -27,7 +27,7 @@ export const bulkActions: Scenarios = {
     assert.deepEqual([seen["count"], seen["excluded"], seen["operation"]] as unknown[], [8, {}, null]);
     assert.equal(itemsOf(seen["samples"]).length, 5);
     assert.match(textOf(seen["filter"]?.["to"]), /^\d{4}-.*Z$/);
-    // The first goes at once, the next in ten seconds: the pause comes before, on a busy machine too.
+    // The first is sent at once, the next after ten seconds: the pause comes before it, even on a busy machine.
     const slow = { rate_limit: { requests_per_second: 0.1 } };
     const started = await begin(scene, "/v1/deliveries/retry-batch", { filter, ...slow });
     const path = `/v1/operations/${textOf(started["operation"]?.["id"])}`;

@@ -1,4 +1,4 @@
-/** What is on its way when its webhook is deleted. */
+/** Requests in flight when their webhook is deleted. */
 import assert from "node:assert/strict";
 import type { Answer } from "../../peers/receiver.ts";
 import { itemsOf, textOf } from "../api/client.ts";
@@ -38,7 +38,7 @@ export const cancellation: Scenarios = {
   },
 };
 
-/** Two events for one webhook that holds back its answer to the first; the webhook is deleted meanwhile. */
+/** Two events for one webhook that withholds its response to the first; the webhook is deleted in between. */
 async function deletedUnderWay(
   scene: TenantScene,
 ): Promise<{ readonly events: readonly string[]; readonly answer: (answer: Answer) => void }> {
@@ -46,7 +46,8 @@ async function deletedUnderWay(
   scene.receiver.script(() => promise);
   const webhook = await scene.addWebhook({
     ordering_guarantee: "strict",
-    // What is locked when the webhook is deleted is cancelled by upkeep, within a minute: the answer comes after that.
+    // Rows that are locked when the webhook is deleted are cancelled by upkeep, within a minute: the response comes
+    // after that.
     retry_config: { ...soon.retry_config, timeout_ms: 90_000 },
   });
   const first = await scene.publish();

@@ -1,4 +1,4 @@
-/** Endpoints that fail too often are left alone for a while, and then tried with care. */
+/** Endpoints that fail too often get nothing for a while, and then a few probes. */
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import { itemsOf, textOf } from "../api/client.ts";
@@ -9,7 +9,7 @@ import { fieldOf } from "../tenant-scene.ts";
 import type { TenantScene } from "../tenant-scene.ts";
 import type { Scenarios } from "./scenario.ts";
 
-/** Opens with the fourth failure. Nothing is retried while a scenario looks. */
+/** Opens at the fourth failure. Nothing is retried while a scenario looks. */
 const brittle = {
   circuit_breaker_config: { minimum_throughput: 4, sleep_window_ms: 60_000, half_open_max_calls: 2 },
   retry_config: { schedule_ms: [60_000] },
@@ -94,7 +94,7 @@ export const circuitBreaker: Scenarios = {
     async (scene) => {
       const statuses = [200, 500, 400, 200];
       scene.receiver.script((_, index) => ({ status: statuses[index] ?? 200 }));
-      // Of the profiles the one that counts what the payload is to blame for.
+      // The profile that also counts payload errors.
       const webhook = await scene.addWebhook({
         profile: "x-webhook",
         retry_config: { schedule_ms: [60_000] },
@@ -138,7 +138,7 @@ export const circuitBreaker: Scenarios = {
       receiver.script(() => answers.promise);
       const held = await scene.publishNumbered(8);
       await receiver.waitForRequests(4 + 2);
-      // The probes are on their way; a third one would be in the time that this takes.
+      // The probes are in flight; a third one would be sent within this time.
       const { circuit_breaker: circuit } = await scene.health(webhook);
       assert.equal(circuit?.["state"], "half_open", JSON.stringify(circuit));
       await new Promise((resolve) => setTimeout(resolve, 500));
@@ -156,7 +156,7 @@ export const circuitBreaker: Scenarios = {
       retry_config: { schedule_ms: [10] },
     });
     const event = await scene.publish();
-    // A schedule of one retry would be used up, had the circuit taken it.
+    // A schedule of one retry would be exhausted, had the circuit used it.
     assert.deepEqual(fieldOf(await scene.attemptsAt(event, "success"), "attempt_number"), [1, 2]);
     const { id } = await scene.deliveryOf(event);
     const { body } = await scene.api.get(`/v1/deliveries/${textOf(id)}`);
@@ -209,7 +209,7 @@ export const circuitBreaker: Scenarios = {
   },
 };
 
-/** A webhook whose receiver failed four times. Where its sleep is short, it may be over before anybody sees it. */
+/** A webhook whose receiver failed four times. With a short sleep window, it may be over before a test sees it. */
 async function withOpenCircuit(scene: TenantScene, config: object = {}): Promise<string> {
   scene.receiver.script(() => ({ status: 500 }));
   const webhook = await scene.addWebhook({
@@ -225,7 +225,7 @@ async function withOpenCircuit(scene: TenantScene, config: object = {}): Promise
   return webhook;
 }
 
-/** Failures, successes, both, and the share of failures. Where another process counts, it is seen a moment later. */
+/** Failures, successes, total, and the share of failures. Counts of another process are visible a moment later. */
 async function countsReach(
   scene: TenantScene,
   { webhook, counts }: { readonly webhook: string; readonly counts: readonly number[] },

@@ -1,4 +1,4 @@
-/** That the third mode is not the second one under another name. */
+/** Proves that the third mode differs from the second. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startReceiver } from "../../peers/receiver.ts";
@@ -17,7 +17,7 @@ test("WDS-34 WDS-36 workers get hints from RabbitMQ, and their shared state is i
   await cluster.addWebhook(api, { url: receiver.url("/"), events: ["order.*"] });
   await cluster.publish(api, "order.paid", [{ n: 1 }, { n: 2 }]);
   await receiver.waitForRequests(2);
-  // Workers hear of the limit a moment after it was set.
+  // Workers learn of the limit a moment after it was set.
   await eventually("the limit is drawn from Redis", {
     ask: async () => {
       await cluster.publish(api, "order.paid", [{ n: 3 }]);

@@ -1,4 +1,4 @@
-/** What a publisher wrote is what a receiver gets: the text of `data`, in every profile, at every attempt. */
+/** A receiver gets exactly what a publisher wrote: the text of `data`, in every profile, at every attempt. */
 import assert from "node:assert/strict";
 import { assertProblem, fieldsOf, itemsOf, textOf } from "../api/client.ts";
 import type { Json } from "../api/client.ts";
@@ -6,7 +6,7 @@ import { eventually } from "../eventually.ts";
 import { fieldOf, type TenantScene } from "../tenant-scene.ts";
 import { type Scenarios, soon } from "./scenario.ts";
 
-/** `data` as it may be written; each is one valid JSON text that reading and writing again would change. */
+/** Notations of `data`; each is one valid JSON text that parsing and serializing would change. */
 const texts: Readonly<Record<string, string>> = {
   "integers beyond 2^53": '{"id":9007199254740993,"big":[-9223372036854775808,18446744073709551615]}',
   "an integer of 400 digits": `{"n":${"1234567890".repeat(40)}}`,
@@ -19,7 +19,7 @@ const texts: Readonly<Record<string, string>> = {
   "a nest of 62 lists": `{"a":${"[".repeat(62)}${"]".repeat(62)}}`,
 };
 
-/** The body of each profile, with what the receipt says of the event. */
+/** The body of each profile, with the receipt of the event. */
 const profiles: Readonly<Record<string, (data: string, receipt: Json) => string>> = {
   standard: (data, { timestamp }) =>
     `{"type":"order.paid","timestamp":"${textOf(timestamp)}","data":${data}}`,
@@ -37,7 +37,7 @@ const profiles: Readonly<Record<string, (data: string, receipt: Json) => string>
 
 async function addWebhooks(scene: TenantScene): Promise<void> {
   const { receiver } = scene;
-  // Each body fails once, so that there are two attempts to look at.
+  // Each body fails once, so there are two attempts to compare.
   const seen = new Set<string>();
   receiver.script(({ method, path, text }) => {
     if (method === "OPTIONS")
@@ -63,7 +63,7 @@ async function addWebhooks(scene: TenantScene): Promise<void> {
   }
 }
 
-/** Every body that came for each profile, without repeats. */
+/** Every received body for each profile, without repeats. */
 async function bodiesOf(
   scene: TenantScene,
   count: number,
@@ -109,7 +109,7 @@ export const content: Scenarios = {
     await addWebhooks(scene);
     const datas = Object.values(texts);
     const events = datas.map((data) => `{"data":${data},"event_type":"order.paid"}`);
-    // One that is refused, so that texts and events could be mixed up; one behind a name in escapes.
+    // One that is rejected, so texts and events could be mixed up; one with an escaped name.
     const raw = `{"events":[ 5, ${events.join(" , ")}, {"event_type":"order.paid","d\\u0061ta": {"n":1.0}} ]}`;
     const published = await scene.api.post("/v1/events/batch", undefined, { raw });
     assert.equal(published.status, 202, published.text);
@@ -183,7 +183,7 @@ export const content: Scenarios = {
       const refused = await scene.api.post("/v1/events", undefined, { raw });
       assertProblem(refused, { status: 400, code: "invalid_request" });
       assert.deepEqual(fieldsOf(refused), [field]);
-      // In a batch it is refused alone.
+      // In a batch only this event is rejected.
       const good = '{"event_type":"order.paid","data":{"n":1}}';
       const batch = await scene.api.post("/v1/events/batch", undefined, {
         raw: `{"events":[${raw},${good}]}`,
@@ -196,7 +196,7 @@ export const content: Scenarios = {
       );
       assert.equal(typeof accepted?.["id"], "string", batch.text);
     }
-    // The same name in two objects is nobody's harm.
+    // The same name in two objects is allowed.
     await scene.publish({ data: { a: { a: 1 }, b: [{ a: 1 }, { a: 1 }] } });
   },
 

@@ -1,4 +1,4 @@
-/** What was given up: seen, retried one by one or all at once. */
+/** Dead letters: listed, retried singly or all at once. */
 import assert from "node:assert/strict";
 import { itemsOf, textOf } from "../api/client.ts";
 import { eventually } from "../eventually.ts";
@@ -169,7 +169,7 @@ export const deadLetters: Scenarios = {
   },
 };
 
-/** A webhook whose receiver refuses everything for good, and the events it refused, oldest first. */
+/** A webhook whose receiver permanently refuses everything, and the refused events, oldest first. */
 async function withDeadLetters(
   scene: TenantScene,
   count: number,

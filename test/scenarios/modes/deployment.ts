@@ -1,12 +1,13 @@
 /**
- * The program as operators run it, in each of its modes. Scenarios know none of them: they get an address and a key.
+ * The program as operators run it, in each of its modes. Scenarios do not depend on the mode: they get an address and a
+ * key.
  */
 import type { OpenedApi } from "../api/client.ts";
 import { Cluster } from "../postgres/cluster.ts";
 import { PosthornProcess } from "../posthorn-process.ts";
 
 export interface Deployment extends OpenedApi {
-  /** What its processes have written, line by line. */
+  /** Output of its processes, line by line. */
   log(): readonly string[];
 }
 
@@ -21,12 +22,12 @@ export async function openEmbedded(): Promise<Deployment> {
   };
 }
 
-/** The API, a scheduler and two workers apart, on a PostgreSQL database of their own. */
+/** The API, a scheduler and two workers as separate processes, on a separate PostgreSQL database. */
 export async function openPostgres(): Promise<Deployment> {
   return openApart(await Cluster.open());
 }
 
-/** The same with RabbitMQ as the queue and Redis for what workers share. */
+/** The same with RabbitMQ as the queue and Redis for shared state. */
 export async function openDistributed(): Promise<Deployment> {
   return openApart(await Cluster.openDistributed());
 }

@@ -1,4 +1,4 @@
-/** What the history tells of a request, and what a delivery that waits says of what holds it. */
+/** The history of a request, and the reasons of a waiting delivery. */
 import assert from "node:assert/strict";
 import { itemsOf, textOf } from "../api/client.ts";
 import type { Json } from "../api/client.ts";
@@ -44,7 +44,7 @@ export const explaining: Scenarios = {
     assert.equal(fields.get("location"), "/in?token=***");
     const timings = failed["timings_ms"] as Json;
     assert.deepEqual(Object.keys(timings), ["dns", "connect", "tls", "wait"]);
-    // A busy machine may see late that the request is written, but not that late.
+    // A busy machine may notice late that the request is written, but not that late.
     assert.ok(Number(timings["wait"]) >= answerMs / 2, JSON.stringify(timings));
     assert.equal(failed["peer_address"], null, "which address inside the operator let it go to is not told");
     const [seen] = itemsOf((await admin.get(path)).body["attempts"]);
@@ -175,7 +175,7 @@ export const explaining: Scenarios = {
     },
 };
 
-/** A worker may hear of a pause a moment later than its caller, and still send what is published until then. */
+/** A worker may learn of a pause a moment after its caller, and still send events published until then. */
 async function publishedWhilePaused(scene: TenantScene): Promise<string> {
   for (;;) {
     const event = await scene.publish();
@@ -191,7 +191,7 @@ async function publishedWhilePaused(scene: TenantScene): Promise<string> {
   }
 }
 
-/** Does what a remedy says. */
+/** Performs a suggested remedy. */
 async function follow({ api }: TenantScene, { method, path, body }: Json): Promise<void> {
   const answer = await api.call(textOf(method), textOf(path), { body: body as object });
   assert.ok(answer.status < 300, answer.text);
@@ -203,7 +203,7 @@ async function gatesAfter({ api }: TenantScene, id: string): Promise<readonly Js
 
 type Pair = readonly [name: string, value: string];
 
-/** Names, letter case and order; values but for what is masked. The connection adds fields of its own around. */
+/** Names, letter case and order; values except masked ones. The connection adds its own fields. */
 function assertSentAs(made: readonly Pair[], rawHeaders: readonly string[]): void {
   const sent = rawHeaders.flatMap((name, at): Pair[] =>
     at % 2 === 0 ? [[name, rawHeaders[at + 1] ?? ""]] : [],

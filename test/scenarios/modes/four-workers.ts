@@ -1,4 +1,4 @@
-/** Four workers and one API process: what holds for one webhook or one tenant holds over all of them together. */
+/** Four workers and one API process: limits of one webhook or one tenant apply across all of them. */
 import assert from "node:assert/strict";
 import { after, before, beforeEach, suite, test } from "node:test";
 import type { TestContext } from "node:test";
@@ -11,7 +11,10 @@ import type { Cluster, ClusterProcess } from "../postgres/cluster.ts";
 export interface FourWorkersOptions {
   readonly mode: string;
   readonly open: () => Promise<Cluster>;
-  /** Whether workers draw from one bucket of the tenant; else each has its part, and some is left while work is uneven. */
+  /**
+   * Whether workers draw from one bucket of the tenant; otherwise each has its part, and some is unused while work is
+   * uneven.
+   */
   readonly sharesTenantLimit: boolean;
 }
 
@@ -29,7 +32,7 @@ export function fourWorkers({ mode, open, sharesTenantLimit }: FourWorkersOption
       before(() => scene.open());
       after(() => scene.close());
 
-      // The first, because it counts everything that there is.
+      // First, because it counts everything.
       test("WDS-217 WDS-219 every event is delivered once, and the history has no duplicates", async (t) => {
         const { cluster, api } = scene;
         const receiver = await scene.receiver(t);
@@ -67,7 +70,7 @@ export function fourWorkers({ mode, open, sharesTenantLimit }: FourWorkersOption
         assertReached(receiver.requests.slice(rate.burst, 41), 0.95 * rate.requests_per_minute);
       });
 
-      // The last, because it limits the tenant of all.
+      // Last, because it limits the tenant of all.
       test("WDS-166 the limit of a tenant applies to all workers together", async (t) => {
         const { cluster, api } = scene;
         const receiver = await scene.receiver(t);
@@ -86,8 +89,8 @@ export function fourWorkers({ mode, open, sharesTenantLimit }: FourWorkersOption
         assert.ok((await scene.countOwners(webhooks)) >= 2, "one worker did everything");
         if (!sharesTenantLimit) return;
 
-        // Of parts, the one worker that has work would have a quarter. How exactly the limit is reached is shown where no
-        // machine is busy, in shared-state/tenant-limits.test.ts.
+        // With separate parts, the one worker with work would have a quarter. shared-state/tenant-limits.test.ts shows,
+        // without a busy machine, how exactly the limit is reached.
         await receiver.waitForRequests(120);
         await cluster.addWebhook(api, { url: receiver.url("/alone"), events: ["alone.*"] });
         await cluster.publish(api, "alone.paid", numbered(40));
@@ -160,7 +163,7 @@ export function fourWorkers({ mode, open, sharesTenantLimit }: FourWorkersOption
   });
 }
 
-/** One API process and four workers, which several tests share: each starts anew what it needs. */
+/** One API process and four workers, which several tests share: each starts the workers it needs. */
 class Scene {
   readonly #open: () => Promise<Cluster>;
   readonly #stack = new AsyncDisposableStack();
@@ -180,7 +183,7 @@ class Scene {
     this.api = api;
   }
 
-  /** As many workers again as ended. */
+  /** Starts as many workers as ended. */
   async replaceEnded(): Promise<void> {
     await this.cluster.start(...Array.from({ length: this.#ended }, () => "worker"));
     this.#ended = 0;
@@ -204,7 +207,9 @@ class Scene {
     return owner.end(signal);
   }
 
-  /** Publishes until an answer was back within a second, however busy the machine is: only such a webhook gets five at once. */
+  /**
+   * Publishes until a response arrived within a second, on any machine: only such a webhook gets five requests at once.
+   */
   async answersQuickly(eventType: string): Promise<void> {
     const { cluster, api } = this;
     const durationMs = async (): Promise<number> => {
@@ -228,7 +233,7 @@ class Scene {
   }
 }
 
-/** What a bucket that was full at that time would have let through: no request can have been sent before. */
+/** The number that a full bucket at that time would have allowed: no request can have been sent earlier. */
 function assertNeverExceeded(requests: readonly ReceivedRequest[], rate: RateLimit, sinceMs: number): void {
   for (const [index, { arrivedAtMs }] of requests.entries()) {
     const allowed = rate.burst + ((arrivedAtMs - sinceMs) * rate.requests_per_minute) / 60_000;
@@ -237,8 +242,8 @@ function assertNeverExceeded(requests: readonly ReceivedRequest[], rate: RateLim
 }
 
 /**
- * Of requests that wait for nothing but the rate, some stretch comes as fast as the rate allows. A machine that is busy
- * delays some of them, and the limiter makes up for no token that it wasted.
+ * Of requests that wait only for the rate, some sequence arrives as fast as the rate allows. A busy machine delays some
+ * of them, and the limiter does not replace wasted tokens.
  */
 function assertReached(requests: readonly ReceivedRequest[], requestsPerMinuteMin: number): void {
   const stretch = Math.ceil(requests.length / 2);

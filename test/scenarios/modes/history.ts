@@ -1,4 +1,4 @@
-/** What happened to a webhook, and who did it. */
+/** The history of a webhook, with the actor of each change. */
 import assert from "node:assert/strict";
 import { itemsOf, type Json, textOf } from "../api/client.ts";
 import { eventually } from "../eventually.ts";
@@ -21,7 +21,7 @@ export const history: Scenarios = {
         ask: () => scene.list(`${path}/timeline`),
         holds: (rows) => rows.some(({ kind }) => textOf(kind) === wanted),
       });
-    // Somebody serves it from now on.
+    // A worker serves it from now on.
     await scene.reaches(await scene.publish(), "success");
     await scene.change(`${webhook}/circuit-breaker`, { action: "force_open", duration_seconds: 60 });
     await until("circuit_opened");

@@ -1,4 +1,4 @@
-/** How much a webhook is sent at once, and in a minute. */
+/** How many requests a webhook gets at once, and per minute. */
 import assert from "node:assert/strict";
 import { textOf } from "../api/client.ts";
 import { eventually } from "../eventually.ts";
@@ -34,7 +34,7 @@ export const limits: Scenarios = {
     assert.equal((await scene.health(webhook))["in_flight"], 1);
     answered.resolve({});
     await scene.reaches(event, "success");
-    // Where another process sends, what it has on its way is seen a moment later.
+    // Requests in flight of another process are visible a moment later.
     await eventually("nothing on its way", {
       ask: async (): Promise<unknown> => (await scene.health(webhook))["in_flight"],
       holds: (inFlight) => inFlight === 0,
@@ -55,7 +55,7 @@ export const limits: Scenarios = {
     const { receiver } = scene;
     const rate = { requests_per_minute: 300, burst: 5 };
     await scene.addWebhook({ rate_limit: rate });
-    // The bucket is full, and nothing can have been sent before: how late requests arrive proves nothing.
+    // The bucket is full, and nothing can have been sent earlier: late arrival proves nothing.
     const sinceMs = performance.now();
     await scene.publishNumbered(20);
     await receiver.waitForRequests(20);
@@ -67,7 +67,9 @@ export const limits: Scenarios = {
   },
 };
 
-/** Publishes until an answer was back within a second, however busy the machine is: only such a webhook gets five at once. */
+/**
+ * Publishes until a response arrived within a second, on any machine: only such a webhook gets five requests at once.
+ */
 async function answersQuickly(scene: TenantScene): Promise<void> {
   await eventually("an answer within a second", {
     ask: async () => {

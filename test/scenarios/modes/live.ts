@@ -1,4 +1,4 @@
-/** Hearing of what happens, whichever process does it. */
+/** Live updates, whichever process causes them. */
 import assert from "node:assert/strict";
 import type { Answer } from "../../peers/receiver.ts";
 import { itemsOf, textOf } from "../api/client.ts";
@@ -22,7 +22,7 @@ export const live: Scenarios = {
     assert.equal(ended.name, "deliveries");
     assert.equal(ended.data["topic"], `deliveries:webhook=${webhook}`);
     assert.equal(ended.data["left_out"], false);
-    // What is published for the stranger comes after: that nothing else came is not for want of time.
+    // The stranger's event is published later, so the absence of others is not a matter of time.
     const after = scene.admin.withKey(await scene.admin.keyFor("manage", `${scene.tenantId}-stranger`));
     await after.post("/v1/webhooks", { url: scene.receiver.url("/stranger"), events: ["order.*"] });
     const theirs = await after.post("/v1/events", { event_type: "order.paid", data: {} });
@@ -106,7 +106,7 @@ export const live: Scenarios = {
       () => own.events.filter((event) => attemptsOf(event) > 0).length > 1,
     );
     await own.until("all that was published is told", () => published() === 3);
-    // The stranger's first event comes after: that nothing else came is not for want of time.
+    // The stranger's first event is published later, so the absence of others is not a matter of time.
     const after = scene.admin.withKey(await scene.admin.keyFor("manage", `${scene.tenantId}-stats`));
     const theirs = await after.post("/v1/events", { event_type: "nobody.asked", data: {} });
     assert.equal(theirs.status, 202, theirs.text);
@@ -140,7 +140,7 @@ export const live: Scenarios = {
   },
 };
 
-/** Of one that got a 503 and waits for its next attempt for an hour. */
+/** For a delivery that got a 503 and waits an hour for its next attempt. */
 async function waitingDelivery(
   scene: TenantScene,
 ): Promise<{ readonly id: string; readonly webhook: string }> {

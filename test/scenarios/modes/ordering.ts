@@ -1,4 +1,4 @@
-/** Lanes that keep their order. */
+/** Ordered lanes. */
 import assert from "node:assert/strict";
 import type { Answer } from "../../peers/receiver.ts";
 import { eventually } from "../eventually.ts";
@@ -53,12 +53,13 @@ export const ordering: Scenarios = {
   "strict: a delivery behind a failing head says what it waits for": async (scene) => {
     const { receiver } = scene;
     receiver.script((_, index) => ({ status: index === 0 ? 500 : 200 }));
-    // Far enough ahead that it does not come while a busy machine looks.
+    // Far enough ahead that it is not reached while a busy machine looks.
     await scene.addWebhook({ ordering_guarantee: "strict", retry_config: { schedule_ms: [600_000] } });
     const head = await scene.publish();
     await scene.waitsFor(head, "schedule");
     const next = await scene.publish();
-    // The report of another process may be from before the head failed: then it is due now, or on its way without an end.
+    // The report of another process may be from before the head failed: then it is due now, or in flight without an end
+    // time.
     await eventually("it waits for the head, until its retry", {
       ask: () => scene.deliveryOf(next),
       holds: (found) => {
@@ -76,7 +77,7 @@ export const ordering: Scenarios = {
     receiver.script(({ text }) => {
       if (text.includes('"n":0}')) return { status: others < 9 ? 500 : 200 };
       others += 1;
-      // The first of them waits for the second, which goes beside it.
+      // The first of them waits for the second, which is sent in parallel.
       if (others === 1) return isAnswered.promise;
       isAnswered.resolve({});
       return {};

@@ -1,4 +1,4 @@
-/** What is wrong with a webhook, told as one thing. */
+/** Failures of a webhook, reported as one problem. */
 import assert from "node:assert/strict";
 import { itemsOf, type Json, textOf } from "../api/client.ts";
 import { eventually } from "../eventually.ts";

@@ -1,4 +1,4 @@
-/** Events that are delivered again because somebody asked for it. */
+/** Events that are delivered again on request. */
 import assert from "node:assert/strict";
 import { assertProblem, itemsOf, textOf } from "../api/client.ts";
 import type { ReceivedRequest } from "../../peers/receiver.ts";
@@ -75,7 +75,7 @@ export const redelivery: Scenarios = {
   },
 };
 
-/** What a receiver recognises an event by. */
+/** What identifies an event for a receiver. */
 function messageOf({ headers, text }: ReceivedRequest): object {
   return { id: headers["webhook-id"], key: headers["idempotency-key"], text };
 }

@@ -1,4 +1,4 @@
-/** Secrets that are replaced, as an independent consumer sees it: the npm package `standardwebhooks`. */
+/** Replaced secrets, as seen by an independent consumer: the npm package `standardwebhooks`. */
 import assert from "node:assert/strict";
 import { Webhook } from "standardwebhooks";
 import type { Answer, ReceivedRequest } from "../../peers/receiver.ts";
@@ -8,7 +8,7 @@ import type { TenantScene } from "../tenant-scene.ts";
 import type { Scenarios } from "./scenario.ts";
 
 const overlapMs = 10_000;
-/** The process that signs may be another one than the one that was asked; it follows within this. */
+/** The signing process may differ from the one that was called; it follows within this time. */
 const followsWithinMs = 25_000;
 
 export const rotation: Scenarios = {
@@ -37,7 +37,7 @@ export const rotation: Scenarios = {
     const { receiver } = scene;
     const refused = Promise.withResolvers<Answer>();
     receiver.script((_, index) => (index === 0 ? refused.promise : {}));
-    // So long a process that signs may take to hear of it.
+    // The time within which a signing process learns of it.
     const { id, secret: old } = await withSecret(scene, { retry_config: { schedule_ms: [5_000] } });
     const event = await scene.publish();
     const [first] = await receiver.waitForRequests(1);
@@ -79,7 +79,7 @@ async function rotate(scene: TenantScene, id: string, how: object): Promise<stri
   return textOf(rotated.body["secret"]);
 }
 
-/** The request of an event that is published now. */
+/** The request of an event published now. */
 async function nextRequest(scene: TenantScene): Promise<ReceivedRequest> {
   const { receiver } = scene;
   const id = await scene.publish();

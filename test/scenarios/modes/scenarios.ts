@@ -49,7 +49,7 @@ const themes: Readonly<Record<string, Scenarios>> = {
   history,
 };
 
-/** Enough that waiting costs little; so few that two cores answer in good time. */
+/** Enough to hide waiting times; few enough that two cores respond in time. */
 const concurrency = 12;
 
 export function scenariosOn(mode: string, open: () => Promise<Deployment>): void {
@@ -78,10 +78,10 @@ export function scenariosOn(mode: string, open: () => Promise<Deployment>): void
 
 const logLinesMax = 200;
 
-/** The error, with what the processes have said: a failure that is rare has to tell enough at once. */
+/** The error, with the output of the processes: a rare failure must show enough the first time. */
 function withLog(error: unknown, { log }: Deployment): unknown {
   const lines = log().filter((line) => !line.includes('"level":"debug"'));
-  // The stack is what a runner shows.
+  // The stack is the part that a runner shows.
   if (error instanceof Error) error.stack += `\nlog:\n${lines.slice(-logLinesMax).join("\n")}`;
   return error;
 }

@@ -1,4 +1,4 @@
-/** Webhooks that are switched off and on, by people and by what their receivers answer. */
+/** Webhooks that are disabled and enabled, by people and by responses of their receivers. */
 import assert from "node:assert/strict";
 import { assertProblem } from "../api/client.ts";
 import type { Json } from "../api/client.ts";
@@ -29,7 +29,7 @@ export const switching: Scenarios = {
       const { receiver } = scene;
       let isMended = false;
       receiver.script(() => ({ status: isMended ? 200 : 500 }));
-      // Enough of them that one comes after a busy machine has switched it off.
+      // Enough of them that one comes after a busy machine has disabled it.
       const webhook = await scene.addWebhook({ retry_config: { schedule_ms: Array(45).fill(5_000) } });
       const event = await scene.publish();
       await scene.reaches(event, "failed");
@@ -37,7 +37,7 @@ export const switching: Scenarios = {
       await scene.waitsFor(event, "inactive");
       await eventually("a retry that is due does not come", {
         ask: () => Promise.resolve(performance.now() - (receiver.requests.at(-1)?.arrivedAtMs ?? 0)),
-        // The schedule spreads by a fifth.
+        // The schedule has a jitter of a fifth.
         holds: (sinceMs) => sinceMs > 7_000,
       });
       const sent = receiver.requestCount;
@@ -141,7 +141,7 @@ export const switching: Scenarios = {
     assert.equal((await scene.api.call("DELETE", `/v1/webhooks/${webhook}`)).status, 204);
     assertProblem(await scene.api.get(`/v1/webhooks/${webhook}`), { status: 404, code: "not_found" });
     await new Promise((resolve) => setTimeout(resolve, 3_000));
-    // Upkeep looks once a minute for what is to be cancelled.
+    // Upkeep looks for deliveries to cancel once a minute.
     const { status, waiting_for } = await scene.deliveryOf(held);
     const shown = `${JSON.stringify(status)} ${JSON.stringify(waiting_for)}`;
     assert.match(shown, /^("cancelled" null|"pending" "inactive")$/);

@@ -1,4 +1,4 @@
-/** `posthorn move`: everything of a data folder goes on from PostgreSQL as if nothing had happened. */
+/** `posthorn move`: everything in a data folder continues on PostgreSQL as before. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -14,9 +14,9 @@ import { type Receiver, startReceiver } from "../../peers/receiver.ts";
 import { eventually } from "../eventually.ts";
 
 const ordered = 12;
-/** Which of them was cancelled and retried. */
+/** The one that was cancelled and retried. */
 const retried = 3;
-/** The master key lies in the folder. */
+/** The master key is in the folder. */
 const ofTheFolder = { masterKey: null, masterKeyPrevious: [] };
 
 suite("move to PostgreSQL and back", () => {
@@ -139,7 +139,7 @@ suite("move to PostgreSQL and back", () => {
     await posthorn.tenants.put({ id: "acme", input: { name: "half @ and whole \u{1f4ef}" } });
     await posthorn.tenants.put({ id: "plain", input: { name: "a backslash: \\ud800" } });
     await posthorn.close();
-    // Older versions took it.
+    // Accepted by older versions.
     const db = new DatabaseSync(join(folder, "posthorn.db"));
     db.exec(
       String.raw`UPDATE tenants SET document = replace(document, '@', '\ud83d\u0000') WHERE id = 'acme'`,
@@ -203,7 +203,7 @@ suite("move to PostgreSQL and back", () => {
   });
 });
 
-/** Delivered, refused and waiting ones, with keys, of two tenants. */
+/** Delivered, refused and waiting deliveries, with keys, of two tenants. */
 async function fill(posthorn: Posthorn, receiver: Receiver): Promise<{ readonly down: string }> {
   await posthorn.tenants.put({ id: "acme", input: {} });
   const at = (path: string) => `${receiver.origin}${path}`;
@@ -226,13 +226,13 @@ async function fill(posthorn: Posthorn, receiver: Receiver): Promise<{ readonly 
     ask: () => posthorn.deliveries.list({ limit: 250 }),
     holds: ({ rows }) => rows.filter(({ delivery }) => delivery.progress.attemptCount > 0).length === 7,
   });
-  // Nothing is sent there until somebody says so, however long the move takes.
+  // Nothing is sent there until it is confirmed, however long the move takes.
   await posthorn.webhooks.circuit({ id: down.view.webhook.id, action: "force_open" });
   await retryOne(posthorn, down.view.webhook.id);
   return { down: down.view.webhook.id };
 }
 
-/** Cancels one of those that wait in order, and retries it: it waits behind the others then. */
+/** Cancels a delivery waiting in an ordered lane, and retries it: it then waits behind the others. */
 async function retryOne(posthorn: Posthorn, webhookId: string): Promise<void> {
   const { rows } = await posthorn.deliveries.listOfWebhook({ webhookId, limit: 250, order: "oldest" });
   const deliveryId = rows[retried]?.delivery.id ?? "";
@@ -244,7 +244,7 @@ async function retryOne(posthorn: Posthorn, webhookId: string): Promise<void> {
   await posthorn.deliveries.retry({ webhookId, deliveryId });
 }
 
-/** What is stored, apart from what a worker says of it. */
+/** The stored state, without reports of workers. */
 async function factsOf(posthorn: Posthorn): Promise<unknown> {
   const all = { limit: 250 };
   const webhooks = (await posthorn.webhooks.list(all)).rows.map(({ webhook }) => webhook);
@@ -274,7 +274,7 @@ function filesOf(dir: string): ReadonlyMap<string, string> {
   );
 }
 
-/** Ends a move as a kill does: after a part's first stretch was written. */
+/** Ends a move like a kill: after the first rows of a part were written. */
 function cutAt(part: string): (news: MoveNews) => void {
   return (news) => {
     if (news.kind === "progress" && news.part === part) throw new Error("cut");

@@ -2,25 +2,25 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { adminKey } from "./webhooks.ts";
 
 export interface Manners {
-  /** What a caller had a right to expect and did not get. */
+  /** An expectation of a caller that was not met. */
   readonly problems: readonly string[];
   readonly summary: string;
 }
 
-/** Refused connections are noticed at once. Publishes wait for the next try to write, which comes within five seconds. */
+/** Refused connections are noticed at once. Publishes wait for the next attempt to write, within five seconds. */
 const refusedMsMax = 8_000;
 /**
- * A statement without an answer is given up after ten seconds, and so is the question what became of its transaction;
- * whoever is in it may have waited for another one for five seconds.
+ * An unanswered statement is abandoned after ten seconds, and so is the query for the outcome of its transaction; its
+ * caller may have waited for another one for five seconds.
  */
 const silentMsMax = 25_000;
-/** Readiness has a question of its own that nobody answers. */
+/** Readiness has a separate query, which stays unanswered. */
 const noticedWithinMs = 10_000;
 const pauseMs = 500;
 
 /**
- * Asks an API over and over while its store is away: it refuses in bounded time, says why, and its readiness tells the
- * truth.
+ * Calls an API repeatedly while its store is unavailable: it refuses in bounded time, says why, and its readiness is
+ * correct.
  */
 export async function askWhile(
   away: Promise<unknown>,
@@ -63,7 +63,7 @@ export async function askWhile(
   return { problems: [...problems], summary };
 }
 
-/** What is wrong with the answer to a publish; null when it is a refusal that a program can act on. */
+/** What is wrong with the response to a publish; null for an error that a program can act on. */
 async function refusalProblem(url: string): Promise<string | null> {
   const response = await fetch(`${url}/v1/events`, {
     method: "POST",

@@ -11,13 +11,13 @@ import type { AddressInfo } from "node:net";
 
 const askAgainMs = 50;
 const answerMsMax = 2_000;
-/** Shorter than a target goes on answering after it has said that it drains, which is 3 s with 30 s of grace. */
+/** Shorter than a target keeps responding after it reports draining, which is 3 s with 30 s of grace. */
 const idleMsMax = 1_000;
 
 /**
- * A small load balancer. Each request goes to the next of those targets whose `/readyz` answered 200 a moment ago, over
- * connections that are kept. Where a connection is refused, and so nothing was said yet, it goes to another one. Nothing
- * is ever sent twice: what breaks later is answered 502.
+ * A small load balancer. Each request goes to the next target whose `/readyz` recently responded 200, over kept
+ * connections. If a connection is refused, so that nothing was sent, it uses another target. Nothing is ever sent
+ * twice: later failures are answered with 502.
  */
 export class Balancer {
   readonly #targets: () => readonly string[];
@@ -33,7 +33,7 @@ export class Balancer {
     this.#server = createServer((message, response) => void this.#pass(message, response));
   }
 
-  /** Targets are base URLs, asked for anew each time. */
+  /** Targets are base URLs, read again each time. */
   static async open(targets: () => readonly string[]): Promise<Balancer> {
     const balancer = new Balancer(targets);
     balancer.#server.listen(0, "127.0.0.1");
@@ -115,7 +115,7 @@ function isRefused(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "ECONNREFUSED";
 }
 
-/** A target that is slow to answer is still what it was. */
+/** A target that responds slowly keeps its state. */
 async function readiness(url: string): Promise<"ready" | "not ready" | "unknown"> {
   const options = { headers: { connection: "close" }, signal: AbortSignal.timeout(answerMsMax) };
   try {

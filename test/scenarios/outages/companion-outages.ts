@@ -1,4 +1,4 @@
-/** What may happen to RabbitMQ and to Redis alike, without which everything goes on. */
+/** Outages that apply to RabbitMQ and to Redis, without which everything continues. */
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CuttingProxy } from "../../services/cutting-proxy.fixture.ts";
@@ -9,13 +9,13 @@ export interface Companion {
   readonly server: { stop(): Promise<void>; start(): Promise<void> };
   /** The network between it and one worker. */
   readonly way: CuttingProxy;
-  /** What a process says while it is away. */
+  /** The report of a process during the outage. */
   readonly complaint: string;
-  /** By when every process has found it again. */
+  /** When every process has recovered. */
   readonly connectedMsMax: number;
 }
 
-/** It is stopped for this long: a process says so, stays ready, and the API refuses nothing. */
+/** It is stopped for this long: a process reports that, stays ready, and the API refuses nothing. */
 export async function stopsFor(awayMs: number, of: Companion): Promise<void> {
   const { deployment } = of.rig;
   const [api] = deployment.apis;
@@ -38,7 +38,7 @@ export async function isCut({ rig, way, connectedMsMax }: Companion): Promise<vo
   await rig.deployment.untilSound(connectedMsMax);
 }
 
-/** Packets between one worker and it vanish for this long, then are late. */
+/** Packets between one worker and it are dropped for this long, then delayed. */
 export async function vanishesFor(silentMs: number, of: Companion): Promise<void> {
   const { way } = of;
   way.stall();

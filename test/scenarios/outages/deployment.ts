@@ -13,19 +13,19 @@ export interface DeploymentOptions {
   readonly apis?: number;
   readonly schedulers?: number;
   readonly workers?: number;
-  /** With RabbitMQ and Redis beside PostgreSQL. */
+  /** With RabbitMQ and Redis in addition to PostgreSQL. */
   readonly distributed?: boolean;
   /** Settings of the PostgreSQL server. */
   readonly postgres?: Readonly<Record<string, string>>;
 }
 
-/** A server, and what lies between it and the far processes: the first worker, and the second API where there is one. */
+/** A server, and the network to the remote processes: the first worker, and the second API if there is one. */
 export interface Service<Server> {
   readonly server: Server;
   readonly way: CuttingProxy;
 }
 
-/** Posthorn as it runs on several machines, its roles apart, on servers of its own that may be stopped. */
+/** Posthorn on several machines, with separate roles, on dedicated servers that may be stopped. */
 export class Deployment {
   readonly #options: DeploymentOptions;
   readonly #stack = new AsyncDisposableStack();
@@ -87,7 +87,7 @@ export class Deployment {
     await Promise.all(servers.map((server) => server.start()));
   }
 
-  /** The process that owns a webhook, once one does. */
+  /** The process that owns a webhook, once there is one. */
   async ownerOf(webhookId: string): Promise<PosthornServer> {
     const found = await eventually(`an owner of ${webhookId}`, {
       ask: async () => {
@@ -103,7 +103,7 @@ export class Deployment {
     return found;
   }
 
-  /** What each process reported of trouble. */
+  /** Warnings and errors of each process. */
   troubles(): string {
     return serversOf(this.#started)
       .map((server) => `--- ${server.name}${server.isRunning ? "" : ", not running"}\n${server.troubles}`)
@@ -114,7 +114,7 @@ export class Deployment {
     await this.#stack.disposeAsync();
   }
 
-  /** Resolves once every process is ready and has nothing to complain of. */
+  /** Resolves once every process is ready without problems. */
   async untilSound(withinMs: number): Promise<void> {
     await eventually("every process says that all is well", {
       ask: async () =>
@@ -139,7 +139,7 @@ export class Deployment {
 
   #server(name: string, env: Readonly<Record<string, string>>): PosthornServer {
     const database = new URL(env["POSTHORN_DATABASE_URL"] ?? "");
-    // So that the server can tell whose connections it holds.
+    // So that the server can distinguish the connections.
     database.searchParams.set("application_name", `posthorn ${name}`);
     return new PosthornServer(name, {
       ...serverUnderTest,
@@ -170,7 +170,7 @@ interface Parts extends Services {
   readonly workers: readonly PosthornServer[];
 }
 
-/** Settings with the addresses of all services; those of a process far away lead through the network. */
+/** Settings with the addresses of all services; those of a remote process use the network proxy. */
 function addresses(
   { postgres, rabbitmq, redis }: Services,
   isFar: boolean,

@@ -3,7 +3,7 @@ import type { PostgresServer } from "../../services/postgres-server.fixture.ts";
 import type { Accepted } from "./publisher.ts";
 import type { Arrival, OutageReceiver } from "./receiver.ts";
 
-/** What everybody knows at the end. */
+/** All records at the end. */
 export interface Evidence {
   readonly accepted: readonly Accepted[];
   readonly receiver: OutageReceiver;
@@ -12,7 +12,7 @@ export interface Evidence {
   readonly webhooks: ReadonlyMap<string, string>;
 }
 
-/** Every way in which the outcome differs from what was promised; empty when all is well. */
+/** Every difference between the outcome and the promises; empty if there is none. */
 export async function breaches(evidence: Evidence): Promise<readonly string[]> {
   return [
     ...undelivered(evidence),
@@ -46,7 +46,7 @@ const deliveriesSql = `SELECT e.id::text, e.idempotency_key AS key, w.word AS we
       array_agg(outcome::int ORDER BY number) AS outcomes FROM posthorn.attempts GROUP BY delivery) a
     ON a.delivery = d.seq`;
 
-/** The history knows each accepted event once, with one delivery, whose last attempt succeeded and is the only such one. */
+/** The history has each accepted event once, with one delivery, whose last attempt is the only success. */
 async function historyBreaches({
   accepted,
   postgres,
@@ -111,11 +111,11 @@ async function leftBehind(postgres: Evidence["postgres"]): Promise<readonly stri
 
 export interface Waiting {
   readonly count: number;
-  /** Of the first ones: whose turn it is, who serves the webhook, and until when they are leased. */
+  /** Of the first ones: their turn, the owner of the webhook, and the end of their leases. */
   readonly first: readonly Record<string, unknown>[];
 }
 
-/** What has not been delivered yet. */
+/** Undelivered events. */
 export async function whatWaits(postgres: Evidence["postgres"]): Promise<Waiting> {
   const rows =
     await postgres.query(`SELECT q.delivery, q.lane, q.ordered, q.owner, q.fence, q.attempts, o.worker,
@@ -128,8 +128,8 @@ export async function whatWaits(postgres: Evidence["postgres"]): Promise<Waiting
 }
 
 /**
- * In an ordered lane an event arrives for the first time only after the one before it was accepted. Requests for an earlier
- * one may come again.
+ * In an ordered lane an event arrives for the first time only after the previous one was accepted. Requests for an
+ * earlier one may be repeated.
  */
 function orderBreaches({ accepted, receiver }: Evidence): readonly string[] {
   const ordered = accepted.filter(({ address }) => address.orderedLane !== null);
@@ -145,7 +145,7 @@ function orderBreaches({ accepted, receiver }: Evidence): readonly string[] {
 
 function overtaking(line: readonly string[], arrivals: readonly Arrival[]): string | null {
   const places = new Map(line.map((eventId, place) => [eventId, place]));
-  /** So many at the head of the line were accepted. */
+  /** Number of accepted events at the head of the lane. */
   let done = 0;
   for (const { eventId, accepted } of arrivals) {
     const place = places.get(eventId);

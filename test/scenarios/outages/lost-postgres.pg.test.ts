@@ -7,13 +7,13 @@ import { Rig } from "./rig.ts";
 import { webhookNames } from "./webhooks.ts";
 
 const awayMs = 30_000;
-/** A worker counts as dead 15 s after its last sign of life; others look for work every second or so. */
+/** A worker is dead 15 s after its last heartbeat; others look for work about every second. */
 const takeoverMsMax = 25_000;
-/** How long after its return everything runs again. */
+/** Time after its return until everything runs again. */
 const returnMsMax = 20_000;
 /** With a tenth of a second for each statement. */
 const lateMsMax = 6_000;
-/** What all workers had sent, and not yet committed, when the connection was lost. */
+/** Requests that all workers had sent, but not committed, when the connection was lost. */
 const inFlightMax = 200;
 
 test("PostgreSQL outages under load", async (t) => {

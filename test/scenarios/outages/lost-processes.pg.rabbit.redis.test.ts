@@ -5,13 +5,13 @@ import { eventually } from "../eventually.ts";
 import type { PosthornServer } from "./posthorn-server.ts";
 import { Rig } from "./rig.ts";
 
-/** A worker counts as dead 15 s after its last sign of life; others look for work every second or so. */
+/** A worker is dead 15 s after its last heartbeat; others look for work about every second. */
 const takeoverMsMax = 25_000;
-/** Between giving a webhook up and another worker taking it, on a busy machine. */
+/** Between the release of a webhook and its acquisition by another worker, on a busy machine. */
 const handoverMsMax = 10_000;
-/** A duty is free 15 s after its holder was heard of last. */
+/** A leadership is free 15 s after the last heartbeat of its holder. */
 const leadershipMsMax = 30_000;
-/** What one worker had sent, and not yet committed, when it went away. */
+/** Requests that one worker had sent, but not committed, when it disappeared. */
 const inFlightMax = 60;
 
 test("a deployment under load loses processes", async (t) => {
@@ -40,7 +40,8 @@ test("a deployment under load loses processes", async (t) => {
           const paused = await rig.busyOwnerOf("w2_strict");
           const before = paused.worker;
           paused.pause();
-          // The answer is there when it wakes up, and would be a success of something that another one sent by then.
+          // The response has arrived when it wakes up, and would be a success of a delivery that another worker has
+          // sent by then.
           const answers = rig.receiver.release();
           assert.ok(answers > 0);
           await sleep(pauseMs);

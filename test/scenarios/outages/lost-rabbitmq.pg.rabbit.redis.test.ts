@@ -5,11 +5,11 @@ import { isCut, stopsFor, vanishesFor } from "./companion-outages.ts";
 import { Rig } from "./rig.ts";
 
 const awayMs = 30_000;
-/** While nobody carries notices, workers hear of work from PostgreSQL, and look for it themselves. */
+/** Without hints, workers learn of work from PostgreSQL, and by polling. */
 const slowerMsMax = 10_000;
-/** Until heartbeats are missed, others tell a worker through a broker that it does not hear. */
+/** Until heartbeats are missed, others notify a worker through a broker that does not reach it. */
 const silentMsMax = 20_000;
-/** Pauses between two tries to connect grow with the time that the node was away. */
+/** Pauses between two connection attempts grow with the duration of the outage. */
 const connectedMsMax = 90_000;
 
 test("RabbitMQ outages under load", async (t) => {
@@ -67,7 +67,7 @@ test("RabbitMQ outages under load", async (t) => {
   });
 });
 
-/** All but those that belong to one connection. Returns how many there were. */
+/** All except those of one connection. Returns their number. */
 async function deleteQueues(url: string): Promise<number> {
   const connection = await connect(url);
   const channel = await connection.createChannel();

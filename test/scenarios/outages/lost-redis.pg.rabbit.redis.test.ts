@@ -5,7 +5,7 @@ import { isCut, stopsFor, vanishesFor } from "./companion-outages.ts";
 import { Rig } from "./rig.ts";
 
 const awayMs = 60_000;
-/** Nobody waits for Redis for longer than a moment. */
+/** Nothing waits for Redis for longer than a moment. */
 const slowerMsMax = 10_000;
 const connectedMsMax = 30_000;
 
@@ -51,7 +51,7 @@ test("Redis outages under load", async (t) => {
   });
 });
 
-/** Returns how many keys there were. */
+/** Returns the number of keys. */
 async function flush(url: string): Promise<number> {
   const client = await createClient({ url }).connect();
   const count = await client.dbSize();

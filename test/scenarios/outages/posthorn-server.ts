@@ -1,7 +1,7 @@
 import { OwnProcess } from "../../services/own-process.ts";
 import { programEntry } from "../../services/program.ts";
 
-/** Dozens of processes may start at once, on a machine that has other things to do. */
+/** Dozens of processes may start at once, on a busy machine. */
 const startMsMax = 300_000;
 const stopMsMax = 30_000;
 
@@ -10,7 +10,7 @@ export class PosthornServer {
   readonly name: string;
   readonly #env: Readonly<Record<string, string>>;
   readonly #runs: OwnProcess[] = [];
-  /** Of its API; null without one, and while it does not run. */
+  /** Of its API; null without one, and while it is stopped. */
   url: string | null = null;
   #probesUrl: string | null = null;
 
@@ -19,7 +19,7 @@ export class PosthornServer {
     this.#env = env;
   }
 
-  /** Resolves once it says that it runs. */
+  /** Resolves once it reports that it runs. */
   async start(): Promise<void> {
     const run = new OwnProcess([process.execPath, programEntry, "serve"], { env: this.#env });
     this.#runs.push(run);
@@ -29,7 +29,7 @@ export class PosthornServer {
     this.#probesUrl = this.url ?? /"probesUrl":"([^"]+)"/.exec(run.output)?.[1] ?? null;
   }
 
-  /** What `/readyz` gives as reasons, with the name of the process before each. */
+  /** Reasons in `/readyz`, prefixed with the name of the process. */
   async complaints(): Promise<readonly string[]> {
     try {
       const response = await fetch(`${this.#probesUrl}/readyz`);
@@ -44,12 +44,12 @@ export class PosthornServer {
     return this.#runs.at(-1)?.isRunning === true;
   }
 
-  /** What all its runs wrote. */
+  /** Output of all its runs. */
   get output(): string {
     return this.#runs.map(({ output }) => output).join("");
   }
 
-  /** The number under which it last joined the workers; null when it never did. */
+  /** The number under which it last joined the workers; null if it never did. */
   get worker(): number | null {
     const found = [...this.output.matchAll(/"worker":(\d+)[^\n]*joined the workers/g)].at(-1);
     return found === undefined ? null : Number(found[1]);
@@ -74,7 +74,7 @@ export class PosthornServer {
     this.#runs.at(-1)?.signal("SIGCONT");
   }
 
-  /** What its log reports of trouble: each message once, with how often it came and its last line. */
+  /** Warnings and errors in its log: each message once, with its count and its last line. */
   get troubles(): string {
     const lines = this.output
       .split("\n")

@@ -1,14 +1,14 @@
-/** Where an event goes: its type has one webhook, and perhaps a lane of its own there. */
+/** Where an event goes: its type has one webhook, and perhaps its own lane there. */
 export interface Address {
   readonly tenantId: string;
   readonly eventType: string;
-  /** Name of the webhook that asked for the type. */
+  /** Name of the webhook that subscribes to the type. */
   readonly webhook: string;
-  /** What is kept in order: the webhook, or the webhook and the type; null without order. */
+  /** The unit of order: the webhook, or the webhook and the type; null without order. */
   readonly orderedLane: string | null;
 }
 
-/** What the publisher was told of an event. */
+/** The publisher's result for an event. */
 export interface Accepted {
   readonly eventId: string;
   readonly key: string;
@@ -17,12 +17,12 @@ export interface Accepted {
 }
 
 export interface PublisherOptions {
-  /** Base URLs of the APIs that may be asked now. */
+  /** Base URLs of the APIs in use now. */
   readonly targets: () => readonly string[];
   readonly key: string;
   readonly addresses: readonly Address[];
   readonly eventsPerSecond: number;
-  /** Begins its idempotency keys. */
+  /** Prefix of its idempotency keys. */
   readonly name: string;
 }
 
@@ -33,20 +33,20 @@ const pauseMsMin = 100;
 const pauseMsMax = 1_000;
 
 /**
- * Publishes at a steady rate, one event a request, as a careful application does: each event has a key, and goes again
- * under the same one until somebody accepts it.
+ * Publishes at a steady rate, one event per request, like a careful application: each event has a key, and is repeated
+ * with it until it is accepted.
  */
 export class SteadyPublisher {
   readonly #options: PublisherOptions;
   /** By idempotency key. */
   readonly accepted = new Map<string, Accepted>();
-  /** Answers and errors that led to another try, and how often. */
+  /** Responses and errors that led to another attempt, with their counts. */
   readonly setbacks = new Map<string, number>();
-  /** Answers that no retry mends. */
+  /** Responses that no retry fixes. */
   readonly refusals: string[] = [];
-  /** Events that an application had to publish so far. */
+  /** Events that the application had to publish so far. */
   offered = 0;
-  /** Those of them that went out for the first time. */
+  /** Events of these that were sent for the first time. */
   sent = 0;
   retries = 0;
   slowestAnswerMs = 0;
@@ -70,13 +70,13 @@ export class SteadyPublisher {
     }, tickMs);
   }
 
-  /** Offers nothing new; what was offered is still published. */
+  /** Offers nothing new; earlier events are still published. */
   stop(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
     this.#timer = null;
   }
 
-  /** Gives up what was not accepted yet. */
+  /** Abandons events that were not accepted yet. */
   abandon(): void {
     this.stop();
     this.#waiting.length = 0;
@@ -116,7 +116,7 @@ export class SteadyPublisher {
     }
   }
 
-  /** Null when that is settled, else why it is worth another try. */
+  /** Null if that is final, otherwise the reason for another attempt. */
   async #ask(
     key: string,
     event: { readonly number: number; readonly address: Address },

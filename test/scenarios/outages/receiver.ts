@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { SeededRandom } from "../../simulation/seeded-random.ts";
 
-/** One request as it arrived. */
+/** One request as received. */
 export interface Arrival {
   readonly eventId: string;
   readonly atMs: number;
@@ -16,14 +16,14 @@ export interface ReceiverOptions {
   readonly answerDelayMs: number;
 }
 
-/** Requests of one webhook whose answers are withheld. */
+/** Requests of one webhook whose responses are withheld. */
 interface Hold {
   readonly webhook: string;
   readonly began: () => void;
   readonly answers: (() => void)[];
 }
 
-/** Receives for all webhooks of a deployment and remembers, for each, what came in which order. */
+/** Receives for all webhooks of a deployment and records the requests of each in order. */
 export class OutageReceiver {
   readonly #options: ReceiverOptions;
   readonly #random: SeededRandom;
@@ -32,7 +32,7 @@ export class OutageReceiver {
   readonly arrivals = new Map<string, Arrival[]>();
   /** How often each event was accepted. */
   readonly accepted = new Map<string, number>();
-  /** Events whose type does not belong to the webhook that got them. */
+  /** Events whose type does not belong to the receiving webhook. */
   readonly misdirected: string[] = [];
   port = 0;
   #hold: Hold | null = null;
@@ -55,14 +55,14 @@ export class OutageReceiver {
     return `http://127.0.0.1:${this.port}/${webhook}`;
   }
 
-  /** Withholds the answers of a webhook from now on. Resolves once a request waits for one. */
+  /** Withholds the responses of a webhook from now on. Resolves once a request waits for one. */
   hold(webhook: string): Promise<void> {
     return new Promise((began) => {
       this.#hold = { webhook, began, answers: [] };
     });
   }
 
-  /** Gives the answers that were withheld. Returns how many there were. */
+  /** Sends the withheld responses. Returns their number. */
   release(): number {
     const answers = this.#hold?.answers ?? [];
     this.#hold = null;

@@ -15,17 +15,17 @@ const eventsPerSecondUsual = 200;
 const calmMs = 1_500;
 const afterMs = 2_000;
 const settledWithinMs = 90_000;
-/** Worth a word about what it was that took so long. */
+/** Mentioned in the report as the longest. */
 const slowMs = 10_000;
 
 export interface Outage {
-  /** Breaks something and mends it again; resolves once it is mended. */
+  /** Breaks something and restores it; resolves once it is restored. */
   readonly happens: () => Promise<void>;
-  /** The longest time in which a webhook may get nothing. */
+  /** The longest time in which a webhook may receive nothing. */
   readonly standstillMsMax: number;
-  /** How long after it was mended each webhook gets something at the latest, where that is promised. */
+  /** Time after the restoration within which each webhook receives something, if that is promised. */
   readonly servedWithinMsMax?: number;
-  /** Requests that may come again because a process or connection died under them. */
+  /** Requests that may be repeated because a process or connection died. */
   readonly duplicatesMax: number;
 }
 
@@ -33,7 +33,7 @@ export interface RigOptions extends DeploymentOptions {
   readonly eventsPerSecond?: number;
 }
 
-/** A deployment under a steady load, a receiver that remembers everything, and what breaks in between. */
+/** A deployment under a steady load, a receiver that records everything, and the failures in between. */
 export class Rig {
   readonly deployment: Deployment;
   readonly receiver: OutageReceiver;
@@ -83,23 +83,20 @@ export class Rig {
     return rig;
   }
 
-  /**
-   * The worker that serves a webhook, at a moment when a request of it waits for its answer, and will until
-   * `receiver.release()`.
-   */
+  /** The worker that serves a webhook, while one of its requests waits for a response until `receiver.release()`. */
   async busyOwnerOf(name: string): Promise<PosthornServer> {
     const id = [...this.#webhooks].find(([, each]) => each === name)?.[0] ?? "";
     for (;;) {
       const before = await this.deployment.ownerOf(id);
       await this.receiver.hold(name);
-      // Workers share anew when one joined, and nobody takes a webhook over while a request of it is on its way.
+      // Workers redistribute webhooks when one joined, and no webhook moves while a request of it is in flight.
       const owner = await this.deployment.ownerOf(id);
       if (owner === before) return owner;
       this.receiver.release();
     }
   }
 
-  /** Under load, lets something break, waits until all is delivered, and compares what everybody knows. */
+  /** Under load, causes a failure, waits until everything is delivered, and compares all records. */
   async during(t: TestContext, outage: Outage): Promise<void> {
     assert.ok(this.#isSound, "an earlier outage did harm");
     try {
@@ -167,7 +164,7 @@ export class Rig {
     assert.ok(longest.oneMs <= standstillMsMax, `${longest.one} got nothing for ${seconds(longest.oneMs)}`);
   }
 
-  /** Events a second that were offered over that time. */
+  /** Events offered per second over that time. */
   async #paceOver(durationMs: number): Promise<number> {
     const { offered } = this.publisher;
     const fromMs = performance.now();

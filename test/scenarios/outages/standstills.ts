@@ -1,9 +1,9 @@
 import type { OutageReceiver } from "./receiver.ts";
 
 export interface Standstills {
-  /** The longest time in which nobody got anything. */
+  /** The longest time in which no webhook received anything. */
   readonly allMs: number;
-  /** The longest time in which one webhook got nothing, and which one it was. */
+  /** The longest time in which one webhook received nothing, and its name. */
   readonly oneMs: number;
   readonly one: string;
 }

@@ -7,7 +7,7 @@ import type { OutageReceiver } from "./receiver.ts";
 export const adminKey = "a key that only this deployment knows";
 
 const tenants = ["amber", "birch", "cedar"] as const;
-/** Its limit is drawn from what workers share, and never reached. */
+/** Its limit uses the shared state, and is never reached. */
 const limitedTenant = "cedar";
 const wideLimit = { requests_per_minute: 60_000, burst: 1_000 };
 const orderings = ["none", "none", "strict", "per_event_type"] as const;
@@ -15,7 +15,7 @@ const typesEach = ["a", "b", "c"] as const;
 const webhookCount = 20;
 
 interface PlannedWebhook {
-  /** Begins its event types and is its path at the receiver. */
+  /** Prefix of its event types, and its path at the receiver. */
   readonly name: string;
   readonly tenantId: string;
   readonly ordering: (typeof orderings)[number];
@@ -43,7 +43,7 @@ export function addressesOf(): readonly Address[] {
   );
 }
 
-/** Makes them through one API and waits until each knows them. Returns their names by id. */
+/** Creates them through one API and waits until each process knows them. Returns their names by id. */
 export async function registerWebhooks(
   apis: readonly PosthornServer[],
   receiver: OutageReceiver,
@@ -69,7 +69,7 @@ export async function registerWebhooks(
     assert.equal(status, 201, text);
     names.set(textOf(body["id"]), name);
   }
-  // To look at a webhook is to read it again.
+  // Reads the webhook again.
   for (const client of clients)
     for (const id of names.keys()) assert.equal((await client.get(`/v1/webhooks/${id}`)).status, 200);
   return names;

@@ -1,4 +1,4 @@
-/** Behind a pooler that carries no notifications of PostgreSQL, RabbitMQ brings the work and Redis the news. */
+/** Behind a pooler without notifications of PostgreSQL, RabbitMQ carries hints and Redis the configuration changes. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { TestContext } from "node:test";
@@ -9,7 +9,7 @@ import { eventually } from "../eventually.ts";
 import { Cluster, type ClusterProcess } from "../postgres/cluster.ts";
 
 const changesWithinMs = 1_000;
-/** Who only looked by itself, once a second, would need 500 ms in the median. */
+/** Polling once a second would need 500 ms in the median. */
 const workMedianMsMax = 300;
 const events = 21;
 
@@ -31,7 +31,7 @@ async function start(t: TestContext) {
 
 type Scene = Awaited<ReturnType<typeof start>>;
 
-/** From the answer of the API to the receiver. */
+/** From the response of the API to the receiver. */
 async function latencyMs({ cluster, api, receiver }: Scene, eventType: string): Promise<number> {
   const before = receiver.requestCount;
   await cluster.publish(api, eventType, [{ n: before }]);

@@ -1,4 +1,4 @@
-/** One operation and several processes: any of them slows, pauses and resumes it, and another one goes on with it. */
+/** One operation and several processes: any of them slows, pauses and resumes it, and another one continues it. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { startReceiver } from "../../peers/receiver.ts";
@@ -46,7 +46,7 @@ test("an operation is paused and resumed through another process than its own, a
 
   const paused = await cluster.call(second, `PATCH ${path}`, { status: "paused" });
   assert.equal(paused.body["status"], "paused");
-  // The one that ran it heeds the pause, and what it did until then is counted.
+  // The process that ran it follows the pause, and its work until then is counted.
   const counted = await eventually("it rests, and counts what was queued", {
     ask: async () => ({
       operation: (await cluster.call(second, `GET ${path}`)).body,
@@ -62,7 +62,7 @@ test("an operation is paused and resumed through another process than its own, a
     rate_limit: { requests_per_second: 2 },
   });
   await receiver.waitForRequests(count + counted.retried + 2);
-  // What was noted of its progress a minute ago belongs to a process that is gone.
+  // Progress stored a minute ago belongs to a process that is gone.
   await second.end("SIGKILL");
   await cluster.database.query(
     `UPDATE posthorn.operations SET document = jsonb_set(document::jsonb, '{updatedAt}', '0')::text`,

@@ -5,11 +5,11 @@ import { textOf } from "../api/client.ts";
 import { eventually } from "../eventually.ts";
 import { Cluster } from "./cluster.ts";
 
-/** Far below the half minute and the five minutes after which processes look by themselves. */
+/** Far below the half minute and the five minutes of polling. */
 const within = 25_000;
-/** Far above the second after which processes ask for what was changed, far below the time for three reloads. */
+/** Far above the second after which processes poll for changes, far below the time for three reloads. */
 const unannouncedWithin = 10_000;
-/** What has not come by then is held back, or still on its way from a worker that has not heard. */
+/** A delivery that has not arrived by then is held, or still in flight from a worker that does not know yet. */
 const heldBackMs = 1_500;
 
 suite("changes by one process reach the others", () => {
@@ -23,7 +23,7 @@ suite("changes by one process reach the others", () => {
     const webhook = { url: receiver.url("/old"), events: ["order.*"], signing: { schemes: ["v1"] } };
     const id = await cluster.addWebhook(api, webhook);
     const change = (request: string, body: object) => cluster.call(api, request.replace("ID", id), body);
-    /** Where the next event went; null when it is held back. */
+    /** The target of the next event; null if it is held. */
     const nextPath = async (): Promise<string | null> => {
       const before = receiver.requestCount;
       await cluster.publish(api, "order.paid", [{ n: before }]);
@@ -172,7 +172,7 @@ suite("changes by one process reach the others", () => {
     const [api, other] = await cluster.start("api", "api");
     assert.ok(api !== undefined && other !== undefined);
     const answer = async (request: string, body: object) => (await cluster.call(other, request, body)).body;
-    // Several in turn, so that a periodic reload cannot be what finds all of them.
+    // Several in turn, so that a periodic reload cannot find all of them.
     for (const eventType of ["order.paid", "order.sent", "order.done"]) {
       await cluster.addWebhook(api, { url: "http://127.0.0.1:9/", events: [eventType] });
       await eventually("an event published through the other process gets its delivery", {

@@ -1,4 +1,6 @@
-/** Several real Posthorn processes on one PostgreSQL database, each with its roles; where wanted, on RabbitMQ and Redis too. */
+/**
+ * Several real Posthorn processes on one PostgreSQL database, each with its roles; optionally with RabbitMQ and Redis.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,16 +17,16 @@ export interface Reply {
 
 export class ClusterProcess extends ServeRun {
   url: string | null = null;
-  /** Of a process without the API: probes, and what the role `gateway` takes. */
+  /** For a process without the API: probes, and addresses of the role `gateway`. */
   probesUrl: string | null = null;
 
-  /** The number under which it last joined the workers; null when it never did. */
+  /** The number under which it last joined the workers; null if it never did. */
   get worker(): number | null {
     const found = [...this.output.matchAll(/"worker":(\d+)[^\n]*joined the workers/g)].at(-1);
     return found === undefined ? null : Number(found[1]);
   }
 
-  /** Once it says that it runs. */
+  /** Resolves once it reports that it runs. */
   async ready(): Promise<void> {
     await this.until(() => this.output.includes("posthorn is running"));
     this.url = /"url":"([^"]+)"/.exec(this.output)?.[1] ?? null;
@@ -56,7 +58,7 @@ export class Cluster {
     return new Cluster(await createTestDatabase(), { env, prefixes: null });
   }
 
-  /** With queues on RabbitMQ and state in Redis, or one of the two, under prefixes of its own. */
+  /** With queues on RabbitMQ and state in Redis, or one of the two, under separate prefixes. */
   static async openDistributed(
     env: Readonly<Record<string, string>> = {},
     companions?: readonly CompanionName[],
@@ -92,7 +94,7 @@ export class Cluster {
     return { status: response.status, body: JSON.parse(text === "" ? "null" : text) as Json };
   }
 
-  /** Makes a webhook and returns its id. */
+  /** Creates a webhook and returns its id. */
   async addWebhook(process: ClusterProcess, webhook: Record<string, unknown>): Promise<string> {
     const { status, body } = await this.call(process, "POST /v1/webhooks", webhook);
     if (status !== 201) throw new Error(`webhook refused: ${status} ${JSON.stringify(body)}`);
@@ -111,7 +113,7 @@ export class Cluster {
     return ids;
   }
 
-  /** The process that owns a webhook, once one does. */
+  /** The process that owns a webhook, once there is one. */
   async ownerOf(webhookId: string): Promise<ClusterProcess> {
     const ask = async () => {
       const [row] = await this.database.query(
@@ -125,7 +127,7 @@ export class Cluster {
     return owner;
   }
 
-  /** Once each of so many has had a heartbeat from now on, and with it knows how many share a limit. */
+  /** Once this many workers have sent a heartbeat, and so know how many share a limit. */
   async everyWorkerHeard(count: number): Promise<void> {
     const [now] = await this.database.query("SELECT max(alive_until)::text AS latest FROM posthorn.workers");
     await eventually("every worker has had a heartbeat", {

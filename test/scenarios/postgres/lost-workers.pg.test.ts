@@ -28,11 +28,11 @@ suite("workers that disappear", () => {
     await receiver.waitForRequests(before + 1);
     const standstillMs = performance.now() - killedAtMs;
     t.diagnostic(`stood still for ${Math.round(standstillMs)} ms`);
-    // Twenty seconds on a machine with room; looking by itself every 30 s must not be what found it.
+    // Twenty seconds on an idle machine; polling every 30 s must not be what found it.
     assert.ok(standstillMs < 29_000);
     const ids = () => receiver.requests.map(({ headers }) => String(headers["webhook-id"]));
     await receiver.waitUntil(() => new Set(ids()).size === published.length);
-    // The head may have been on its way, and goes again under the same key.
+    // The head may have been in flight, and is sent again under the same key.
     assert.deepEqual([...new Set(ids())], published);
     assert.ok(ids().length <= published.length + 1);
   });
@@ -46,7 +46,8 @@ suite("workers that disappear", () => {
     assert.ok(api !== undefined);
     const webhook = { url: receiver.url("/"), events: ["order.*"], ordering_guarantee: "strict" };
     const id = await cluster.addWebhook(api, webhook);
-    // The first request fails while its worker sleeps: settled, this would be a retry and an open question.
+    // The first request fails while its worker sleeps: if it were settled, this would be a retry with an unknown
+    // outcome.
     receiver.script((_, index) => (index === 0 ? { status: 500, delayMs: 1_000 } : {}));
     const published = await cluster.publish(api, "order.paid", numbered(10));
     await receiver.waitForRequests(1);
@@ -64,7 +65,7 @@ suite("workers that disappear", () => {
     const attempts = "SELECT count(*) FROM posthorn.attempts";
     assert.equal(await cluster.count(attempts), 10);
     assert.equal(await cluster.count(`${attempts} WHERE outcome <> 0`), 0);
-    // It is of use again.
+    // It can be used again.
     await cluster.publish(api, "order.paid", numbered(5));
     await receiver.waitForRequests(16);
     assert.equal(await (await cluster.ownerOf(id)).end("SIGTERM"), 0);

@@ -1,4 +1,4 @@
-/** Names of a test's own on the RabbitMQ and the Redis that all tests share. */
+/** A test's own names on the shared RabbitMQ and Redis. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { type Channel, connect } from "amqplib";
@@ -17,7 +17,7 @@ const queueUrl = process.env["POSTHORN_TEST_QUEUE_URL"] ?? "amqp://guest:guest@1
 const nothing = (): void => undefined;
 const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-/** Pools of workers that tests use, `default` among them. */
+/** Pools of workers that tests use, including `default`. */
 const pools = ["default", "big"] as const;
 
 const companionNames = ["rabbitmq", "redis"] as const;
@@ -32,13 +32,13 @@ export interface OwnPrefixes {
   };
   /** The same for a process. */
   readonly env: Readonly<Record<string, string>>;
-  /** What is there of them. */
+  /** Existing ones. */
   traces(): Promise<Traces>;
-  /** What the queue for normal work of a pool holds. Rejects when there is no such queue. */
+  /** Depth of a pool's queue for normal priority. Rejects if the queue does not exist. */
   workQueue(pool: (typeof pools)[number]): Promise<WorkQueueTraces>;
-  /** Does something as an operator of RabbitMQ does, who knows the names of queues. */
+  /** Performs an operation as an operator of RabbitMQ, who knows the names of queues. */
   operate<Result>(work: (channel: Channel, names: Topology) => Promise<Result>): Promise<Result>;
-  /** Removes whatever was made under them, once nobody uses them any more. */
+  /** Removes everything created under them, once it is unused. */
   remove(): Promise<void>;
 }
 
@@ -54,11 +54,11 @@ export interface Traces {
 export interface WorkQueueTraces {
   readonly name: string;
   readonly consumers: number;
-  /** That no worker was given yet. */
+  /** A pool that no worker serves yet. */
   readonly notices: number;
 }
 
-/** Of both, unless one is not to be used. */
+/** For both, unless one is unused. */
 export function ownPrefixes(companions: readonly CompanionName[] = companionNames): OwnPrefixes {
   const usesRabbitMq = companions.includes("rabbitmq");
   const usesRedis = companions.includes("redis");
@@ -85,7 +85,7 @@ export function ownPrefixes(companions: readonly CompanionName[] = companionName
   };
 }
 
-/** Without the id of the deployment, which every key has; none for what is only tried out. */
+/** Without the id of the deployment, which every key has; empty for trial keys. */
 function keyOfDeployment(key: string): readonly string[] {
   if (key.startsWith("rehearsal:")) return [];
   assert.match(key, deploymentId, "a key is of one deployment");
@@ -103,7 +103,7 @@ function lookAt(name: string): Promise<WorkQueueTraces> {
   });
 }
 
-/** Queues of workers go with their connections. To delete a queue that does not exist is no error. */
+/** Queues of workers are deleted with their connections. Deleting a missing queue is not an error. */
 async function removeQueues(channel: Channel, names: Topology): Promise<void> {
   for (const pool of pools)
     for (const priority of priorities) await channel.deleteQueue(names.workQueue(pool, priority));
@@ -115,10 +115,10 @@ async function withChannel<Result>(work: (channel: Channel) => Promise<Result>):
   const connection = await connect(queueUrl);
   try {
     const channel = await connection.createConfirmChannel();
-    // What the broker refuses rejects the call that asked for it.
+    // A refusal of the broker rejects the call that caused it.
     channel.on("error", () => undefined);
     const result = await work(channel);
-    // What was sent has arrived.
+    // Sent messages have arrived.
     await channel.waitForConfirms();
     return result;
   } finally {

@@ -1,4 +1,4 @@
-/** Processes of which a test looks at the probes, on a database of their own. */
+/** Processes whose probes a test reads, on a separate database. */
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { createTestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
@@ -48,7 +48,7 @@ export class Probed {
     return command;
   }
 
-  /** Resolves once it says that it runs, with the address that it gives. */
+  /** Resolves once it reports that it runs, with its address. */
   async start(roles: string, port = 0): Promise<{ readonly command: RunningCommand; readonly url: string }> {
     const command = this.spawn(roles, port);
     await command.until(/posthorn is running/);
@@ -56,7 +56,7 @@ export class Probed {
     return { command, url: new RegExp(`"${name}":"([^"]+)"`).exec(command.stderr)?.[1] ?? "" };
   }
 
-  /** Whatever still runs, at once. */
+  /** Stops all remaining processes at once. */
   async end(): Promise<void> {
     await Promise.all(this.#commands.map((command) => command.stop("SIGKILL")));
   }
@@ -86,7 +86,7 @@ export async function post(url: string, body: object): Promise<Answer["body"]> {
   return answer.body;
 }
 
-/** What `/readyz` says; null while nothing answers. */
+/** The reasons in `/readyz`; null without a response. */
 export async function readiness(url: string): Promise<Answer | null> {
   return ask(`${url}/readyz`).catch(() => null);
 }

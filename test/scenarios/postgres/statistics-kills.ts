@@ -11,10 +11,10 @@ import { type Ledger, untilEqual } from "../statistics-ledger.ts";
 import { Cluster } from "./cluster.ts";
 
 const loadMs = 1_500;
-/** However slow the machine is: what a killed worker leaves is compared with something. */
+/** However slow the machine is: leftovers of a killed worker are compared. */
 const requestsMin = 200;
 
-/** What upkeep does once a writer has been silent for a minute is done here at once. Returns what both say in the end. */
+/** Does at once what upkeep does once a writer has been silent for a minute. Returns the final values of both. */
 export async function statisticsAfterKills(
   t: TestContext,
   of: { readonly kills: number; readonly workers: number },

@@ -11,7 +11,7 @@ import { Cluster } from "../postgres/cluster.ts";
 const windowMs = 300_000;
 const numbered = (count: number) => Array.from({ length: count }, (_, n) => ({ n }));
 
-/** The same state as the workers see it. */
+/** The same state as seen by the workers. */
 async function openSharedState({ prefixes, database }: Cluster): Promise<SharedState> {
   assert.ok(prefixes !== null);
   const { redisUrl: url, redisPrefix: prefix } = prefixes.values;
@@ -62,7 +62,7 @@ test("WDS-36 a circuit near its threshold opens in time although the owner of th
     holds: (circuit) => (circuit as { readonly state?: unknown } | undefined)?.state === "open",
   });
   t.diagnostic(JSON.stringify(health));
-  // Requests that were under way when the tenth failed are all that came after it.
-  // The new owner knows that the endpoint answers quickly, and so sends five at a time.
+  // Only requests in flight at the tenth failure followed it. The new owner knows that the endpoint responds quickly,
+  // and so sends five at a time.
   assert.ok(receiver.requestCount <= 14, `${receiver.requestCount} requests`);
 });

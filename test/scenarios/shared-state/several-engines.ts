@@ -1,6 +1,6 @@
 /**
- * Several engines in virtual time, each with a store of its own, that share only one in-memory state: what they do
- * together is then what the shared state makes them do. Its calls take a moment, as over a network.
+ * Several engines in virtual time, each with its own store, that share only one in-memory state: their joint behaviour
+ * is then caused by the shared state. Its calls take a moment, as over a network.
  */
 import { createAddressPolicy } from "../../../src/domain/egress/address-policy.ts";
 import type { RateLimitConfig } from "../../../src/domain/profile.ts";
@@ -21,11 +21,11 @@ import { stubSecretBox } from "../../simulation/stub-secret-box.ts";
 interface Sent {
   readonly engine: number;
   readonly webhookId: string;
-  /** Since the beginning. */
+  /** Since the start. */
   readonly atMs: number;
 }
 
-/** Which part of the shared state was asked, and for how many entries. */
+/** Which part of the shared state was called, and for how many entries. */
 interface Call {
   readonly name: string;
   readonly entries: number;
@@ -38,7 +38,7 @@ export class SeveralEngines {
   readonly sent: Sent[] = [];
   readonly calls: Call[] = [];
   readonly limited = new Map<string, number>();
-  /** How long the receivers of an engine's webhooks take to answer. */
+  /** Response time of the receivers of an engine's webhooks. */
   answerMs: (engine: number) => number = () => 5;
   readonly #stores: Store[] = [];
   readonly #random: SeededRandom;
@@ -48,7 +48,7 @@ export class SeveralEngines {
     this.#random = new SeededRandom(`several engines ${seed}`);
   }
 
-  /** With `shares: false` they have nothing in common. */
+  /** With `shares: false` they share nothing. */
   static async start(options: {
     readonly seed: number;
     readonly engines: number;
@@ -60,7 +60,7 @@ export class SeveralEngines {
     return several;
   }
 
-  /** Takes a webhook into service at one engine. */
+  /** Starts to serve a webhook at one engine. */
   addWebhook(engine: number, given: Partial<Webhook>): string {
     this.#webhooks += 1;
     const now = this.time.now();
@@ -91,13 +91,13 @@ export class SeveralEngines {
     const key = `${webhook.id}\nwhsec_${Buffer.alloc(32, 7).toString("base64")}`;
     const dates = { createdAt: now, expiresAt: null };
     const secret = { kind: "symmetric" as const, ciphertext: Buffer.from(key), digest: "", ...dates };
-    // The model store keeps it before this call returns.
+    // The model store stores it before this call returns.
     void this.#stores[engine]?.webhooks.save(withPath);
     this.engines[engine]?.applyWebhook({ webhook: withPath, secrets: [secret] });
     return webhook.id;
   }
 
-  /** Publishes so many events at one engine, for its webhooks that want the type. */
+  /** Publishes this many events at one engine, for its webhooks that subscribe to the type. */
   async publish(
     engine: number,
     events: { readonly eventType: string; readonly count: number },
@@ -109,12 +109,12 @@ export class SeveralEngines {
     );
   }
 
-  /** The same limit at all engines, as after a change that each of them has heard of. */
+  /** The same limit at all engines, as after a change that each of them knows. */
   limit(rateLimit: RateLimitConfig): void {
     for (const engine of this.engines) engine.applyTenantLimit({ tenantId: "default", rateLimit });
   }
 
-  /** How a delivery of a webhook that waits is shown. */
+  /** How a waiting delivery of a webhook is shown. */
   async waiting(engine: number, webhookId: string): Promise<DeliveryView | null> {
     const anything = { tenantId: null, eventId: null, from: null, to: null };
     const page = { limit: 1, before: null, offset: 0 };
@@ -204,7 +204,7 @@ export class SeveralEngines {
     };
   }
 
-  /** A call reaches the state after a moment, and so does its answer reach the engine. */
+  /** A call reaches the state after a moment, and its response reaches the engine after another. */
   #delayed(state: SharedState, random: SeededRandom): SharedState {
     const way = (): Promise<void> =>
       new Promise((resolve) => void this.time.after(1 + random.uniform() * 2, resolve));

@@ -4,7 +4,7 @@ import { SeveralEngines } from "./several-engines.ts";
 
 const minuteMs = 60_000;
 
-/** Engines with three webhooks each, and enough to send for a minute at the engines that have work. */
+/** Engines with three webhooks each, and enough to send for a minute at the engines with work. */
 async function underLoad(given: {
   readonly requestsPerMinute: number;
   readonly burst: number;
@@ -141,5 +141,5 @@ suite("tenant queues that wait for the limit", () => {
   }
 });
 
-/** A call and its answer. */
+/** A call and its response. */
 const networkMsMax = 6;

@@ -2,7 +2,7 @@ import type { PostgresServer } from "../../services/postgres-server.fixture.ts";
 
 const lookMs = 200;
 
-/** Counts, for each process, how many connections the server holds for it, until it is told to stop. */
+/** Counts, for each process, the connections that the server holds for it, until stopped. */
 export class ConnectionsHeld {
   readonly #server: PostgresServer;
   #mostOfOne = 0;
@@ -15,7 +15,7 @@ export class ConnectionsHeld {
     this.#looking = this.#look();
   }
 
-  /** The most that were held for one process at any look, and how often it looked. */
+  /** The maximum number for one process at any poll, and the number of polls. */
   async stop(): Promise<{ readonly mostOfOne: number; readonly looks: number }> {
     this.#isStopped = true;
     await this.#looking;

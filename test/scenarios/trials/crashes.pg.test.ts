@@ -1,4 +1,4 @@
-// PostgreSQL crashes 50 times under load, and a ledger of what was accepted.
+// PostgreSQL crashes 50 times under load, with a ledger of accepted events.
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -35,7 +35,7 @@ test("nothing accepted is lost when PostgreSQL crashes under load", async (t) =>
   const seed = randomBytes(4).toString("hex");
   t.diagnostic(`seed ${seed}`);
   const random = new SeededRandom(seed);
-  // Commits take a while before they are durable, so that more of them are under way.
+  // Commits take a while before they are durable, so that more of them are in flight.
   const rig = await Rig.open(t, {
     apis: 2,
     schedulers: 1,

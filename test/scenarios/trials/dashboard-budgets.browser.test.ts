@@ -1,6 +1,7 @@
-// What the dashboard costs a person on a processor that is four times slower: the time to first content, and to the next
-// picture after a click with 250 rows, beside the processor time of the page, which other work hardly changes. Readings are told, not judged: a busy machine would break them. Judged is that no
-// request leaves the origin, and that no policy of the page is offended meanwhile.
+// The cost of the dashboard on a processor that is four times slower: the time to first content, and to the next frame
+// after a click with 250 rows, and the processor time of the page, which other work hardly changes. Measurements are
+// reported without a limit: a busy machine would exceed it. The test checks that no request leaves the origin, and that
+// no policy of the page is violated.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CDPSession, Page } from "playwright-core";
@@ -11,7 +12,7 @@ import { eventually } from "../eventually.ts";
 const rows = 250;
 const slowedBy = 4;
 
-/** Every interaction from here on, with the time to the next picture. Entries of 16 ms and more are kept by the browser. */
+/** Every interaction from here on, with the time to the next frame. The browser records entries of 16 ms and more. */
 const observe = `
   globalThis.interactions = [];
   new PerformanceObserver((list) => {
@@ -25,7 +26,7 @@ async function slowest(page: Page): Promise<number> {
   return Math.max(0, ...(found as readonly number[]));
 }
 
-/** Of the page's own thread so far; slowed like the thread. */
+/** Processor time of the page's own thread so far; slowed like the thread. */
 async function processorMs(devTools: CDPSession): Promise<number> {
   const { metrics } = await devTools.send("Performance.getMetrics");
   return 1_000 * (metrics.find(({ name }) => name === "TaskDuration")?.value ?? 0);
@@ -46,7 +47,7 @@ test("first content and clicks on a processor that is four times slower", async 
     ask: () => server.call("GET", "/v1/deliveries?status=pending&status=failed&limit=1"),
     holds: ({ body }) => (body as { readonly data: readonly unknown[] }).data.length === 0,
   });
-  // From source the pages are bundled for the first who opens one; the package has them.
+  // From source, the pages are bundled at the first request; the package contains them.
   await fetch(`${server.url}/ui/`);
   for (const path of ["", "deliveries", "webhooks", "problems"]) {
     const page = await context.newPage();
@@ -92,7 +93,7 @@ test("first content and clicks on a processor that is four times slower", async 
   for (const [name, act] of actions) {
     const before = await processorMs(devTools);
     await act();
-    // Two pictures later its entry is there.
+    // Two frames later its entry exists.
     await page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 300)))");
     const used = Math.round((await processorMs(devTools)) - before);
     t.diagnostic(`${name}: ${await slowest(page)} ms to the next picture, ${used} ms of the processor`);

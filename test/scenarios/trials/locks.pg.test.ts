@@ -1,4 +1,4 @@
-// Locks that somebody holds for longer than a worker lives, 40 times: what stood still goes on within ten seconds.
+// Locks held for longer than a worker's lifetime, 40 times: stalled work continues within ten seconds.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { suite, test } from "node:test";
@@ -46,7 +46,7 @@ suite("rows locked by another session for longer than a worker's lifetime", { co
             happens: () => lock(server.url, { table, forMs }),
             standstillMsMax: forMs + servedWithinMsMax,
             servedWithinMsMax,
-            // What was sent when the lock came, and recorded by nobody before others took over.
+            // Requests sent when the lock came, and not recorded before others took over.
             duplicatesMax: 100,
           });
         });

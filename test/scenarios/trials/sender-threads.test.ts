@@ -1,4 +1,4 @@
-// Sender threads are killed 1,000 times under load, and a ledger of what was published.
+// Sender threads are killed 1,000 times under load, with a ledger of published events.
 import { test } from "node:test";
 import { killSenders } from "../sender-kills.ts";
 

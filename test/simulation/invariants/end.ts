@@ -6,11 +6,11 @@ import type { Watched } from "./watched.ts";
 
 export interface EndState {
   readonly store: Store;
-  /** History older than this may have been forgotten. */
+  /** Older history may have been deleted. */
   readonly historyFrom: number;
 }
 
-/** When everything has come to rest: compares the store with the ledger, delivery by delivery (I-2, I-4, I-14, I-16). */
+/** At the end: compares the store with the ledger, delivery by delivery (I-2, I-4, I-14, I-16). */
 export class EndChecks {
   readonly #watched: Watched;
 
@@ -40,7 +40,7 @@ export class EndChecks {
     const { flights, ledger, fail } = this.#watched;
     const { isClean } = stop;
     const left = [...flights.all].filter((flight) => flight.run === run);
-    // A store that could not write leaves settlements behind, and requests that outlast the grace time are given up.
+    // A store that could not write leaves settlements behind, and requests that outlast the grace period are released.
     const mayLeave = !isClean || stop.tookMs >= stop.graceMs;
     if (left.length > 0 && !mayLeave)
       fail("I-20", `${left.length} requests were left when the engine had stopped`);
@@ -53,7 +53,7 @@ export class EndChecks {
       fail("I-20", `${run.clock.pendingTimers} timers are left after the engine had stopped`);
   }
 
-  /** Nothing has to be done, so next to nothing may be done (I-19). */
+  /** Without work, almost nothing may run (I-19). */
   idle(run: EngineRun, hour: { readonly timersFired: number }): void {
     const { fail } = this.#watched;
     const { inFlight, uncommitted } = run.engine.activity();

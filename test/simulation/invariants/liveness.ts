@@ -4,12 +4,12 @@ import { isWaiting } from "../ledger.ts";
 import type { Ledger, LedgerDelivery } from "../ledger.ts";
 import type { Watched } from "./watched.ts";
 
-/** Work that could have been sent all this time, and was not, has lost its wake-up. Longer than a lease. */
+/** Work that could have been sent all this time, but was not, has lost its wake-up. Longer than a lease. */
 const stalledMs = 15 * 60_000;
 
 /**
- * Looks now and then for deliveries that are due behind open gates while nothing happens to their webhook (I-18). A
- * later event would wake the lane and hide the mistake, so it is looked for all the time and not only at the end.
+ * Looks from time to time for deliveries that are due behind open gates while nothing happens to their webhook (I-18).
+ * A later event would wake the lane and hide the mistake, so this runs all the time and not only at the end.
  */
 export class LivenessChecks {
   readonly #watched: Watched;
@@ -29,7 +29,7 @@ export class LivenessChecks {
     const since = time.monotonicMs() - stalledMs;
     const quietSince = Math.max(run.startedAtMonotonicMs, lastFaultAtMonotonicMs, time.lastJumpAtMonotonicMs);
     if (!run.started || run.stopping || quietSince > since) return;
-    // Whoever waits for a free place waits for its turn; how fair turns are is not judged here.
+    // A delivery that waits for a free slot waits for its turn; fairness is not judged here.
     if (flights.open(run).length >= limits.concurrency) return;
     const isHead = heads(ledger);
     for (const delivery of ledger.waiting) {

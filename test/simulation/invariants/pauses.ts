@@ -2,8 +2,9 @@ import type { Flight } from "./flights.ts";
 import type { Watched } from "./watched.ts";
 
 /**
- * Until when each webhook must be left alone because of what its receiver answered (I-8): 429 and 503 with Retry-After,
- * and the fixed pauses of profile `standard`, each within its bound. A pause that was never committed ends with the process that knew it.
+ * Until when nothing may be sent to each webhook because of its receiver's response (I-8): 429 and 503 with
+ * Retry-After, and the fixed pauses of profile `standard`, each within its bound. An uncommitted pause ends with its
+ * process.
  */
 export class Pauses {
   readonly #watched: Watched;
@@ -25,7 +26,7 @@ export class Pauses {
     if (until !== null) raise(this.#committed, flight.webhookId, { until, notedAt: flight.answeredAt });
   }
 
-  /** Somebody re-enabled the webhook, or gave it another URL: what its receiver asked before is forgiven. */
+  /** The webhook was re-enabled, or has another URL: earlier requests of its receiver no longer apply. */
   forgive(webhookId: string): void {
     this.#known.delete(webhookId);
     this.#committed.delete(webhookId);
@@ -36,7 +37,7 @@ export class Pauses {
     for (const [webhookId, pause] of this.#committed) this.#known.set(webhookId, pause);
   }
 
-  /** A pause that was noted while the clock was ahead lasts for what was left of it. */
+  /** A pause that began while the clock was ahead lasts for its remaining time. */
   clockSetBack(now: number): void {
     for (const pauses of [this.#known, this.#committed])
       for (const [webhookId, { until, notedAt }] of pauses)
@@ -57,7 +58,7 @@ function raise(pauses: Map<string, Pause>, webhookId: string, pause: Pause): voi
   if ((pauses.get(webhookId)?.until ?? 0) < pause.until) pauses.set(webhookId, pause);
 }
 
-/** No pause is longer than five days, or than events of the webhook live. */
+/** A pause is at most five days, and at most as long as events of the webhook live. */
 function pauseOf(flight: Flight, answeredAt: number): number | null {
   const asked = askedPause(flight, answeredAt);
   const ageMsMax = flight.run.engine.webhook(flight.webhookId)?.policy.ageMsMax ?? pauseMsMax;

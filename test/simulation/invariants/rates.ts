@@ -8,8 +8,8 @@ interface Tokens {
 }
 
 /**
- * Token buckets, counted the plain way (I-10). They start full with every process, and again when the limit or the wall
- * clock is changed: both are known ways around a limit that lives in memory.
+ * Token buckets, computed simply (I-10). They start full with every process, and again when the limit or the wall clock
+ * is changed: both are known exceptions of a limit in memory.
  */
 export class Rates {
   readonly #watched: Watched;

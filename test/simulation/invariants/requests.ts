@@ -17,12 +17,12 @@ export interface SentRequest {
   readonly request: OutboundRequest;
 }
 
-/** Looks at every request as it leaves (I-5 to I-13). */
+/** Checks every request when it is sent (I-5 to I-13). */
 export class RequestChecks {
   readonly #watched: Watched;
   readonly #pauses: Pauses;
   readonly #rates: Rates;
-  /** Most attempts each webhook ever allowed: changing a schedule does not touch deliveries that wait. */
+  /** Highest number of attempts each webhook ever allowed: a changed schedule does not affect waiting deliveries. */
   readonly #attemptsMax = new Map<string, number>();
   readonly tenantLimits = new Map<
     string,
@@ -86,9 +86,9 @@ export class RequestChecks {
     const { ledger, time, fail } = this.#watched;
     const all = ledger.pair(webhookId, eventId);
     const candidates = flights.candidates(run, { webhookId, eventId });
-    // A clock that was set back does not take back that the time had come.
+    // A clock that was set back does not undo that the time had come.
     const due = candidates.filter((delivery) => delivery.progress.dueAt <= time.wallMsMax);
-    // A request does not say which of two twins it is for (a replay beside its original): the one that may go now.
+    // A request does not say which of two twins it is for (a replay and its original): the one that may be sent now.
     const ageMsMax = run.engine.webhook(webhookId)?.policy.ageMsMax ?? Number.POSITIVE_INFINITY;
     const mayGo = (delivery: LedgerDelivery): boolean =>
       this.#overtaken(delivery) === undefined && time.now() - agesFrom(delivery.progress) <= ageMsMax;
@@ -141,7 +141,7 @@ export class RequestChecks {
     const { flights, limits, fail, time } = this.#watched;
     const open = flights.open(run);
     const toWebhook = open.filter((flight) => flight.webhookId === webhookId).length;
-    // Those that began more than a second ago may hold a waiting slot, as long as there are some.
+    // Requests that began more than a second ago may use a waiting slot, while there are some.
     const waiting = open.filter(({ sentAtMonotonicMs }) => time.monotonicMs() - sentAtMonotonicMs >= 1_000);
     const active = open.length - Math.min(waiting.length, limits.waitingRequests);
     if (active >= limits.concurrency) fail("I-6", `${active + 1} active requests at once in one process`);
@@ -154,7 +154,7 @@ export class RequestChecks {
       fail("I-6", `${activeThere + 1} active requests at once to ${origin}`);
   }
 
-  /** In an ordered lane everything committed earlier must be final in the store, and nothing else on its way. */
+  /** In an ordered lane everything committed earlier must be final in the store, and nothing else in flight. */
   #checkOrder({ run }: Flight, delivery: LedgerDelivery): void {
     if (delivery.lane.ordering === "none") return;
     const { flights, fail } = this.#watched;
@@ -214,7 +214,7 @@ export class RequestChecks {
     const { time, fail } = this.#watched;
     const now = time.now();
     const signatures = header(request, "Webhook-Signature").split(" ");
-    // A key that ran out does not come back when the clock is set back.
+    // An expired key does not return when the clock is set back.
     const inForce = secrets.filter(
       (secret) => secret.expiresAt === null || secret.expiresAt > time.wallMsMax,
     );
@@ -229,7 +229,7 @@ export class RequestChecks {
       if (result.kind !== "verified")
         fail("I-12", `webhook ${webhook.id}: a key in force did not sign: ${result.detail}`);
     }
-    // A key that ran out this moment is dropped by a timer, which looks again every ten seconds when the clock jumps.
+    // A key that just expired is dropped by a timer, which checks again every ten seconds when the clock jumps.
     const justJumped = time.monotonicMs() - time.lastJumpAtMonotonicMs < 11_000;
     const recent = secrets.filter(
       (secret) => secret.expiresAt !== null && (justJumped || secret.expiresAt > now - 11_000),

@@ -12,7 +12,7 @@ export interface Commit {
   readonly settled: readonly SettlementResult[];
 }
 
-/** Looks at every settlement as the store takes it, before the ledger does (I-13 to I-17). */
+/** Checks every settlement when the store accepts it, before the ledger does (I-13 to I-17). */
 export class SettlementChecks {
   readonly #watched: Watched;
   readonly #pauses: Pauses;
@@ -28,7 +28,7 @@ export class SettlementChecks {
   }
 
   committed({ run, batch, settled }: Commit): void {
-    // The ledger has not noted this commit yet: a retry in it may have taken the lease of what is settled in it as well.
+    // The ledger does not have this commit yet: a retry in it may have taken the lease of a settlement in it as well.
     const retried = new Set(batch.retries.map(({ deliveryId }) => deliveryId));
     for (const [index, settlement] of batch.settlements.entries()) {
       const kind = settled[index]?.kind;
@@ -37,7 +37,7 @@ export class SettlementChecks {
     }
   }
 
-  /** The store would not take it and the engine gave it up: the request counts as lost, and its lease runs out. */
+  /** The store refused it and the engine abandoned it: the request counts as lost, and its lease expires. */
   refused(run: EngineRun, batch: CommitBatch): void {
     const { ledger, flights } = this.#watched;
     for (const { lease, attempt, settledAt } of batch.settlements) {
@@ -87,7 +87,7 @@ export class SettlementChecks {
     this.#checkOutcome(flight, { delivery, settlement });
   }
 
-  /** One process holds all leases: it can lose one only when time ran out, or when upkeep or a person ended the delivery. */
+  /** One process holds all leases: it can lose one only by expiry, or when upkeep or a person ended the delivery. */
   #checkRefusal(delivery: LedgerDelivery, { lease }: Settlement): void {
     const { time, fail } = this.#watched;
     const ranOut = delivery.lease === null || delivery.lease.until <= time.wallMsMax;
@@ -99,7 +99,7 @@ export class SettlementChecks {
     );
   }
 
-  /** Nothing was written yet: the engine decides again, from where the delivery stands. */
+  /** Nothing was written yet: the engine decides again, from the delivery's current state. */
   #checkEnded({ lease, late }: Settlement): void {
     const { ledger, fail } = this.#watched;
     const delivery = ledger.byRef(lease.ref);
@@ -152,7 +152,7 @@ export class SettlementChecks {
     if (means === "transient") this.#checkRetry(flight, settled);
   }
 
-  /** A late answer that is no acceptance changes nothing but the history. */
+  /** A late response that is not an acceptance only changes the history. */
   #checkLate({
     delivery,
     settlement,

@@ -14,7 +14,7 @@ export class Violation extends Error {
   }
 }
 
-/** What every checker looks at. */
+/** The shared view of all checkers. */
 export interface Watched {
   readonly ledger: Ledger;
   readonly flights: Flights;

@@ -34,7 +34,7 @@ import type {
 import type { ModelGateway } from "./gateway.ts";
 import { type DeliveryRow, type EventRow, isHeld, isWaiting, type Rows } from "./rows.ts";
 
-/** The path of an event, as the port says it, by looking at everything each time. */
+/** The path of an event as the port describes it, by examining everything each time. */
 export class ModelDeliveries implements DeliveryStore {
   readonly #rows: Rows;
   readonly #gateway: ModelGateway;

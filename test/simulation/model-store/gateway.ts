@@ -73,7 +73,7 @@ export class ModelGateway implements GatewayStore {
     for (const request of requests) if (!this.#requests.has(request.id)) this.putRequest(request);
   }
 
-  /** With the event that it became. */
+  /** With its event. */
   putRequest(request: ReceivedRequest): void {
     const known = this.#requests.get(request.id) ?? request;
     this.#requests.set(request.id, { ...request, body: known.body, bookmark: known.bookmark });
@@ -169,7 +169,7 @@ export class ModelGateway implements GatewayStore {
     return { changed, more: false };
   }
 
-  /** False when somebody else took the key. */
+  /** False if another caller took the key. */
   keepAnswer({ key, token, expiresAt, result }: AnswerCompletion): boolean {
     const known = this.#answers.get(key);
     if (known?.holder !== token) return false;

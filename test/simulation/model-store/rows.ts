@@ -17,9 +17,9 @@ export interface EventRow {
   readonly position: number;
   readonly sequenceNumber: number;
   readonly event: NewEvent;
-  /** Made when it was published. */
+  /** Created at publish. */
   readonly deliveries: number;
-  /** Made by replays. */
+  /** Created by replays. */
   replays: number;
   body: Uint8Array | null;
 }
@@ -42,7 +42,7 @@ export interface DeliveryRow {
   format: PayloadFormatName;
   progress: DeliveryProgress;
   lease: LeaseRow | null;
-  /** The lease that it was ended under, until its holder has reported. */
+  /** The lease under which it ended, until its holder has reported. */
   endedLease: LeaseRow | null;
   category: FailureCategory | null;
   completedAt: number | null;
@@ -63,7 +63,7 @@ export interface WebhookRow {
   deletedAt: number | null;
 }
 
-/** Everything the model remembers: plain maps, no index that could be wrong. `waiting` and `lanes` only save time. */
+/** Everything the model stores: plain maps, no index that could be wrong. `waiting` and `lanes` only save time. */
 export class Rows {
   readonly events = new Map<string, EventRow>();
   readonly deliveries = new Map<string, DeliveryRow>();
@@ -72,7 +72,7 @@ export class Rows {
   readonly dedup = new Map<string, DedupRow>();
   readonly webhooks = new Map<string, WebhookRow>();
   readonly sequences = new Map<string, number>();
-  /** Of large events: not written yet, in order. */
+  /** Of large events: unwritten deliveries, in order. */
   readonly parts: { readonly event: EventRow; readonly deliveries: readonly NewDelivery[] }[] = [];
   position = 0;
   eventPosition = 0;
@@ -99,7 +99,7 @@ export class Rows {
     this.lane(row.lane).delete(row);
   }
 
-  /** Ends it over the head of its holder, if anybody holds it. */
+  /** Ends it regardless of its holder, if there is one. */
   end(row: DeliveryRow, change: { readonly ending: Ending; readonly at: number }): void {
     row.endedLease = row.lease;
     this.move(row, { progress: { ...row.progress, ...change.ending }, at: change.at });
@@ -124,7 +124,7 @@ export function isWaiting(row: DeliveryRow): boolean {
   return row.progress.state === "pending" || row.progress.state === "failed";
 }
 
-/** Leased at `now`. A lease that ran out stays until somebody else takes it, but no longer protects. */
+/** Leased at `now`. An expired lease stays until another caller takes it, but no longer protects. */
 export function isHeld(row: DeliveryRow, now: number): boolean {
   return row.lease !== null && row.lease.until > now;
 }

@@ -4,7 +4,7 @@ import type { DeliverySearch, EventSearch, SearchPage } from "../../../src/ports
 import { comparedIn, eventFulfils, fulfils, isWaiting } from "../../conformance/store/search-model.ts";
 import { type EventRow, type Rows, storedDelivery, storedEvent } from "./rows.ts";
 
-/** A search that looks at everything: what it answers is what any budget answers in the end. */
+/** A search that examines everything: its result is the final result of any budget. */
 export function searchModel(rows: Rows, search: DeliverySearch): SearchPage<StoredDelivery> {
   const { order, after, limit, filter } = search;
   const isDue = order === "next_attempt";

@@ -187,7 +187,7 @@ export class ModelOperations implements OperationStore {
   }
 }
 
-/** Nobody looks into it in simulated worlds. */
+/** Not read in simulated worlds. */
 export class ModelAudit implements AuditStore {
   async append(): Promise<void> {}
 

@@ -78,7 +78,7 @@ export class ModelUpkeep implements UpkeepStore {
   #neededEvents(now: number): ReadonlySet<EventRow> {
     return new Set([
       ...[...this.#rows.deliveries.values(), ...this.#rows.parts].map((row) => row.event),
-      // A key must always find the event that it stands for.
+      // A key must always find its event.
       ...[...this.#rows.dedup.values()].filter((row) => row.expiresAt > now).map((row) => row.event),
     ]);
   }
