@@ -1,25 +1,25 @@
 # docker build --tag posthorn:0.1.0 .
-# One image serves every mode and every role; docs/deployment.md tells how it is run.
+# One image for every mode and every role; see docs/deployment.md.
 
-# ---- the package, made as for a release --------------------------------------------------------------------------
+# ---- the package, built as for a release --------------------------------------------------------------------------
 FROM node:26.10.0-trixie-slim AS package
 WORKDIR /build
 COPY . .
 # Installs the tools of the lock file, compiles src into dist and packs it (`prepack` in package.json).
 RUN npm pack --silent --pack-destination /package
 
-# ---- what it needs at run time ------------------------------------------------------------------------------------
+# ---- runtime dependencies -------------------------------------------------------------------------------------------
 FROM node:26.10.0-trixie-slim AS app
 WORKDIR /app
 COPY --from=package /package/ /package/
 RUN tar --extract --gzip --strip-components=1 --file /package/posthorn-*.tgz
-# The lock file is not part of a package. With it the versions are those that were tested.
+# The lock file is not part of a package. With it, the tested versions are installed.
 COPY package-lock.json .npmrc ./
 RUN npm ci --omit=dev --ignore-scripts && rm package-lock.json .npmrc
 
 # ---- the image ----------------------------------------------------------------------------------------------------
 FROM node:26.10.0-trixie-slim
-# The runtime comes alone: npm and yarn are of no use here, and each is something to patch.
+# Only the runtime: npm and yarn are not needed here, and would need patches.
 RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack \
       /usr/local/bin/yarn* /opt/yarn* \
     && ln -s /app/dist/cli/main.js /usr/local/bin/posthorn \
@@ -34,13 +34,13 @@ ENV NODE_ENV=production \
     POSTHORN_LOG_FORMAT=json \
     POSTHORN_SHUTDOWN_GRACE_MS=30000
 
-# By number, so that Kubernetes can see that it is not root.
+# A number, so that Kubernetes can verify that it is not root.
 USER 1000:1000
-# The only place that is written to: the rest may be read-only (`docker run --read-only`). With PostgreSQL nothing is
+# The only writable folder: the rest may be read-only (`docker run --read-only`). With PostgreSQL nothing is
 # written at all, provided that the admin key is set.
 VOLUME /data
 EXPOSE 8080
-# Docker kills ten seconds after the signal unless it is told to wait for the grace: --stop-timeout 45.
+# Docker kills the container ten seconds after the signal unless it waits for the grace period: --stop-timeout 45.
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=15s --timeout=5s --start-period=120s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.POSTHORN_PORT}/livez`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the secrets of a deployment, each in a file of its own; files that are there already stay as they are.
+# Creates the secrets of a deployment, each in a separate file; existing files are kept.
 #
 #   sh deploy/make-secrets.sh FOLDER [DATABASE_HOST [QUEUE_HOST [REDIS_HOST]]]
 #
