@@ -11,7 +11,7 @@ import {
   UnexpectedAnswerError,
 } from "./client-error.ts";
 
-/** A unique key (IDK-5). Browsers provide `randomUUID` only on pages that were loaded over TLS. */
+/** A unique key. Browsers provide `randomUUID` only on pages that were loaded over TLS. */
 export function randomKey(): string {
   if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
   const bytes = crypto.getRandomValues(new Uint8Array(16));
@@ -48,7 +48,7 @@ const passingStatuses = new Set([408, 429, 500, 502, 503, 504]);
 
 /**
  * The delay before the same request is repeated with the same key; null if a repeat would not help. A faulty request
- * must be corrected first (IDK-25).
+ * must be corrected first.
  */
 function retryDelayMs(
   error: PosthornClientError,
@@ -190,7 +190,7 @@ export class Caller {
     request: CallContent & CallOptions & { readonly path: string },
   ): Promise<Answer> {
     const key = method === "POST" ? (request.idempotencyKey ?? randomKey()) : null;
-    // Validated before anything is sent; the quotes are part of the header (IDK-2).
+    // Validated before anything is sent; the quotes are part of the header.
     const keyHeader: Readonly<Record<string, string>> =
       key === null ? {} : { "idempotency-key": serializeKey(key) };
     let wasUnanswered = false;

@@ -74,7 +74,7 @@ export async function answerHandshake(
     status: 200,
     headers: {
       ...headers,
-      // The header has two forms (CEW-4.2.1-1); echoing the origin would suggest that only this sender is allowed.
+      // The header has two forms; echoing the origin would suggest that only this sender is allowed.
       "webhook-allowed-origin": options.allow === "*" ? "*" : request.origin,
       "webhook-allowed-rate": grantedRate(request.ratePerMinute, options.ratePerMinuteMax ?? "*"),
     },

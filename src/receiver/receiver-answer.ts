@@ -26,7 +26,7 @@ export interface AnswerStyle {
   readonly retryAfterSeconds: number;
 }
 
-/** Every 429 and 503 says when to retry (CEW-2.2-9, EDS-9.5-1), and so does a 409 about a running request. */
+/** Every 429 and 503 says when to retry, and so does a 409 about a running request. */
 const codesWithRetryAfter: ReadonlySet<ReceiverErrorCode> = new Set([
   "idempotency_key_in_progress",
   "rate_limited",
@@ -88,7 +88,7 @@ export function seal(answer: ReceiverAnswer, style: AnswerStyle): ReceiverAnswer
 
 const retryAfterSecondsMax = 31_536_000;
 
-/** Whole seconds up to a year, and never `0`, which senders treat as no guidance (EDS-9.5-4). */
+/** Whole seconds up to a year, and never `0`, which senders treat as no guidance. */
 export function retryAfterValue(seconds: number): string {
   // For NaN the comparison is false, which gives the shortest wait.
   return String(seconds > 1 ? Math.min(Math.ceil(seconds), retryAfterSecondsMax) : 1);

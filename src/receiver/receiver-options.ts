@@ -202,7 +202,7 @@ export function resolveOptions<Transaction>(options: ReceiverOptions<Transaction
     throw misconfigured("give either a handler or an inbox");
   }
   if (resolved.deduplication === null && toleranceSeconds === null) {
-    // EDS-11.5-2: without either, replays cannot be detected.
+    // Without either, replays cannot be detected.
     throw misconfigured(
       "without deduplication and without a tolerance, replayed messages cannot be detected",
     );
@@ -295,7 +295,7 @@ function checkRange(values: {
   }
 }
 
-/** An override must not be a redirect (CEW-2.2-2), an interim response, or an invalid status. */
+/** An override must not be a redirect, an interim response, or an invalid status. */
 function checkStatuses(statuses: StatusOverrides): void {
   for (const [situation, status] of Object.entries(statuses)) {
     const isSuccess = Number.isInteger(status) && status >= 200 && status <= 299;

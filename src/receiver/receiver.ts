@@ -65,7 +65,7 @@ function checkFreshness(
   const { timestampSeconds, scheme } = verification;
   if (timestampSeconds === null) {
     if (isReplayStoppedOtherwise) return verification;
-    // Deduplication is the only protection against replays here (EDS-11.5-4).
+    // Deduplication is the only protection against replays here.
     const detail = `${scheme} signs no time, so a receiver without deduplication cannot detect a replayed message`;
     throw new ReceiverError("misconfigured", detail);
   }
@@ -322,7 +322,7 @@ function asReceiverError(thrown: unknown): ReceiverError {
   return new ReceiverError("handler_failed", "unexpected", { cause: thrown });
 }
 
-/** CEW-3.2-4: a shared cache must not store a response to a request with a token. */
+/** A shared cache must not store a response to a request with a token. */
 function withPrivateCache(answer: ReceiverAnswer): ReceiverAnswer {
   return { ...answer, headers: { ...answer.headers, "cache-control": "private" } };
 }

@@ -5,7 +5,7 @@
 import { decodeBase64 } from "../../domain/base64.ts";
 import { misconfigured } from "../providers/options.ts";
 
-/** Bounds of a shared secret (TS16-63). */
+/** Bounds of a shared secret. */
 const sharedBytesMin = 24;
 const sharedBytesMax = 64;
 const ed25519KeyBytes = 32;
