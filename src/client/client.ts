@@ -1,19 +1,24 @@
-import type { ApiCalls } from "./api-types.ts";
+import type { Caller as KeyOwner } from "./api-types.ts";
 import { type CallContent, Caller, type CallOptions, type ConnectionOptions } from "./caller.ts";
-import {
-  deadLettersOf,
-  deliveriesOf,
-  eventsOf,
-  eventTypesOf,
-  operationsOf,
-  portalSessionsOf,
-  tenantsOf,
-  webhooksOf,
-} from "./calls.ts";
-import { type AnyEvents, publishingOf } from "./publishing.ts";
-import { readStream, type StreamOptions } from "./stream.ts";
+import { type Resources, resourcesOf } from "./calls.ts";
+import { type AnyEvents, type Publishing, publishingOf } from "./publishing.ts";
+import { readStream, type StreamedEvent, type StreamOptions } from "./stream.ts";
 
-export type Client<Events extends object = AnyEvents> = ReturnType<typeof createClient<Events>>;
+/** The HTTP API. `Events` defines the event types and their data. */
+export interface Client<Events extends object = AnyEvents> extends Publishing<Events>, Resources {
+  /** Information about the key. */
+  me(options?: CallOptions): Promise<KeyOwner>;
+
+  /** Live updates: `for await (const event of client.stream({ topics: ["deliveries"] }))`. */
+  stream(options: StreamOptions): AsyncGenerator<StreamedEvent, void, undefined>;
+
+  /** Any other route, with the same key, retries and errors. */
+  call<Answer>(
+    method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",
+    path: string,
+    request?: CallContent & CallOptions,
+  ): Promise<Answer>;
+}
 
 /**
  * A client for one server. `Events` defines the event types and their data:
@@ -25,34 +30,13 @@ export type Client<Events extends object = AnyEvents> = ReturnType<typeof create
  *
  * Names are those of the HTTP API. Every POST has an `Idempotency-Key`, which its retries keep.
  */
-export function createClient<Events extends object = AnyEvents>(options: ConnectionOptions) {
-  return clientOf<Events>(new Caller(options));
-}
-
-function clientOf<Events extends object>(caller: Caller) {
+export function createClient<Events extends object = AnyEvents>(options: ConnectionOptions): Client<Events> {
+  const caller = new Caller(options);
   return {
     ...publishingOf<Events>(caller),
-    events: eventsOf(caller),
-    webhooks: webhooksOf(caller),
-    deliveries: deliveriesOf(caller),
-    deadLetters: deadLettersOf(caller),
-    operations: operationsOf(caller),
-    eventTypes: eventTypesOf(caller),
-    tenants: tenantsOf(caller),
-    portalSessions: portalSessionsOf(caller),
-
-    /** Information about the key. */
-    me: (callOptions?: CallOptions): Promise<ApiCalls["getCaller"]["answer"]> =>
-      caller.call("GET", { ...callOptions, path: "/v1/me" }),
-
-    /** Live updates: `for await (const event of client.stream({ topics: ["deliveries"] }))`. */
-    stream: (asked: StreamOptions) => readStream(caller, asked),
-
-    /** Any other route, with the same key, retries and errors. */
-    call: <Answer>(
-      method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",
-      path: string,
-      request?: CallContent & CallOptions,
-    ): Promise<Answer> => caller.call(method, { ...request, path }),
+    ...resourcesOf(caller),
+    me: (callOptions) => caller.call("GET", { ...callOptions, path: "/v1/me" }),
+    stream: (streamOptions) => readStream(caller, streamOptions),
+    call: (method, path, request) => caller.call(method, { ...request, path }),
   };
 }

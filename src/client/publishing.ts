@@ -24,29 +24,26 @@ export type BatchResult = EventBatchResult["results"][number];
 const eventsPath = "/v1/events";
 
 /** Publishing events. */
-export function publishingOf<Events extends object>(caller: Caller) {
+export interface Publishing<Events extends object> {
+  /** Resolves when the event and its deliveries are stored durably. */
+  publish(event: EventOf<Events>, options?: CallOptions): Promise<EventReceipt>;
+
+  /**
+   * Up to 1,000 events; returns a receipt or an error for each, in order. An invalid event does not affect the others.
+   */
+  publishBatch(events: readonly EventOf<Events>[], options?: CallOptions): Promise<readonly BatchResult[]>;
+
+  publishRaw(event: RawEvent, options?: CallOptions): Promise<EventReceipt>;
+}
+
+export function publishingOf<Events extends object>(caller: Caller): Publishing<Events> {
   return {
-    /** Resolves when the event and its deliveries are stored durably. */
-    publish: (event: EventOf<Events>, options?: CallOptions): Promise<EventReceipt> =>
-      caller.call("POST", { ...options, path: eventsPath, body: event }),
-
-    /**
-     * Up to 1,000 events; returns a receipt or an error for each, in order. An invalid event does not affect the
-     * others.
-     */
-    publishBatch: async (
-      events: readonly EventOf<Events>[],
-      options?: CallOptions,
-    ): Promise<readonly BatchResult[]> => {
-      const body = { events };
-      const path = `${eventsPath}/batch`;
-      return (await caller.call<EventBatchResult>("POST", { ...options, path, body })).results;
+    publish: (event, options) => caller.call("POST", { ...options, path: eventsPath, body: event }),
+    publishBatch: async (events, options) => {
+      const request = { ...options, path: `${eventsPath}/batch`, body: { events } };
+      return (await caller.call<EventBatchResult>("POST", request)).results;
     },
-
-    publishRaw: (
-      { content_type: contentType, body, ...query }: RawEvent,
-      options?: CallOptions,
-    ): Promise<EventReceipt> =>
+    publishRaw: ({ content_type: contentType, body, ...query }, options) =>
       caller.call("POST", { ...options, path: eventsPath, query, raw: { contentType, body } }),
   };
 }

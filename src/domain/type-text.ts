@@ -174,7 +174,7 @@ function indented(text: string): string {
   return text.replaceAll("\n", `\n${indent}`);
 }
 
-function commentOf(schema: SchemaObject, margin: string): string {
+export function commentOf(schema: SchemaObject, margin: string): string {
   const { description, deprecated } = schema;
   return commentLines(
     [

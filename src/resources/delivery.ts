@@ -173,7 +173,7 @@ const deliveryProperties = {
 };
 
 const deliverySchema = closed(deliveryProperties, { title: "Delivery" });
-export const deliveryListSchema = listOf(deliverySchema, "DeliveryList");
+export const deliveryListSchema = listOf(deliverySchema, "DeadLetterList");
 
 const keptForSome = "Kept for each attempt that was not accepted and for 1 in 100 others; otherwise null.";
 const milliseconds = (description: string) => nullableSchema(Type.Number({ description }));
@@ -275,7 +275,7 @@ export const listedDeliverySchema = closed(
   },
   { title: "ListedDelivery" },
 );
-export const deliverySearchSchema = searchOf(listedDeliverySchema, "DeliverySearch");
+export const deliverySearchSchema = searchOf(listedDeliverySchema, "DeliveryList");
 
 const waitSchema = closed(
   {

@@ -201,7 +201,7 @@ export const eventSchema = closed(
   { title: "Event" },
 );
 
-export const eventSearchSchema = searchOf(eventSummarySchema, "EventSearch");
+export const eventSearchSchema = searchOf(eventSummarySchema, "EventList");
 
 export const eventMatchesSchema = listOf(
   closed(

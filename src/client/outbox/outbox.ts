@@ -1,6 +1,6 @@
 import { backoffMs } from "../../domain/backoff.ts";
 import { errorOf, messageOf } from "../../domain/thrown.ts";
-import type { EventBatchResult, EventSearch } from "../api-types.ts";
+import type { EventBatchResult, EventList } from "../api-types.ts";
 import { randomKey, systemTime, type Time } from "../caller.ts";
 import { ApiError } from "../client-error.ts";
 import type { Client } from "../client.ts";
@@ -137,7 +137,7 @@ class OutboxPublisher {
       if (attempts === 1 || time.now() - firstClaimedAt < keyLifeMs) continue;
       const query = { idempotency_key: id, limit: 1 };
       try {
-        const { data } = await client.call<EventSearch>("GET", "/v1/events", { query, signal });
+        const { data } = await client.call<EventList>("GET", "/v1/events", { query, signal });
         if (data.length > 0) known.add(id);
       } catch (error) {
         // A key that may only publish cannot look events up. Publishing twice is better than never.
