@@ -98,3 +98,24 @@ test("a permanent error ends a stream; a lost connection does not", async () => 
   assert.deepEqual(heard, [{ name: "deliveries", data: { rows: [1] } }]);
   assert.equal(seen.length, 1);
 });
+
+test("lines of a stream may end with LF, CR or CRLF, also between two parts", async () => {
+  const parts = {
+    "\n": ['event: a\nid: 1\ndata: {"text":\ndata: "\u2028"}\n', "\ndata: 2\n\n"],
+    "\r": ['event: a\rid: 1\rdata: {"text":\rdata: "\u2028"}\r', "\rdata: 2\r\r"],
+    "\r\n": ['event: a\r\nid: 1\r\ndata: {"text":\r\ndata: "\u2028"}\r', "\n\r\ndata: 2\r\n\r\n"],
+  };
+  for (const [ending, texts] of Object.entries(parts)) {
+    const bytes = texts.map((text) => new TextEncoder().encode(text));
+    const { client } = clientWith([new Response(ReadableStream.from(bytes))]);
+    const stop = new AbortController();
+    const received: unknown[] = [];
+    const options = { topics: ["deliveries"], signal: stop.signal, onReconnect: () => stop.abort() };
+    for await (const event of client.stream(options)) if (received.push(event) === 2) stop.abort();
+    const expected = [
+      { name: "a", data: { text: "\u2028" } },
+      { name: "message", data: 2 },
+    ];
+    assert.deepEqual(received, expected, JSON.stringify(ending));
+  }
+});

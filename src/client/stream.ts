@@ -64,18 +64,14 @@ async function* oneConnection(caller: Caller, { topics, query, signal }: StreamO
     .pipeThrough(new TextDecoderStream() as never)
     .getReader() as ReadableStreamDefaultReader<string>;
   let timer: ReturnType<typeof setTimeout> | undefined;
+  const parser = new EventParser();
   try {
-    for (let pending = ""; ; ) {
+    for (;;) {
       timer = setTimeout(() => silence.abort(lost("silence")), silenceMsMax);
       const { done, value } = await reader.read();
       clearTimeout(timer);
       if (done) return;
-      const blocks = (pending + value).split("\n\n");
-      pending = blocks.pop() ?? "";
-      for (const block of blocks) {
-        const event = parseEvent(block);
-        if (event !== null) yield event;
-      }
+      yield* parser.read(value);
     }
   } catch (error) {
     throw error instanceof PosthornClientError ? error : lost(error);
@@ -85,15 +81,43 @@ async function* oneConnection(caller: Caller, { topics, query, signal }: StreamO
   }
 }
 
-/** The lines of one event; null for a comment. */
-function parseEvent(block: string): (StreamedEvent & { readonly id: string }) | null {
-  const fields = new Map<string, string>();
-  for (const line of block.split("\n")) {
-    const [, name = "", value = ""] = /^(\w+): ?(.*)$/.exec(line) ?? [];
-    if (name !== "") fields.set(name, fields.has(name) ? `${fields.get(name) ?? ""}\n${value}` : value);
+/** Parses server-sent events (WHATWG HTML, 9.2.6). Lines end with LF, CR or CRLF, and an empty line ends an event. */
+class EventParser {
+  #line = "";
+  #endedWithReturn = false;
+  readonly #fields = new Map<string, string>();
+
+  /** The events that this part of the stream completes. */
+  *read(text: string): Generator<StreamedEvent & { readonly id: string }, void, undefined> {
+    // This LF belongs to the CR at the end of the previous part.
+    const rest = this.#endedWithReturn && text.startsWith("\n") ? text.slice(1) : text;
+    this.#endedWithReturn = text.endsWith("\r");
+    const lines = (this.#line + rest).split(/\r\n|\n|\r/);
+    this.#line = lines.pop() ?? "";
+    for (const line of lines) {
+      if (line !== "") this.#add(line);
+      else {
+        const event = this.#event();
+        this.#fields.clear();
+        if (event !== null) yield event;
+      }
+    }
   }
-  const data = fields.get("data");
-  if (data === undefined) return null;
-  const parsed = JSON.parse(data) as StreamedEvent["data"];
-  return { name: fields.get("event") ?? "message", data: parsed, id: fields.get("id") ?? "" };
+
+  #add(line: string): void {
+    const colon = line.indexOf(":");
+    if (colon === 0) return; // A comment.
+    const name = colon === -1 ? line : line.slice(0, colon);
+    const value = colon === -1 ? "" : line.slice(colon + 1).replace(/^ /, "");
+    const earlier = this.#fields.get(name);
+    const isContinued = name === "data" && earlier !== undefined;
+    this.#fields.set(name, isContinued ? `${earlier}\n${value}` : value);
+  }
+
+  #event(): (StreamedEvent & { readonly id: string }) | null {
+    const data = this.#fields.get("data");
+    if (data === undefined) return null;
+    const parsed = JSON.parse(data) as StreamedEvent["data"];
+    return { name: this.#fields.get("event") ?? "message", data: parsed, id: this.#fields.get("id") ?? "" };
+  }
 }
