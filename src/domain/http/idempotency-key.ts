@@ -1,8 +1,8 @@
 /**
- * `Idempotency-Key` (IDK-2, EDS-9.4-2): a Structured Field Item (RFC 8941, RFC 9651) whose value is a String.
+ * `Idempotency-Key` (IETF draft, section 2): a Structured Field Item (RFC 8941, RFC 9651) whose value is a String.
  *
  * We always send the quoted form. Several documents show bare values, which are not Strings, so parsing has a lenient
- * mode for them. A key is validated completely before any lookup (IDK-29).
+ * mode for them. A key is validated completely before any lookup.
  */
 import { parseItem } from "./structured-fields.ts";
 
@@ -115,7 +115,7 @@ function malformed(reason: KeyMalformedReason): {
   return { kind: "malformed", reason };
 }
 
-/** The problem bodies of the Idempotency-Key draft (IDK-21 to 23). `type` links to the documentation. */
+/** The problem bodies of the Idempotency-Key draft, "Error Handling". `type` links to the documentation. */
 export interface IdempotencyProblem {
   readonly status: 400 | 409 | 422;
   readonly title: string;

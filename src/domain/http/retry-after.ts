@@ -1,5 +1,5 @@
 /**
- * The `Retry-After` response field (RFC 9110, section 10.2.3): seconds, or one of the three HTTP-date forms (EDS-9.5).
+ * The `Retry-After` response field (RFC 9110, section 10.2.3): seconds, or one of the three HTTP-date forms.
  *
  * For both `none` and `unparsable` the sender's own schedule applies. The difference is recorded, because an unparsable
  * value is a mistake that the endpoint's owner can fix.
@@ -25,9 +25,9 @@ const unparsable: RetryAfter = { kind: "unparsable" };
 /**
  * Parses a raw field value. `now` in Unix ms. Never throws.
  *
- * A missing value, `0` and dates in the past give `none` (EDS-9.5-4). A wait below ten years, which is beyond the
- * maximum age of any delivery, is never shortened. Some receivers send the seconds or milliseconds since 1970 at which
- * to return; as a delay that would be decades.
+ * A missing value, `0` and dates in the past give `none` (Event Delivery Semantics, 9.5). A wait below ten years, which
+ * is beyond the maximum age of any delivery, is never shortened. Some receivers send the seconds or milliseconds since
+ * 1970 at which to return; as a delay that would be decades.
  */
 export function parseRetryAfter(text: string | undefined, now: number): RetryAfter {
   if (text === undefined) return none;
