@@ -25,7 +25,6 @@ export interface ProductOptions {
 export interface Product extends AssembledEngine {
   readonly store: Store;
   readonly companions: Companions;
-  readonly stopMetrics: () => void;
 }
 
 /**
@@ -81,7 +80,7 @@ export async function openProduct(options: ProductOptions): Promise<Product> {
     telemetry,
     clock: systemClock,
   });
-  return { ...assembled, store, companions, stopMetrics: () => prometheus.stop() };
+  return { ...assembled, store, companions };
 }
 
 /** The exporter reads where to from the environment of this process. */
@@ -99,7 +98,6 @@ export async function startProduct({ engine, lifecycle }: Product): Promise<void
 export async function closeProduct(product: Product): Promise<void> {
   await product.lifecycle.stop();
   await product.engine.stop(2_000);
-  product.stopMetrics();
   await product.store.close();
   await product.companions.close();
 }

@@ -151,18 +151,15 @@ export const alertsOfProcesses: readonly Alert[] = [
   {
     name: "LoopSlow",
     runbook: "loop-slow",
-    expr: 'max by (instance) (posthorn_event_loop_lag_seconds{percentile="p99"}) > 0.25',
+    expr: "max by (instance) (nodejs_eventloop_lag_p99_seconds) - 0.05 > 0.25",
     lasts: "10m",
     severity: "warning",
     summary: "{{ $labels.instance }} stands still for {{ $value | humanizeDuration }} at times",
     description: "The process has too little of a processor: publishing and deliveries are slow.",
     story: {
       series: [
-        {
-          series: 'posthorn_event_loop_lag_seconds{percentile="p99",instance="a"}',
-          values: "0.4x20 0.01x20",
-        },
-        { series: 'posthorn_event_loop_lag_seconds{percentile="p50",instance="b"}', values: "0.4x40" },
+        { series: 'nodejs_eventloop_lag_p99_seconds{instance="a"}', values: "0.45x20 0.06x20" },
+        { series: 'nodejs_eventloop_lag_p50_seconds{instance="b"}', values: "0.45x40" },
       ],
       at: "15m",
       labels: { instance: "a" },

@@ -244,10 +244,10 @@ const workers: Board = {
     },
     {
       title: "Event loop",
-      says: "How long a process stood still. Above a quarter of a second it lacks processor time.",
+      says: "How long a process stood still: the delay of timers of 50 ms, without these. Above a quarter of a second it lacks processor time.",
       kind: "timeseries",
       unit: "s",
-      queries: [{ expr: 'posthorn_event_loop_lag_seconds{percentile="p99"}', legend: "{{instance}}" }],
+      queries: [{ expr: "nodejs_eventloop_lag_p99_seconds - 0.05", legend: "{{instance}}" }],
     },
     {
       title: "Processor",

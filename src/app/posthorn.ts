@@ -212,7 +212,6 @@ function stoppingOf({ current }: UndoSteps, engine: AssembledEngine["engine"]): 
 
 async function openTelemetry({ tracingFrom = {} }: Overrides, log: Logger, started: UndoSteps) {
   const metrics = createPrometheusMetrics(() => systemClock.monotonicMs());
-  started.defer("metrics", () => metrics.stop());
   const tracer = await openTracing(tracingFrom, systemClock, log);
   started.defer("tracing", () => tracer?.close());
   const telemetry: Telemetry = { log, metrics: metrics.metrics, ...(tracer !== null && { tracer }) };
