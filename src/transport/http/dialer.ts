@@ -1,9 +1,11 @@
-import { connect as connectTcp, isIP, isIPv6, type LookupFunction, type Socket } from "node:net";
-import { connect as connectTls } from "node:tls";
+import { request as requestTcp } from "node:http";
+import { request as requestTls } from "node:https";
+import { isIP, isIPv6, type LookupFunction, type Socket } from "node:net";
 import type { AddressPolicy } from "../../domain/egress/address-policy.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import { type CheckedNames, refusal } from "./checked-names.ts";
 import { DialTimes } from "./connection.ts";
+import { codeOf } from "../../domain/thrown.ts";
 import { connectFaultOf, sentence, shortageOf, TransportFault } from "./failures.ts";
 import { type Connect, TlsIdentities, type TlsIdentity } from "./tls-identities.ts";
 
@@ -265,9 +267,6 @@ interface Tunnel {
   abort(): void;
 }
 
-const answerBytesMax = 16 * 1024;
-const headEnd = "\r\n\r\n";
-
 /** Throws a `TypeError` unless it is an `http:` or `https:` URL. */
 export function parseProxyUrl(text: string, lookup?: LookupFunction): Proxy {
   const url = new URL(text);
@@ -290,64 +289,55 @@ export function parseProxyUrl(text: string, lookup?: LookupFunction): Proxy {
  * through the proxy, and one place where it decides.
  */
 function openTunnel(proxy: Proxy, target: DialTarget, done: DialDone): Tunnel {
-  const socket = connectTo(proxy);
-  let finish: DialDone | null = done;
-  let answer = Buffer.alloc(0);
-  const end = (fault: TransportFault | null): void => {
-    const report = finish;
-    finish = null;
-    socket.off("data", onData);
-    if (fault === null) socket.off("error", onError).off("close", onClose);
-    else socket.destroy();
-    report?.(fault, fault === null ? socket : null);
+  const host = isIPv6(target.hostname) ? `[${target.hostname}]` : target.hostname;
+  const authority = `${host}:${portOf(target.port, target.protocol)}`;
+  const request = (proxy.secure ? requestTls : requestTcp)({
+    method: "CONNECT",
+    path: authority,
+    host: proxy.hostname,
+    port: proxy.portNumber,
+    servername: isIP(proxy.hostname) === 0 ? proxy.hostname : "",
+    lookup: proxy.lookup,
+    agent: false,
+    headers: { Host: authority },
+  });
+  let report: DialDone | null = done;
+  let tunnel: Socket | null = null;
+  const fail = (fault: TransportFault): void => {
+    request.destroy();
+    report?.(fault, null);
+    report = null;
   };
-  const onError = (error: Error): void =>
-    end(new TransportFault("network", sentence(`proxy: ${error.message}`), shortageOf(error)));
-  const onClose = (): void => end(new TransportFault("network", "proxy closed the connection"));
-  const onData = (chunk: Buffer): void => {
-    answer = Buffer.concat([answer, chunk]);
-    const headLength = answer.indexOf(headEnd);
-    if (headLength < 0) {
-      if (answer.length > answerBytesMax) end(new TransportFault("network", "proxy answer is too large"));
+  // Node would ask the proxy to close the connection.
+  request.removeHeader("Connection");
+  if (proxy.authorization !== null) request.setHeader("Proxy-Authorization", proxy.authorization);
+  request.setNoDelay(true);
+  request.setSocketKeepAlive(true);
+  request.on("error", (error) => fail(proxyFault(error)));
+  request.on("connect", ({ statusCode = 0 }, socket: Socket, rest) => {
+    if (statusCode < 200 || statusCode > 299) {
+      fail(new TransportFault("network", `proxy refused the tunnel with status ${statusCode}`));
       return;
     }
-    const refused = refusedBy(answer.toString("latin1", 0, headLength));
-    if (refused !== null) return end(refused);
-    const rest = answer.subarray(headLength + headEnd.length);
-    socket.pause();
+    tunnel = socket;
     if (rest.length > 0) socket.unshift(rest);
-    end(null);
-  };
-  socket.once(proxy.secure ? "secureConnect" : "connect", () => socket.write(connectRequest(proxy, target)));
-  socket.on("error", onError).on("close", onClose).on("data", onData);
+    report?.(null, socket);
+  });
+  request.end();
   return {
     abort: () => {
-      finish = null;
-      socket.destroy();
+      report = null;
+      (tunnel ?? request).destroy();
     },
   };
 }
 
-function connectTo(proxy: Proxy): Socket {
-  const { hostname: host, portNumber: port, lookup } = proxy;
-  const address = { host, port, ...(lookup !== undefined && { lookup }) };
-  const socket = proxy.secure ? connectTls({ ...address, servername: proxy.hostname }) : connectTcp(address);
-  return socket.setNoDelay(true).setKeepAlive(true);
-}
-
-function connectRequest(proxy: Proxy, target: DialTarget): string {
-  const host = isIPv6(target.hostname) ? `[${target.hostname}]` : target.hostname;
-  const port = portOf(target.port, target.protocol);
-  const lines = [`CONNECT ${host}:${port} HTTP/1.1`, `Host: ${host}:${port}`];
-  if (proxy.authorization !== null) lines.push(`Proxy-Authorization: ${proxy.authorization}`);
-  return `${lines.join("\r\n")}${headEnd}`;
-}
-
-function refusedBy(head: string): TransportFault | null {
-  const status = /^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1];
-  if (status === undefined) return new TransportFault("network", "proxy did not answer in HTTP");
-  if (status.startsWith("2")) return null;
-  return new TransportFault("network", `proxy refused the tunnel with status ${status}`);
+function proxyFault(error: Error): TransportFault {
+  const code = codeOf(error) ?? "";
+  if (code === "HPE_HEADER_OVERFLOW") return new TransportFault("network", "proxy answer is too large");
+  if (code.startsWith("HPE_")) return new TransportFault("network", "proxy did not answer in HTTP");
+  if (error.message === "socket hang up") return new TransportFault("network", "proxy closed the connection");
+  return new TransportFault("network", sentence(`proxy: ${error.message}`), shortageOf(error));
 }
 
 function portOf(port: string, protocol: string): number {

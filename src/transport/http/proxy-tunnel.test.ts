@@ -87,7 +87,7 @@ describe("http transport: through a CONNECT proxy", () => {
       { answer: "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", message: /^proxy refused .* 407$/ },
       { answer: "SSH-2.0\r\n\r\n", message: /^proxy did not answer in HTTP$/ },
       { answer: "", message: /^proxy closed the connection$/ },
-      { answer: "x".repeat(20_000), message: /^proxy answer is too large$/ },
+      { answer: `HTTP/1.1 200 OK\r\nX: ${"x".repeat(20_000)}`, message: /^proxy answer is too large$/ },
     ]) {
       const proxy = await startProxy(t, answer);
       const result = await send(start(t, { proxyUrl: proxy.url }), "https://a.receiver.test");
