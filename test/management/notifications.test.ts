@@ -197,7 +197,7 @@ suite("owners of failing webhooks", () => {
     assert.equal(/<img|src=|url\(/i.test(html), false, "nothing is loaded from anywhere");
     assert.match(mail.text ?? "", new RegExp(`https://app.example.org/webhooks/${id}`));
 
-    const listed = mail.headerLines.find(({ key }) => key === "list-unsubscribe")?.line ?? "";
+    const listed = mail.headers.find(({ key }) => key === "list-unsubscribe")?.value ?? "";
     const token = /<https:\/\/hooks\.example\.org\/notifications\/unsubscribe\/([^>]+)>/.exec(
       listed.replaceAll(/\s/g, ""),
     )?.[1];
@@ -291,10 +291,14 @@ suite("mail", () => {
     }
     const { mails } = scene.server;
     assert.deepEqual(
-      mails.map(({ sender, mail }) => [sender, mail.from?.text, mail.headers.get("x-posthorn-channel")]),
+      mails.map(({ sender, mail }) => [
+        sender,
+        mail.from,
+        mail.headers.find(({ key }) => key === "x-posthorn-channel")?.value,
+      ]),
       [
-        ["webhooks@example.org", '"Webhooks" <webhooks@example.org>', id],
-        ["bounces@example.org", '"Webhooks" <webhooks@example.org>', id],
+        ["webhooks@example.org", { name: "Webhooks", address: "webhooks@example.org" }, id],
+        ["bounces@example.org", { name: "Webhooks", address: "webhooks@example.org" }, id],
       ],
     );
   });

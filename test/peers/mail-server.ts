@@ -1,5 +1,6 @@
+import { buffer } from "node:stream/consumers";
 import type { TestContext } from "node:test";
-import { type ParsedMail, simpleParser } from "mailparser";
+import PostalMime, { type Email } from "postal-mime";
 import { errorOf } from "../../src/domain/thrown.ts";
 import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 
@@ -7,7 +8,7 @@ export interface ReceivedMail {
   readonly recipients: readonly string[];
   /** From the envelope. */
   readonly sender: string;
-  readonly mail: ParsedMail;
+  readonly mail: Email;
 }
 
 export interface MailServer {
@@ -32,14 +33,16 @@ export async function startMailServer(t: TestContext, options: SMTPServerOptions
       done(refused.has(address) ? Object.assign(new Error("no such user"), { responseCode: 550 }) : null);
     },
     onData(stream, { envelope }, done) {
-      simpleParser(stream).then(
-        (mail) => {
-          const sender = envelope.mailFrom === false ? "" : envelope.mailFrom.address;
-          mails.push({ recipients: envelope.rcptTo.map(({ address }) => address), sender, mail });
-          done();
-        },
-        (error: unknown) => done(errorOf(error)),
-      );
+      buffer(stream)
+        .then((bytes) => PostalMime.parse(bytes))
+        .then(
+          (mail) => {
+            const sender = envelope.mailFrom === false ? "" : envelope.mailFrom.address;
+            mails.push({ recipients: envelope.rcptTo.map(({ address }) => address), sender, mail });
+            done();
+          },
+          (error: unknown) => done(errorOf(error)),
+        );
     },
     ...options,
   });
