@@ -1564,7 +1564,7 @@ export interface GaugeStatistics {
   points: GaugePoint[];
 }
 
-/** Over all samples of the point. */
+/** Minimum, mean and maximum of all samples of the point. */
 export interface GaugeSummary {
   min: number;
   mean: number;

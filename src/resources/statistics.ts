@@ -166,7 +166,7 @@ export const eventStatisticsSchema = statisticsSchema(eventMeasures, "EventStati
 
 const gaugeSummary = closed(
   { min: Type.Number(), mean: Type.Number(), max: Type.Number() },
-  { title: "GaugeSummary", description: "Over all samples of the point." },
+  { title: "GaugeSummary", description: "Minimum, mean and maximum of all samples of the point." },
 );
 const gaugeProperties = Object.fromEntries(gaugeNames.map((name) => [name, nullableSchema(gaugeSummary)]));
 

@@ -82,7 +82,7 @@ test("EDS-9.2.4-4 a 307 changes no stored address and is not followed", async ()
   await threeAttemptsAtTheOldPlace(await redirected({}, { status: 307, location: "/new" }));
 });
 
-test("EDS-9.2.4-2 TS16-97 CEW-2.2-3 no redirect is followed, whatever was agreed", async () => {
+test("EDS-9.2.4-2 TS16-97 CEW-2.2-3 no redirect is followed, even with an agreement", async () => {
   for (const status of [301, 302, 303, 307, 308]) {
     const fresh = await startReceiver();
     const location = fresh.url("/new");

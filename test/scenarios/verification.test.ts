@@ -183,7 +183,7 @@ describe("verification", () => {
     assert.equal(requestsTo("/moved-away", "OPTIONS").length, 2, "the same URL is not asked again");
   });
 
-  test("WDS-102 WDS-170 the challenge is echoed before the 201 response, or there is no webhook", async () => {
+  test("WDS-102 WDS-170 the challenge is echoed before the 201 response, or the webhook is not created", async () => {
     receiver.script((request) => {
       const { challenge } = JSON.parse(request.text) as { challenge: string };
       return request.path === "/json"
