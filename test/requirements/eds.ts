@@ -20,7 +20,7 @@ EDS-6.2-1 | P,I | MUST NOT | Retry an attempt solely because of an Accepted outc
 EDS-6.2-2 | P,I | MAY | Retry on Transient, subject to policy
 EDS-6.2-3 | P,I | MUST NOT | Retry an attempt solely on a Terminal outcome
 EDS-6.2-4 | P,I | MUST | Base retry behaviour solely on Sender-Observed Outcomes
-EDS-6.2-5 | P,I | MUST NOT | Infer receiver-side state beyond what is signalled
+EDS-6.2-5 | P,I | MUST NOT | Infer receiver-side state beyond the signals
 EDS-6.3-1 | P | design | Retry is sender-driven; only signalling is standardised, no retry guarantee
 EDS-6.3-2 | C | MAY | Consumer may give retry guidance (minimum delay)
 EDS-6.3-3 | P | MAY | Sender may honour the guidance (tightened by EDS-9.6-6)
@@ -83,7 +83,7 @@ EDS-9.2.3-15 | P | SHOULD | Every other 4xx Terminal unless agreed
 EDS-9.2.3-16 | P | SHOULD | After the time in a Sunset header (RFC 8594) continued attempts are candidates for Terminal on the next non-Accepted outcome
 EDS-9.2.4-1 | P | design | 1xx handled per RFC 9110, not an outcome in itself
 EDS-9.2.4-2 | P | design | 3xx handled per RFC 9110 (the class gets no outcome:)
-EDS-9.2.4-3 | P | SHOULD | 308 makes the Producer update its stored endpoint URI before the next attempt
+EDS-9.2.4-3 | P | SHOULD | 308 causes the Producer to update its stored endpoint URI before the next attempt
 EDS-9.2.4-4 | P | MUST NOT | 307 updates stored configuration
 EDS-9.2.5-1 | C | MAY | Return RFC 9457 problem details in error bodies
 EDS-9.2.5-2 | P | MUST | Outcome still derived from the status code; problem details are advisory
@@ -104,7 +104,7 @@ EDS-9.5-3 | P | MAY | Add further backoff beyond Retry-After
 EDS-9.5-4 | P | design | Retry-After: 0 = no preferred delay, local policy applies
 EDS-9.6-1 | P | SHOULD | Monotonically non-decreasing expected delay between successive retries
 EDS-9.6-2 | P | SHOULD | Independent randomisation over Producer instances (jitter)
-EDS-9.6-3 | P | SHOULD | Finite number of retries, finite total duration, or both (made a MUST by 11.8)
+EDS-9.6-3 | P | SHOULD | Finite number of retries, finite total duration, or both (a MUST by 11.8)
 EDS-9.6-4 | P | design | Default algorithm: full jitter; retry n (n = 0 is the first retry) waits uniform in [0, min(cap, base·2^n)], base 1 s, cap 60-600 s
 EDS-9.6-5 | P | MAY | Other algorithms with the same properties
 EDS-9.6-6 | P | MUST | Retry-After that exceeds the computed delay is the lower bound of the next attempt
@@ -129,11 +129,11 @@ EDS-11.2-2 | P | SHOULD | Validate endpoint certificates
 EDS-11.2-3 | P | SHOULD NOT | Deliver to endpoints that fail certificate validation
 EDS-11.3-1 | C | MUST | Authenticate the Producer of each attempt
 EDS-11.3-2 | P,C | design | Suitable: RFC 9421 signatures, mutual TLS, bearer token in Authorization; choice is a deployment decision
-EDS-11.3-3 | C | MUST NOT | Accept on the payload alone when authentication was not verified
+EDS-11.3-3 | C | MUST NOT | Accept only because of the payload if authentication was not verified
 EDS-11.4-1 | P | SHOULD | Protect integrity of payload and security-relevant metadata (TLS; RFC 9421 survives intermediaries)
 EDS-11.5-1 | C | MUST | Consumers that act on Events mitigate replay
 EDS-11.5-2 | C | MUST | At least one of: (1) dedup in an enforced active window, (2) verified freshness indicator (signed timestamp or nonce) with out-of-window or seen-nonce rejection
-EDS-11.5-3 | C | SHOULD NOT | Identifier alone as the sole countermeasure beyond the window
+EDS-11.5-3 | C | SHOULD NOT | Use the identifier as the sole countermeasure beyond the window
 EDS-11.5-4 | C | MUST | Consumers without dedup implement (2)
 EDS-11.5-5 | P | MUST NOT | 0-RTT except per 9.9
 EDS-11.5-6 | C | MUST | With agreed 0-RTT, rely on (2)

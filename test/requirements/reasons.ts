@@ -65,7 +65,7 @@ export const reasons: readonly Reason[] = [
   {
     ids: ["EDS-9.1-2"],
     kind: "not-taken",
-    sentence: "events are sent with POST alone; replacing a resource is not delivering an event.",
+    sentence: "events are sent only with POST; replacing a resource is not delivering an event.",
   },
   {
     ids: ["EDS-9.9-1"],

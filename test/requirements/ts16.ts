@@ -117,7 +117,7 @@ TS16-110 | P | SHOULD | Take that into account when scheduling the next attempt
 TS16-111 | P | MAY | Random jitter on retry intervals
 TS16-112 | P | SHOULD | Failure beyond the last attempt: notify the consumer by other channels (email, SMS); disable the endpoint; no further messages until the consumer asks to re-enable
 TS16-113 | API | SHOULD | Consumers manage by API or GUI: URLs, retry policies, rate limits and back-off, signature scheme, key invalidation and rotation, event types, quantity of data
-TS16-114 | P | SHOULD NOT | Consumers depend on webhooks alone; everything is also retrievable by polling the API
+TS16-114 | P | SHOULD NOT | Consumers depend only on webhooks; everything is also retrievable by polling the API
 TS16-115 | API | SHOULD | Subscription model: explicit opt-in to event types; no unwanted messages
 TS16-116 | API | MUST | Outbound webhooks disabled by default per customer; consumer explicitly enables and configures event types before anything is sent
 TS16-117 | P | MAY | Deliver alongside email/SMS; SHOULD(R) for security notifications

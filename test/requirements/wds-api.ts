@@ -32,7 +32,7 @@ WDS-97 | API | design | Circuit next_half_open_at: when it opened, and its sleep
 WDS-98 | API | design | Circuit half_open_attempts
 WDS-99 | API | design | Circuit half_open_successes
 WDS-100 | API | design | POST /v1/webhooks with url, events, secret, retry_config, circuit_breaker_config, ordering_guarantee, verify_url: 201 and the webhook
-WDS-101 | API | design | POST /v1/webhooks without secret: the server makes one
+WDS-101 | API | design | POST /v1/webhooks without a secret: the server generates one
 WDS-102 | API | design | verify_url: true asks the endpoint to echo a challenge
 WDS-103 | API | design | GET /v1/webhooks by active, event_type, tenant_id
 WDS-104 | API | design | GET /v1/webhooks/{id}: the webhook

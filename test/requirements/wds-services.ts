@@ -4,12 +4,12 @@ import { readRows } from "./row.ts";
  * "Webhook Delivery System with Retries": what its services do, what they consist of, what they measure and alert on.
  */
 export const wdsServiceRows = readRows(`
-WDS-1 | P,API | design | The API takes registrations and validates their URL
+WDS-1 | P,API | design | The API accepts registrations and validates their URL
 WDS-2 | API | design | The configuration of a webhook is validated
 WDS-3 | API | design | Subscriptions are stored in the database
 WDS-4 | API | design | Webhooks are created, read, updated and deleted
 WDS-5 | API | design | Quotas and rate limits for each tenant (429)
-WDS-6 | P | design | The publisher takes events from components of the application
+WDS-6 | P | design | The publisher accepts events from components of the application
 WDS-7 | P | design | An event's payload is validated against its schema
 WDS-8 | P | design | Duplicates are found by idempotency key
 WDS-9 | P | design | Published events are queued and delivered later
@@ -20,9 +20,9 @@ WDS-13 | P | design | Events are sent with HTTP POST to the registered URL
 WDS-14 | P | design | Retries follow with exponential backoff
 WDS-15 | P | design | Attempts are recorded with their outcome and a detailed class of failure
 WDS-16 | P | design | Outcomes feed the counts of the circuit
-WDS-17 | P | design | When a part fails the rest goes on
+WDS-17 | P | design | When a part fails the rest continues
 WDS-18 | P,Ops | design | An event that used up its attempts becomes a dead letter
-WDS-19 | P,Ops | design | A dead letter says whether its failure is permanent or could be recovered from
+WDS-19 | P,Ops | design | A dead letter says whether its failure is permanent or recoverable
 WDS-20 | Ops | design | Each dead letter is logged for inspection
 WDS-21 | API | design | Failed deliveries are retried by call, one or many
 WDS-22 | Ops | design | Owners are notified of permanent failures by mail or notification
