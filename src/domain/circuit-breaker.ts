@@ -61,7 +61,7 @@ export interface CircuitTransition {
   readonly to: CircuitState;
 }
 
-/** `until` in Unix ms: asking again earlier is pointless unless the circuit is changed by hand or a probe reports. */
+/** `until` in Unix ms: asking again earlier is pointless unless the circuit is changed manually or a probe reports. */
 type CircuitPermission =
   | { readonly kind: "allow"; readonly reason: "circuit_closed" }
   | {

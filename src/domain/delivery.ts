@@ -77,7 +77,7 @@ export interface DeliveryProgress<State extends DeliveryState = DeliveryState> {
   readonly retried: RetriedAt | null;
 }
 
-/** When a delivery was retried by hand, and how many requests had been sent by then. */
+/** When a delivery was retried manually, and how many requests had been sent by then. */
 export interface RetriedAt {
   readonly at: number;
   readonly attemptCount: number;

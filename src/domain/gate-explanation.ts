@@ -30,7 +30,7 @@ export interface GateFacts {
   readonly deliveryId: string;
   /** Undefined if it was deleted. */
   readonly webhook: Webhook | undefined;
-  /** The circuit was opened by hand. */
+  /** The circuit was opened manually. */
   readonly isForcedOpen: boolean;
   /** Probes decide whether the circuit closes. */
   readonly isHalfOpen: boolean;
@@ -69,7 +69,7 @@ function causeOf(
   if (gate === "paused")
     return `The webhook was paused by hand${typeof pause?.reason === "string" ? `: ${pause.reason}` : "."}`;
   if (gate !== "circuit_open") return causes[gate];
-  if (isForcedOpen) return "The circuit was opened by hand.";
+  if (isForcedOpen) return "The circuit was opened manually.";
   return isHalfOpen
     ? "The circuit is half open after too many failed attempts: a few probes decide whether it closes, and all other deliveries wait."
     : "The circuit is open because too many attempts of the webhook failed.";

@@ -18,7 +18,7 @@ export interface EventContent {
   readonly source: string | null;
   /** The publisher's key; null when none was given. */
   readonly idempotencyKey: string | null;
-  /** The published priority; a delivery may have been given another one by hand. */
+  /** The published priority; a delivery may have been given another one manually. */
   readonly eventPriority: Priority;
   readonly sequenceNumber: number;
   readonly contentType: string;

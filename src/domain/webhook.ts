@@ -105,13 +105,13 @@ export interface Webhook {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** A pause by hand: events are still kept for the webhook. May have ended; see `pauseAt`. */
+  /** A manual pause: events are still kept for the webhook. May have ended; see `pauseAt`. */
   readonly pause: WebhookPause | null;
   /** Counts changes of the configuration and the keys, from 1. */
   readonly revision: number;
 }
 
-/** A pause by hand. Times are Unix milliseconds. */
+/** A manual pause. Times are Unix milliseconds. */
 export interface WebhookPause {
   readonly since: number;
   /** When it ends automatically; null if only `resume` ends it. */
