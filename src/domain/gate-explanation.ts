@@ -69,7 +69,7 @@ function causeOf(
   if (gate === "paused")
     return `The webhook was paused by hand${typeof pause?.reason === "string" ? `: ${pause.reason}` : "."}`;
   if (gate !== "circuit_open") return causes[gate];
-  if (isForcedOpen) return "The circuit was opened manually.";
+  if (isForcedOpen) return "The circuit was opened by hand.";
   return isHalfOpen
     ? "The circuit is half open after too many failed attempts: a few probes decide whether it closes, and all other deliveries wait."
     : "The circuit is open because too many attempts of the webhook failed.";
