@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
-import { extname, join } from "node:path";
+import { basename, extname, join } from "node:path";
 import { suite, test } from "node:test";
 
 type Messages = Readonly<Record<string, string>>;
@@ -12,15 +12,23 @@ const valuesOf = (text = ""): readonly string[] => (text.match(/\{\w+\}/g) ?? []
 
 suite("messages of the portal", () => {
   const english = read("en.json");
+  const isCounted = (key: string) =>
+    key.replace(/\.(one|other)$/, ".other") in english && /\.(one|other)$/.test(key);
 
-  test("every language has every message, with the same values", () => {
+  test("every language has every message in its plural forms, with the same values", () => {
     assert.ok(files.length > 1);
     for (const file of files) {
       const messages = read(file);
-      assert.deepEqual(Object.keys(messages).toSorted(), Object.keys(english).toSorted(), file);
+      const forms = new Intl.PluralRules(basename(file, ".json")).resolvedOptions().pluralCategories;
+      const expected = Object.keys(english).flatMap((key) => {
+        if (!isCounted(key)) return [key];
+        return key.endsWith(".other") ? forms.map((form) => key.replace(/other$/, form)) : [];
+      });
+      assert.deepEqual(Object.keys(messages).toSorted(), expected.toSorted(), file);
       for (const [key, text] of Object.entries(messages)) {
+        const inEnglish = english[key] ?? english[key.replace(/\w+$/, "other")];
         assert.notEqual(text.trim(), "", `${file}: ${key}`);
-        assert.deepEqual(valuesOf(text), valuesOf(english[key]), `${file}: ${key}`);
+        assert.deepEqual(valuesOf(text), valuesOf(inEnglish), `${file}: ${key}`);
         assert.doesNotMatch(text, /[<>]/, `${file}: ${key} is text and no markup`);
       }
     }

@@ -21,11 +21,15 @@ import type { readinessSchema } from "../../src/resources/registry.ts";
 import type { problemSchema, Static } from "../../src/resources/schema.ts";
 import type { searchHitsSchema } from "../../src/resources/search.ts";
 import type { systemSchema } from "../../src/resources/system.ts";
+import type { profileWithExampleSchema } from "../../src/resources/profile.ts";
 import type {
   backlogSchema,
   healthSchema,
+  receiverCheckSchema,
   revisionListSchema,
+  secretSchema,
   timelineSchema,
+  urlCheckSchema,
 } from "../../src/resources/webhook-state.ts";
 import type { webhookListSchema, webhookSchema } from "../../src/resources/webhook.ts";
 
@@ -63,6 +67,10 @@ export type TimelineEntry = Static<typeof timelineSchema>["data"][number];
 export type RevisionEntry = Static<typeof revisionListSchema>["data"][number];
 export type WebhookBacklog = Static<typeof backlogSchema>;
 export type WebhookHealth = Static<typeof healthSchema>;
+export type UrlCheck = Static<typeof urlCheckSchema>;
+export type ReceiverCheck = Static<typeof receiverCheckSchema>;
+export type Secrets = Static<typeof secretSchema>;
+export type Profile = Static<typeof profileWithExampleSchema>;
 
 export interface Page<T> {
   readonly data: readonly T[];

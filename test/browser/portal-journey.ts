@@ -35,7 +35,7 @@ export async function portalJourney(
   await shown(words("wrong.off.gone"));
 
   receiver.script(() => ({}));
-  await keys.press("button", words("noun.endpoint.enable"));
+  await keys.press("button", words("action.enable"));
   await keys.press("button", words("recover.title"));
   await shown(words("recover.count.one").replace("{count}", "1"));
   const before = receiver.requestCount;

@@ -1,14 +1,16 @@
 import { useSignal } from "@preact/signals";
 import { type ComponentChildren, Fragment } from "preact";
 import { callApi } from "../../shared/api.ts";
-import { channelsPathOf, removeChannel, replaceChannel } from "../../shared/notifications/channel-calls.ts";
 import {
   type Channel,
   type ChannelSet,
+  channelsPathOf,
   channelState,
   channelTones,
   keptInput,
-} from "../../shared/notifications/channel.ts";
+  removeChannel,
+  replaceChannel,
+} from "../../shared/channels.ts";
 import { useApi } from "../../shared/queries.ts";
 import { shell } from "../../shared/shell-text.ts";
 import { Badge } from "../../shared/ui/badge.tsx";

@@ -1,21 +1,26 @@
 import { useSignal } from "@preact/signals";
-import { useId } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { callApi } from "../../shared/api.ts";
-import type { Webhook } from "../../shared/resources.ts";
-import { Action } from "../action.tsx";
-import { t } from "../language.ts";
-import { useEventTypes } from "./event-picker.tsx";
-import { TestResult } from "./test-result.tsx";
+import { useApi } from "../../shared/queries.ts";
+import type { Attempt, DeliveryDetail, Webhook } from "../../shared/resources.ts";
+import { announce } from "../../shared/ui/announcer.tsx";
+import { Badge } from "../../shared/ui/badge.tsx";
+import { SelectField, TextAreaField } from "../../shared/ui/field.tsx";
+import { useEventTypes } from "../event-types/event-types.tsx";
+import { t } from "../shell/language.ts";
+import { Action, Text } from "../shell/parts.tsx";
+import { reasonOf } from "./endpoint-state.ts";
+
+const testType = "posthorn.test";
 
 /** Sends a test message, optionally of a catalogue type, and shows the response. */
 export function SendTest({ webhook }: { readonly webhook: Webhook }) {
   const sent = useSignal<string | null>(null);
-  const type = useSignal("posthorn.test");
+  const type = useSignal(testType);
   /** JSON text. If empty, the example of the type is sent. */
   const own = useSignal("");
   const isNoJson = useSignal(false);
   const types = useEventTypes().data?.data ?? [];
-  const id = useId();
   const example = types.find(({ name }) => name === type.value)?.examples[0];
   const send = async () => {
     const data = ownData(own.value);
@@ -33,21 +38,11 @@ export function SendTest({ webhook }: { readonly webhook: Webhook }) {
     <>
       <div class="actions">
         {types.length > 0 && (
-          <>
-            <label for={id}>{t("test.type")}</label>
-            <select
-              id={id}
-              value={type.value}
-              onChange={({ currentTarget }) => (type.value = currentTarget.value)}
-            >
-              <option value="posthorn.test">posthorn.test</option>
-              {types.map(({ name }) => (
-                <option key={name} value={name}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          </>
+          <SelectField
+            label={t("test.type")}
+            value={type}
+            options={[testType, ...types.map(({ name }) => name)].map((name) => [name, name])}
+          />
         )}
         <Action run={send} isPrimary>
           {t("test.send")}
@@ -55,23 +50,17 @@ export function SendTest({ webhook }: { readonly webhook: Webhook }) {
       </div>
       <details>
         <summary>{t("test.own")}</summary>
-        <p class="field">
-          <label for={`${id}-own`}>{t("message.data")}</label>
-          <textarea
-            id={`${id}-own`}
-            rows={5}
-            dir="ltr"
-            spellcheck={false}
-            placeholder={example === undefined ? "{}" : JSON.stringify(example, null, 2)}
-            value={own.value}
-            aria-describedby={`${id}-own-note`}
-            aria-invalid={isNoJson.value}
-            onInput={({ currentTarget }) => (own.value = currentTarget.value)}
-          />
-          <span id={`${id}-own-note`} role="status" class={isNoJson.value ? "bad-text" : "soft"}>
-            {t(isNoJson.value ? "test.own.invalid" : "test.own.hint")}
-          </span>
-        </p>
+        <TextAreaField
+          label={t("message.data")}
+          value={own}
+          note={t(isNoJson.value ? "test.own.invalid" : "test.own.hint")}
+          isWrong={isNoJson.value}
+          isLive
+          rows={5}
+          dir="ltr"
+          spellcheck={false}
+          placeholder={example === undefined ? "{}" : JSON.stringify(example, null, 2)}
+        />
       </details>
       {sent.value !== null && <TestResult key={sent.value} deliveryId={sent.value} />}
     </>
@@ -87,4 +76,45 @@ function ownData(text: string): object | null | undefined {
   } catch {
     return null;
   }
+}
+
+/** Polls for the response to a test message. */
+function TestResult({ deliveryId }: { readonly deliveryId: string }) {
+  const { data } = useApi<DeliveryDetail>({ path: `v1/deliveries/${deliveryId}` }, { everyMs: 1_000 });
+  const attempt = data?.attempts.at(-1);
+  const said = attempt === undefined ? t("test.waiting") : attemptText(attempt);
+  useEffect(() => {
+    if (attempt !== undefined) announce(said);
+  }, [said]);
+  const tone = attempt?.outcome === "accepted" ? "good" : "bad";
+  return (
+    <div class="test-result">
+      <p>
+        <Badge tone={attempt === undefined ? "wait" : tone} text={said} />
+      </p>
+      {attempt !== undefined && <AttemptResponse attempt={attempt} label={t("attempt.answerBody")} />}
+    </div>
+  );
+}
+
+/** Whether the attempt was accepted, and why not. */
+export function attemptText({
+  outcome,
+  http_status_code: status,
+  failure_category: category,
+}: Attempt): string {
+  return outcome === "accepted" ? t("test.accepted") : reasonOf(status, category);
+}
+
+/** Status, duration and body of the response, if there was one. */
+export function AttemptResponse({ attempt, label }: { readonly attempt: Attempt; readonly label: string }) {
+  const { http_status_code: status, duration_ms: ms, response_body_sample: body } = attempt;
+  return (
+    <>
+      {status !== null && (
+        <p class="soft">{t("test.answer", { status: String(status), ms: Math.round(ms) })}</p>
+      )}
+      {body !== null && body !== "" && <Text text={body} label={label} />}
+    </>
+  );
 }

@@ -1,23 +1,39 @@
-import type { Signal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
-import { replaceChannel } from "../../shared/notifications/channel-calls.ts";
-import type { Channel } from "../../shared/notifications/channel.ts";
+import { type Signal, useSignal } from "@preact/signals";
+import { type Channel, type QuietHours, channelsPathOf, replaceChannel } from "../../shared/channels.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
-import { useSubmit } from "../endpoint/endpoint-fields.tsx";
-import { ErrorText } from "../error-text.tsx";
-import { languages, t } from "../language.ts";
-import { useEndpoints } from "../endpoint/use-endpoints.ts";
-import { channelsPath } from "./channel-calls.ts";
-import {
-  type ChannelDraft,
-  draftInput,
-  frequencies,
-  targetField,
-  topics,
-  topicText,
-  useChannelDraft,
-} from "./channel.ts";
+import { CheckBox, CheckBoxes, SelectField, TextField } from "../../shared/ui/field.tsx";
+import { useEndpoints } from "../endpoint/endpoint-state.ts";
+import { known, languages, spoken, t } from "../shell/language.ts";
+import { Form } from "../shell/parts.tsx";
+import { session } from "../shell/session.ts";
+
+const topics = [
+  "first_problem",
+  "failing",
+  "disabled",
+  "circuit",
+  "attention",
+  "exhausted",
+  "problem",
+  "paused",
+  "secret_rotated",
+  "limit_reached",
+] as const;
+const frequencies = ["immediate", "hourly", "daily"] as const;
+
+export function topicText(topic: string): string {
+  const key = `told.topic.${topic}`;
+  return known(key) ? t(key) : topic;
+}
+
+export function kindText(kind: string): string {
+  return t(`told.kind.${kind}` as "told.kind.email");
+}
+
+/** Path of the current tenant's channels. */
+export function channelsPath(): string {
+  return channelsPathOf(session.value?.tenant.id ?? "");
+}
 
 /** `onEnd` receives the created channel, the only one with its secret, or null. */
 export function ChannelForm(props: {
@@ -25,222 +41,172 @@ export function ChannelForm(props: {
   readonly kinds: readonly string[];
   /** Endpoint of a new channel. Null for all endpoints. */
   readonly about?: string | null;
-  readonly onEnd: (made: Channel | null) => void;
+  readonly onEnd: (created: Channel | null) => void;
 }) {
   const { channel, kinds, about = null, onEnd } = props;
-  const draft = useChannelDraft(channel, { kinds, about });
-  const form = useRef<HTMLFormElement>(null);
-  useEffect(() => form.current?.querySelector<HTMLElement>("select, input")?.focus(), []);
-  const { error, onSubmit } = useSubmit(async () => {
-    const made = await replaceChannel(channelsPath(), {
-      id: draft.id,
-      input: draftInput(draft, channel?.enabled ?? true),
-    });
+  const draft = useChannelDraft(channel, kinds, about);
+  const save = async () => {
+    const id = channel?.id ?? null;
+    const input = draftInput(draft, channel);
+    const created = await replaceChannel(channelsPath(), { id, input });
     announce(t("saved"));
-    onEnd(channel === null ? (made[0] ?? null) : null);
-  });
+    onEnd(created[0] ?? null);
+  };
+  const cancel = (
+    <button type="button" onClick={() => onEnd(null)}>
+      {t("cancel")}
+    </button>
+  );
   return (
-    <form class="form" ref={form} onSubmit={onSubmit}>
+    <Form label={t("save")} tools={cancel} takesFocus send={save}>
       {channel === null && (
-        <Choice label={t("told.kind")} value={draft.kind}>
-          {kinds.map((kind) => (
-            <option key={kind} value={kind}>
-              {t(`told.kind.${kind}` as "told.kind.email")}
-            </option>
-          ))}
-        </Choice>
+        <SelectField
+          label={t("told.kind")}
+          value={draft.kind}
+          options={kinds.map((kind) => [kind, kindText(kind)])}
+        />
       )}
-      <Target draft={draft} />
-      <Topics value={draft.topics} />
-      <About value={draft.webhookIds} />
-      <Choice label={t("told.frequency")} value={draft.frequency}>
-        {frequencies.map((name) => (
-          <option key={name} value={name}>
-            {t(`told.frequency.${name}`)}
-          </option>
-        ))}
-      </Choice>
-      <QuietHoursFields draft={draft} />
-      <Choice label={t("told.language")} value={draft.language}>
-        {languages.map(([tag, name]) => (
-          <option key={tag} value={tag} lang={tag}>
-            {name}
-          </option>
-        ))}
-      </Choice>
-      <Text label={t("told.name")} value={draft.name} lengthMax={100} />
-      {error !== null && <ErrorText error={error} />}
-      <p class="actions">
-        <button type="submit" class="primary">
-          {t("save")}
-        </button>
-        <button type="button" onClick={() => onEnd(null)}>
-          {t("cancel")}
-        </button>
-      </p>
-    </form>
-  );
-}
-
-function Target({ draft }: { readonly draft: ChannelDraft }) {
-  const field = targetField(draft.kind.value);
-  const id = useId();
-  const isKept = draft.id !== null && field !== "address";
-  return (
-    <p class="field">
-      <label for={id}>{t(`told.${field}`)}</label>
-      <input
-        id={id}
-        inputMode={field === "address" ? "email" : "url"}
-        autocomplete="off"
-        spellcheck={false}
-        required={!isKept}
-        value={draft.target.value}
-        aria-describedby={`${id}-note`}
-        onInput={({ currentTarget }) => (draft.target.value = currentTarget.value)}
+      <Target draft={draft} isNew={channel === null} />
+      <fieldset class="events">
+        <legend>{t("told.topics")}</legend>
+        <CheckBoxes value={draft.topics} options={topics.map((topic) => [topic, topicText(topic)])} />
+      </fieldset>
+      <Scope isForAll={draft.isForAll} webhookIds={draft.webhookIds} />
+      <SelectField
+        label={t("told.frequency")}
+        value={draft.frequency}
+        options={frequencies.map((name) => [name, t(`told.frequency.${name}`)])}
       />
-      <span id={`${id}-note`} class="soft">
-        {isKept ? t("told.kept") : t(`told.${field}.hint`)}
-      </span>
-    </p>
+      <SelectField
+        label={t("told.zone")}
+        value={draft.timeZone}
+        options={[...new Set([draft.timeZone.value, "UTC", ...Intl.supportedValuesOf("timeZone")])].map(
+          (zone) => [zone, zone],
+        )}
+      />
+      <fieldset class="events">
+        <legend>{t("told.quiet")}</legend>
+        <CheckBox
+          label={t("told.quiet.on")}
+          isChecked={draft.isQuiet.value}
+          onChange={(isChecked) => (draft.isQuiet.value = isChecked)}
+        />
+        {draft.isQuiet.value && (
+          <div class="actions">
+            <TextField label={t("told.quiet.from")} value={draft.quietFrom} type="time" required />
+            <TextField label={t("told.quiet.until")} value={draft.quietUntil} type="time" required />
+          </div>
+        )}
+      </fieldset>
+      <SelectField label={t("told.language")} value={draft.language} options={languages} />
+      <TextField label={t("told.name")} value={draft.name} maxLength={100} />
+    </Form>
   );
 }
 
-function Topics({ value }: { readonly value: Signal<readonly string[]> }) {
+function Target({ draft, isNew }: { readonly draft: ChannelDraft; readonly isNew: boolean }) {
+  const field = targetField(draft.kind.value);
+  const isKept = !isNew && field !== "address";
   return (
-    <fieldset class="events">
-      <legend>{t("told.topics")}</legend>
-      {topics.map((topic) => (
-        <label key={topic}>
-          <input
-            type="checkbox"
-            checked={value.value.includes(topic)}
-            onChange={({ currentTarget }) => {
-              const others = value.value.filter((one) => one !== topic);
-              value.value = currentTarget.checked ? [...others, topic] : others;
-            }}
-          />
-          {topicText(topic)}
-        </label>
-      ))}
-    </fieldset>
+    <TextField
+      label={t(`told.${field}`)}
+      value={draft.target}
+      note={isKept ? t("told.kept") : t(`told.${field}.hint`)}
+      inputMode={field === "address" ? "email" : "url"}
+      autocomplete="off"
+      spellcheck={false}
+      required={!isKept}
+    />
   );
 }
 
 /** All endpoints, including future ones, or a selection. */
-function About({ value }: { readonly value: Signal<readonly string[] | null> }) {
+function Scope(props: {
+  readonly isForAll: Signal<boolean>;
+  readonly webhookIds: Signal<readonly string[]>;
+}) {
+  const { isForAll, webhookIds } = props;
   const webhooks = useEndpoints();
-  const chosen = value.value;
   return (
     <fieldset class="events">
       <legend>{t("told.about")}</legend>
-      <label>
-        <input
-          type="checkbox"
-          checked={chosen === null}
-          onChange={({ currentTarget }) => (value.value = currentTarget.checked ? null : [])}
+      <CheckBox
+        label={t("told.about.all")}
+        isChecked={isForAll.value}
+        onChange={(isChecked) => (isForAll.value = isChecked)}
+      />
+      {!isForAll.value && (
+        <CheckBoxes
+          value={webhookIds}
+          options={webhooks.map(({ id, url }) => [
+            id,
+            <span key={id} class="card-url">
+              {url}
+            </span>,
+          ])}
         />
-        {t("told.about.all")}
-      </label>
-      {chosen !== null &&
-        webhooks.map(({ id, url }) => (
-          <label key={id}>
-            <input
-              type="checkbox"
-              checked={chosen.includes(id)}
-              onChange={({ currentTarget }) => {
-                const others = chosen.filter((one) => one !== id);
-                value.value = currentTarget.checked ? [...others, id] : others;
-              }}
-            />
-            <span class="card-url">{url}</span>
-          </label>
-        ))}
+      )}
     </fieldset>
   );
 }
 
-function QuietHoursFields({ draft: { quietHours, timeZone } }: { readonly draft: ChannelDraft }) {
-  const hours = quietHours.value;
-  const id = useId();
-  const zones = [...new Set([timeZone.value, "UTC", ...Intl.supportedValuesOf("timeZone")])];
-  return (
-    <>
-      <Choice label={t("told.zone")} value={timeZone}>
-        {zones.map((zone) => (
-          <option key={zone} value={zone}>
-            {zone}
-          </option>
-        ))}
-      </Choice>
-      <fieldset class="events">
-        <legend>{t("told.quiet")}</legend>
-        <label>
-          <input
-            type="checkbox"
-            checked={hours !== null}
-            onChange={({ currentTarget }) =>
-              (quietHours.value = currentTarget.checked ? { from: "22:00", until: "07:00" } : null)
-            }
-          />
-          {t("told.quiet.on")}
-        </label>
-        {hours !== null && (
-          <div class="actions">
-            <label for={`${id}-from`}>{t("told.quiet.from")}</label>
-            <input
-              id={`${id}-from`}
-              type="time"
-              required
-              value={hours.from}
-              onInput={({ currentTarget }) => (quietHours.value = { ...hours, from: currentTarget.value })}
-            />
-            <label for={`${id}-until`}>{t("told.quiet.until")}</label>
-            <input
-              id={`${id}-until`}
-              type="time"
-              required
-              value={hours.until}
-              onInput={({ currentTarget }) => (quietHours.value = { ...hours, until: currentTarget.value })}
-            />
-          </div>
-        )}
-      </fieldset>
-    </>
-  );
+/** Defaults of a new channel, with the user's time zone and language. */
+function newChannel(kind: string, about: string | null) {
+  return {
+    kind,
+    address: "",
+    name: "",
+    topics: ["first_problem", "failing", "disabled"],
+    webhook_ids: about === null ? null : [about],
+    frequency: "immediate",
+    time_zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    quiet_hours: null,
+    language: spoken() === "de" ? "de" : "en",
+  };
 }
 
-function Choice(props: {
-  readonly label: string;
-  readonly value: Signal<string>;
-  readonly children: ComponentChildren;
-}) {
-  const id = useId();
-  return (
-    <p class="field">
-      <label for={id}>{props.label}</label>
-      <select
-        id={id}
-        value={props.value.value}
-        onChange={({ currentTarget }) => (props.value.value = currentTarget.value)}
-      >
-        {props.children}
-      </select>
-    </p>
-  );
+/** Form state of a channel. Typed values survive refreshes. */
+function useChannelDraft(channel: Channel | null, kinds: readonly string[], about: string | null) {
+  const first = channel ?? newChannel(kinds[0] ?? "webhook", about);
+  const hours: QuietHours | null = first.quiet_hours;
+  return {
+    kind: useSignal(first.kind),
+    /** Email address, URL or key. Stored URLs and keys are never shown; if empty, the stored value is kept. */
+    target: useSignal(first.kind === "email" ? first.address : ""),
+    name: useSignal(first.name),
+    topics: useSignal<readonly string[]>(first.topics),
+    isForAll: useSignal(first.webhook_ids === null),
+    webhookIds: useSignal<readonly string[]>(first.webhook_ids ?? []),
+    frequency: useSignal(first.frequency),
+    timeZone: useSignal(first.time_zone),
+    isQuiet: useSignal(hours !== null),
+    quietFrom: useSignal(hours?.from ?? "22:00"),
+    quietUntil: useSignal(hours?.until ?? "07:00"),
+    language: useSignal(first.language),
+  };
 }
 
-function Text(props: { readonly label: string; readonly value: Signal<string>; readonly lengthMax: number }) {
-  const id = useId();
-  return (
-    <p class="field">
-      <label for={id}>{props.label}</label>
-      <input
-        id={id}
-        maxLength={props.lengthMax}
-        value={props.value.value}
-        onInput={({ currentTarget }) => (props.value.value = currentTarget.value)}
-      />
-    </p>
-  );
+type ChannelDraft = ReturnType<typeof useChannelDraft>;
+
+/** API field that holds the target, by kind. */
+function targetField(kind: string): "address" | "url" | "integration_key" {
+  if (kind === "email") return "address";
+  return kind === "pagerduty" ? "integration_key" : "url";
+}
+
+function draftInput(draft: ChannelDraft, channel: Channel | null): object {
+  const target = draft.target.value.trim();
+  return {
+    id: channel?.id,
+    kind: draft.kind.value,
+    [targetField(draft.kind.value)]: target === "" ? undefined : target,
+    name: draft.name.value,
+    topics: draft.topics.value,
+    frequency: draft.frequency.value,
+    webhook_ids: draft.isForAll.value ? null : draft.webhookIds.value,
+    time_zone: draft.timeZone.value,
+    quiet_hours: draft.isQuiet.value ? { from: draft.quietFrom.value, until: draft.quietUntil.value } : null,
+    language: draft.language.value,
+    enabled: channel?.enabled ?? true,
+  };
 }

@@ -14,13 +14,6 @@ export function shortSpan(spanMs: number): string {
   return `${Math.floor(ms / dayMs)} d`;
 }
 
-/** `3 s ago`, `in 12 min`. */
-export function relativeTime(unixMs: number, { now }: { readonly now: number }): string {
-  const distance = unixMs - now;
-  if (Math.abs(distance) < secondMs) return "now";
-  return distance < 0 ? `${shortSpan(distance)} ago` : `in ${shortSpan(distance)}`;
-}
-
 /** Duration of a request: `18 ms`, `1.24 s`. */
 export function duration(ms: number): string {
   if (ms < 10) return `${ms.toFixed(1)} ms`;

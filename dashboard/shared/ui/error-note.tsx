@@ -12,15 +12,7 @@ export function ErrorNote({ error, since = 0 }: { readonly error: ApiError; read
         {message}
         {since > 0 && <> Showing data from {localTime(since, { now: now.value })}.</>}
       </p>
-      {problem?.errors !== undefined && (
-        <ul>
-          {problem.errors.map(({ field, message: text }) => (
-            <li key={field}>
-              <code>{field}</code> {text}
-            </li>
-          ))}
-        </ul>
-      )}
+      <ErrorFields problem={problem} />
       {problem !== null && (
         <p class="soft">
           <a href={new URL(`docs/errors#${problem.code}`, root).href} target="_blank" rel="noreferrer">
@@ -35,5 +27,19 @@ export function ErrorNote({ error, since = 0 }: { readonly error: ApiError; read
         </p>
       )}
     </div>
+  );
+}
+
+/** What is wrong with each field of the request. */
+export function ErrorFields({ problem }: Pick<ApiError, "problem">) {
+  if (problem?.errors === undefined) return null;
+  return (
+    <ul>
+      {problem.errors.map(({ field, message }) => (
+        <li key={field}>
+          <code>{field}</code> {message}
+        </li>
+      ))}
+    </ul>
   );
 }

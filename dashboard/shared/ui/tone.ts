@@ -1,2 +1,1 @@
-/** Severity of a state. Each tone has a badge shape. */
-export type Tone = "good" | "wait" | "bad" | "held" | "off" | "new";
+export type { Tone } from "./badge.tsx";

@@ -80,18 +80,18 @@ const german: Readonly<Record<MessageName, string>> = {
   "first_problem.subject": "Zustellungen an {url} schlagen fehl",
   "first_problem.text":
     "Seit {since} hat {url} nichts mehr angenommen.\n\nEreignisse werden aufbewahrt und erneut versucht; es geht nichts verloren.",
-  "half_time.subject": "{url} wird am {disabled_at} abgeschaltet",
+  "half_time.subject": "{url} wird am {disabled_at} deaktiviert",
   "half_time.text":
-    "Seit {since} hat {url} nichts mehr angenommen. Bleibt es dabei, wird der Webhook am {disabled_at} abgeschaltet.\n\nBis dahin werden Ereignisse aufbewahrt und erneut versucht.",
-  "last_day.subject": "Letzter Tag: {url} wird am {disabled_at} abgeschaltet",
+    "Seit {since} hat {url} nichts mehr angenommen. Bleibt es dabei, wird der Webhook am {disabled_at} deaktiviert.\n\nBis dahin werden Ereignisse aufbewahrt und erneut versucht.",
+  "last_day.subject": "Letzter Tag: {url} wird am {disabled_at} deaktiviert",
   "last_day.text":
-    "Seit {since} hat {url} nichts mehr angenommen. Der Webhook wird am {disabled_at} abgeschaltet, also binnen eines Tages.",
-  "disabled.subject": "{url} wurde abgeschaltet",
+    "Seit {since} hat {url} nichts mehr angenommen. Der Webhook wird am {disabled_at} deaktiviert, also binnen eines Tages.",
+  "disabled.subject": "{url} wurde deaktiviert",
   "disabled.text":
-    "Der Webhook wurde abgeschaltet, weil {url} seit {since} nichts mehr angenommen hat.\n\nEs wird nichts mehr gesendet. Sobald der Empfänger wieder läuft: Webhook einschalten und Verpasstes nachholen.",
+    "Der Webhook wurde deaktiviert, weil {url} seit {since} nichts mehr angenommen hat.\n\nEs wird nichts mehr gesendet. Sobald der Empfänger wieder läuft, aktivieren Sie den Webhook und senden verpasste Ereignisse erneut.",
   "still_failing.subject": "Zustellungen an {url} schlagen weiter fehl",
   "still_failing.text":
-    "Seit {since} hat {url} nichts mehr angenommen. Keine Regel schaltet diesen Webhook ab: Ereignisse werden nach ihrem Plan erneut versucht und danach aufgegeben.",
+    "Seit {since} hat {url} nichts mehr angenommen. Keine Regel deaktiviert diesen Webhook: Ereignisse werden nach ihrem Plan erneut versucht und gelten danach als unzustellbar.",
   "recovered.subject": "{url} funktioniert wieder",
   "recovered.text":
     "{url} nimmt wieder Ereignisse an. Es fiel {duration} lang aus, seit {since}; in dieser Zeit schlugen {failed} Anfragen fehl.",
@@ -102,16 +102,16 @@ const german: Readonly<Record<MessageName, string>> = {
   "circuit_closed.text": "Versuche an {url} wurden angenommen; wartende Ereignisse werden gesendet.",
   "attention.subject": "{url} hat eine Antwort gesendet, die Sie prüfen sollten",
   "attention.text": "Ein Ereignis wurde mit {status_code} beantwortet ({reason}).",
-  "exhausted.subject": "Ein Ereignis für {url} wurde aufgegeben",
+  "exhausted.subject": "Ein Ereignis für {url} ist unzustellbar",
   "exhausted.text":
-    "Ein Ereignis vom Typ {event_type} wurde nach {attempts} Versuchen aufgegeben ({reason}). Es liegt bei den unzustellbaren und kann von dort erneut gesendet werden.",
+    "Ein Ereignis vom Typ {event_type} ist nach {attempts} Versuchen unzustellbar ({reason}). Es kann erneut gesendet werden.",
   "secret_rotated.subject": "{url} hat ein neues Geheimnis",
   "secret_rotated.text":
     "Ereignisse für {url} werden mit einem neuen Geheimnis signiert. Waren Sie das nicht, sehen Sie bitte sofort nach.",
-  "paused.subject": "{url} wurde angehalten",
-  "paused.text": "Der Webhook wurde angehalten. Ereignisse werden aufbewahrt und danach gesendet.",
-  "resumed.subject": "{url} läuft weiter",
-  "resumed.text": "Die Pause des Webhooks wurde beendet. Wartende Ereignisse werden gesendet.",
+  "paused.subject": "{url} wurde pausiert",
+  "paused.text": "Der Webhook wurde pausiert. Ereignisse werden aufbewahrt und gesendet, sobald er fortgesetzt wird.",
+  "resumed.subject": "{url} wurde fortgesetzt",
+  "resumed.text": "Der Webhook wurde fortgesetzt. Wartende Ereignisse werden gesendet.",
   "limit_reached.subject": "Die Grenze von {value} Webhooks ist erreicht",
   "limit_reached.text": "Ein weiterer Webhook wurde abgelehnt, denn es gibt schon {value}.",
   "problem_opened.subject": "Ein neues Problem bei {url}",

@@ -1,4 +1,4 @@
-import { root } from "../shared/root.ts";
+import { root } from "../../shared/root.ts";
 
 /** The session id stays in the address, because the server uses it to set `frame-ancestors`. */
 const sessionId = new URLSearchParams(location.search).get("session");

@@ -3,15 +3,14 @@ import { useEffect, useRef } from "preact/hooks";
 import { callApi } from "../../shared/api.ts";
 import { refreshAll } from "../../shared/queries.ts";
 import type { Webhook } from "../../shared/resources.ts";
-import { draftBody, EndpointFields, useDraft, useSubmit } from "../endpoint/endpoint-fields.tsx";
-import { SecretText } from "../endpoint/secret-once.tsx";
-import { SendTest } from "../endpoint/send-test.tsx";
-import { ErrorText } from "../error-text.tsx";
-import { tellHost } from "../host.ts";
-import { t } from "../language.ts";
-import { portalPath } from "../paths.ts";
-import { may } from "../session.ts";
-import { noun } from "../words.ts";
+import { tellHost } from "../shell/host.ts";
+import { t } from "../shell/language.ts";
+import { Form } from "../shell/parts.tsx";
+import { portalPath } from "../shell/paths.ts";
+import { may, noun } from "../shell/session.ts";
+import { draftBody, EndpointFields, useDraft } from "./endpoint-form.tsx";
+import { SecretText } from "./secrets.tsx";
+import { SendTest } from "./send-test.tsx";
 
 export function AddEndpointPage() {
   const made = useSignal<Webhook | null>(null);
@@ -20,42 +19,37 @@ export function AddEndpointPage() {
   return (
     <>
       <h1>{noun("add")}</h1>
-      <Form first={asked === null ? [] : [asked]} onMade={(webhook) => (made.value = webhook)} />
+      <AddForm first={asked === null ? [] : [asked]} onMade={(webhook) => (made.value = webhook)} />
     </>
   );
 }
 
-function Form(props: { readonly first: readonly string[]; readonly onMade: (webhook: Webhook) => void }) {
-  const draft = useDraft({ url: "", events: props.first, description: "" });
+function AddForm(props: { readonly first: readonly string[]; readonly onMade: (webhook: Webhook) => void }) {
+  const draft = useDraft({ url: "", events: [...props.first], description: "" });
   const lacksEvents = useSignal(false);
-  const { error, onSubmit } = useSubmit(async () => {
+  const add = async () => {
     lacksEvents.value = draft.events.value.length === 0;
     if (lacksEvents.value) return;
-    const { value } = await callApi<Webhook>({
-      method: "POST",
-      path: "v1/webhooks",
-      body: draftBody(draft),
-    });
+    const body = draftBody(draft);
+    const { value } = await callApi<Webhook>({ method: "POST", path: "v1/webhooks", body });
     tellHost({ type: "posthorn:endpoint-created", id: value.id });
     props.onMade(value);
     await refreshAll();
-  });
+  };
   return (
-    <form class="panel form" onSubmit={onSubmit}>
+    <Form
+      class="panel form"
+      label={noun("add")}
+      tools={<a href={portalPath("")}>{t("cancel")}</a>}
+      send={add}
+    >
       <EndpointFields draft={draft} except={null} />
       {lacksEvents.value && draft.events.value.length === 0 && (
         <p role="alert" class="bad-text">
           {t("field.events.none")}
         </p>
       )}
-      {error !== null && <ErrorText error={error} />}
-      <p class="actions">
-        <button type="submit" class="primary">
-          {noun("add")}
-        </button>
-        <a href={portalPath("")}>{t("cancel")}</a>
-      </p>
-    </form>
+    </Form>
   );
 }
 

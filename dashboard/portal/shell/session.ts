@@ -1,39 +1,29 @@
 /** The session of a customer. Its token is kept only in memory. */
 import { computed, signal } from "@preact/signals";
-import type { PortalCapability } from "../../src/resources/portal.ts";
-import { bearer, callApi, isSessionOver } from "../shared/api.ts";
-import { now } from "../shared/clock.ts";
-import { refreshAll } from "../shared/queries.ts";
-import { root } from "../shared/root.ts";
-import { type HostMessage, hearHost, hostScheme, isFramed, tellHost, trustHost } from "./host.ts";
-import { speak } from "./language.ts";
+import type { PortalCapability, portalTokenSchema } from "../../../src/resources/portal.ts";
+import type { Static } from "../../../src/resources/schema.ts";
+import { bearer, callApi, isSessionOver } from "../../shared/api.ts";
+import { now } from "../../shared/clock.ts";
+import { refreshAll } from "../../shared/queries.ts";
+import { root } from "../../shared/root.ts";
+import { hearHost, type HostMessage, hostScheme, isFramed, tellHost, trustHost } from "./host.ts";
+import { speak, t } from "./language.ts";
 import { goTo } from "./paths.ts";
 
-interface Theme {
-  readonly scheme: string;
-  readonly product_name: string | null;
-  readonly words: "endpoint" | "webhook" | "destination";
-  readonly hide: readonly string[];
-  readonly docs_url: string | null;
-  readonly support_url: string | null;
-  readonly return_url: string | null;
-}
+/** Response of `POST /portal/session`. */
+type Opened = Omit<Static<typeof portalTokenSchema>, "theme"> & {
+  readonly theme: {
+    readonly scheme: string;
+    readonly product_name: string | null;
+    readonly words: "endpoint" | "webhook" | "destination";
+    readonly hide: readonly string[];
+    readonly docs_url: string | null;
+    readonly support_url: string | null;
+    readonly return_url: string | null;
+  };
+};
 
-/** Response of `POST /portal/session`, without the token. */
-export interface PortalSession {
-  readonly session_id: string;
-  readonly expires_at: string;
-  readonly capabilities: readonly PortalCapability[];
-  readonly webhook_ids: readonly string[] | null;
-  readonly tenant: { readonly id: string; readonly name: string };
-  readonly locale: string | null;
-  readonly theme: Theme;
-  readonly theme_css: string;
-  readonly logo_light: string | null;
-  readonly logo_dark: string | null;
-  readonly embedded_by: readonly string[];
-  readonly public_url: string;
-}
+export type PortalSession = Omit<Opened, "token">;
 
 /** Undefined while opening, null without a session. */
 export const session = signal<PortalSession | null | undefined>(undefined);
@@ -83,7 +73,7 @@ async function heard(message: HostMessage, origin: string): Promise<void> {
 /** A rejected code does not affect an existing session. */
 async function redeem(code: string, origin: string | null, locale?: unknown): Promise<void> {
   try {
-    const { value } = await callApi<PortalSession & { readonly token: string }>({
+    const { value } = await callApi<Opened>({
       method: "POST",
       path: "portal/session",
       body: { code },
@@ -145,4 +135,9 @@ export function askForCode(): void {
 /** Channels belong to the tenant, so a session limited to some endpoints cannot manage them. */
 export function maySetChannels(): boolean {
   return may("notifications:write") && session.value?.webhook_ids === null && !isHidden("notifications");
+}
+
+/** A message with the noun that the theme of the host uses for endpoints. */
+export function noun(key: "title.many" | "title.one" | "add" | "empty" | "delete"): string {
+  return t(`noun.${session.value?.theme.words ?? "endpoint"}.${key}`);
 }

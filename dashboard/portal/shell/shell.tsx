@@ -1,13 +1,13 @@
-import { useLocation } from "preact-iso";
+import { computed, effect, signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { useLocation } from "preact-iso";
 import { useEffect, useRef } from "preact/hooks";
-import { isSessionOver } from "../shared/api.ts";
-import { root } from "../shared/root.ts";
-import { announce } from "../shared/ui/announcer.tsx";
-import { isFramed } from "./host.ts";
+import { isSessionOver } from "../../shared/api.ts";
+import { root } from "../../shared/root.ts";
+import { announce } from "../../shared/ui/announcer.tsx";
+import { hostScheme, isFramed } from "./host.ts";
 import { languages, speak, spoken, t } from "./language.ts";
 import { portalPath, routePath } from "./paths.ts";
-import { chosenScheme, mayChooseScheme, schemes } from "./scheme.ts";
 import {
   askForCode,
   isEnding,
@@ -16,9 +16,31 @@ import {
   leftMs,
   may,
   maySetChannels,
+  noun,
   type PortalSession,
+  session,
 } from "./session.ts";
-import { noun } from "./words.ts";
+
+/** Light or dark: the choice on this visit, else the theme, the host or the system. The choice is not stored. */
+const schemes = ["auto", "light", "dark"] as const;
+type Scheme = (typeof schemes)[number];
+
+const chosenScheme = signal<Scheme>("auto");
+
+/** A theme with a fixed scheme allows no choice. */
+const mayChooseScheme = computed(() => isFree(session.value?.theme.scheme));
+
+function isFree(scheme: string | undefined): boolean {
+  return scheme === "auto" || scheme === "host";
+}
+
+effect(() => {
+  const themed = session.value?.theme.scheme;
+  const given = themed === "host" ? hostScheme.value : (themed ?? null);
+  const scheme = isFree(themed) && chosenScheme.value !== "auto" ? chosenScheme.value : given;
+  if (scheme === "light" || scheme === "dark") document.documentElement.dataset["theme"] = scheme;
+  else delete document.documentElement.dataset["theme"];
+});
 
 export function Shell({
   view,

@@ -1,7 +1,9 @@
-/** Endpoint state as a word, and as sentences that explain problems and what happens next. */
-import type { Webhook, WebhookHealth } from "../../shared/resources.ts";
+/** The endpoints of the session, and their states as a word and as sentences that say what happens next. */
+import { useApi } from "../../shared/queries.ts";
+import type { Page, Webhook, WebhookHealth } from "../../shared/resources.ts";
 import type { Tone } from "../../shared/ui/tone.ts";
-import { counted, known, moment, t } from "../language.ts";
+import { counted, known, moment, t } from "../shell/language.ts";
+import { may } from "../shell/session.ts";
 
 interface State {
   readonly tone: Tone;
@@ -30,22 +32,18 @@ export function stateOf(webhook: Webhook): State {
   return { tone, text: t(key) };
 }
 
-export interface LastAnswer {
-  readonly status: number | null;
-  readonly category: string | null;
-}
-
 /** Sentences about the problem. Null if there is none. */
 export function whatIsWrong(
   webhook: Webhook,
   given: {
     readonly health: WebhookHealth | null;
-    readonly last: LastAnswer | null;
+    /** Reason of the last failure. */
+    readonly reason: string;
     readonly waiting: number;
     readonly nextAt: string | null;
   },
 ): readonly string[] | null {
-  const { health, last, waiting, nextAt } = given;
+  const { health, reason, waiting, nextAt } = given;
   if (webhook.status === "unverified") return [t("wrong.unverified")];
   if (webhook.status !== "active") {
     const key = `wrong.off.${webhook.status_reason ?? "owner"}`;
@@ -59,21 +57,28 @@ export function whatIsWrong(
   const ends = health?.disables_at ?? null;
   const next = nextAt ?? health?.circuit_breaker.next_half_open_at ?? health?.paused_until ?? null;
   return [
-    reasonOf(last),
+    reason,
     ...(waiting > 0 ? [counted("wrong.waiting", waiting)] : []),
     ...(next === null ? [] : [t("wrong.next", { at: moment(next) })]),
     ...(ends === null ? [] : [t("wrong.disables", { at: moment(ends) })]),
   ];
 }
 
-/** Reason why an attempt was not accepted. */
-export function reasonOf(last: LastAnswer | null): string {
-  if (last === null) return t("reason.unknown");
-  if (last.status !== null) {
-    const key = `reason.http.${last.status}`;
-    if (known(key)) return t(key);
-    return t("reason.http", { status: String(last.status) });
+/** Reason why an attempt was not accepted, from the status of the response or the category of the failure. */
+export function reasonOf(status: number | null | undefined, category: string | null | undefined): string {
+  if (typeof status === "number") {
+    const key = `reason.http.${status}`;
+    return known(key) ? t(key) : t("reason.http", { status: String(status) });
   }
-  const key = `reason.${last.category ?? "unknown"}`;
+  const key = `reason.${category ?? "unknown"}`;
   return known(key) ? t(key) : t("reason.unknown");
+}
+
+/** Endpoints for a selection, loaded once. Empty if the session may not read endpoints. */
+export function useEndpoints(): readonly Webhook[] {
+  const loaded = useApi<Page<Webhook>>(
+    may("endpoints:read") ? { path: "v1/webhooks", query: { limit: 250 } } : null,
+    { everyMs: false },
+  );
+  return loaded.data?.data ?? [];
 }

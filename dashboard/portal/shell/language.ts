@@ -1,13 +1,14 @@
 /** Messages of the portal in the language of the session, the host or the browser. */
 import { computed, signal } from "@preact/signals";
-import english from "../messages/en.json";
+import english from "../../messages/en.json";
+import { longSpan, pluralMessage, relativeTimes } from "../../shared/format.ts";
 
 export type MessageKey = keyof typeof english;
 type Messages = Readonly<Partial<Record<MessageKey, string>>>;
 
 /** Languages other than English are loaded on demand. */
 const others: Readonly<Record<string, () => Promise<{ readonly default: Messages }>>> = {
-  de: () => import("../messages/de.json"),
+  de: () => import("../../messages/de.json"),
 };
 
 /** Each language in its own name. */
@@ -38,23 +39,28 @@ export async function speak(wanted: readonly (string | null | undefined)[]): Pro
   }
 }
 
-export type Values = Readonly<Record<string, string | number>>;
+type Values = Readonly<Record<string, string | number>>;
 
 /** A message with its values. Falls back to English. */
 export function t(key: MessageKey, values: Values = {}): string {
-  const text = messages.value[key] ?? english[key];
+  return filled(messages.value[key] ?? english[key], values);
+}
+
+/** Base of the messages that depend on a count: `attempts` of `attempts.one` and `attempts.other`. */
+type CountedKey = MessageKey extends infer Key ? (Key extends `${infer Base}.other` ? Base : never) : never;
+
+/** A message in the plural form of the count, which is the value `count`. */
+export function counted(key: CountedKey, count: number, values: Values = {}): string {
+  const text = pluralMessage(messages.value, locale.value, key, count) ?? english[`${key}.other`];
+  return filled(text, { ...values, count });
+}
+
+function filled(text: string, values: Values): string {
   return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => {
     const value = values[name];
     if (value === undefined) return whole;
-    return typeof value === "number" ? number(value) : value;
+    return typeof value === "number" ? new Intl.NumberFormat(locale.value).format(value) : value;
   });
-}
-
-/** Plural form of a message: `key.one`, `key.other`. */
-export function counted(key: string, count: number): string {
-  const form = new Intl.PluralRules(locale.value).select(count);
-  const own = `${key}.${form}` as MessageKey;
-  return t(own in english ? own : (`${key}.other` as MessageKey), { count });
 }
 
 /** Whether the message exists, for codes of the API. */
@@ -62,37 +68,22 @@ export function known(key: string): key is MessageKey {
   return key in english;
 }
 
-function number(value: number): string {
-  return new Intl.NumberFormat(locale.value).format(value);
-}
-
 // Creating a format is expensive, and a list shows hundreds of times.
 const moments = computed(
   () => new Intl.DateTimeFormat(locale.value, { dateStyle: "medium", timeStyle: "medium" }),
 );
-const distances = computed(() => new Intl.RelativeTimeFormat(locale.value, { numeric: "auto" }));
+const distances = computed(() => relativeTimes(locale.value, "long"));
 
 export function moment(at: string | number): string {
   return moments.value.format(new Date(at));
 }
 
-const units = [
-  ["day", 86_400_000],
-  ["hour", 3_600_000],
-  ["minute", 60_000],
-  ["second", 1_000],
-] as const;
-
-/** `3 minutes ago`, in the current language. */
-export function relative(at: string, now: number): string {
-  const distance = Date.parse(at) - now;
-  const [unit, ms] = units.find(([, size]) => Math.abs(distance) >= size) ?? ["second", 1_000];
-  return distances.value.format(Math.trunc(distance / ms), unit);
+/** `3 minutes ago`. */
+export function relative(unixMs: number, now: number): string {
+  return distances.value(unixMs, now);
 }
 
-/** `30 s`, `4 h`. */
+/** `30 seconds`, `4 hours`. */
 export function span(ms: number): string {
-  const [unit, size] = units.find(([, one]) => ms >= one) ?? ["second", 1_000];
-  const options = { style: "unit", unit, unitDisplay: "long", maximumFractionDigits: 1 } as const;
-  return new Intl.NumberFormat(locale.value, options).format(ms / size);
+  return longSpan(locale.value, ms);
 }

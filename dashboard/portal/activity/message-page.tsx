@@ -3,16 +3,13 @@ import { useRoute } from "preact-iso";
 import { callApi } from "../../shared/api.ts";
 import { memberText } from "../../shared/json/json-tokens.ts";
 import { refreshAll, useApi } from "../../shared/queries.ts";
-import type { Attempt, Delivery, DeliveryDetail, DeliveryPage } from "../../shared/resources.ts";
-import { TextView } from "../../shared/ui/text-view.tsx";
-import { Action } from "../action.tsx";
-import { Result } from "../delivery-list.tsx";
-import { reasonOf } from "../endpoint/state.ts";
-import { ErrorText } from "../error-text.tsx";
-import { counted, moment, t } from "../language.ts";
-import { portalPath } from "../paths.ts";
-import { may } from "../session.ts";
-import { textWords } from "../text-words.ts";
+import type { Delivery, DeliveryDetail, DeliveryPage } from "../../shared/resources.ts";
+import { AttemptResponse, attemptText } from "../endpoint/send-test.tsx";
+import { counted, moment, t } from "../shell/language.ts";
+import { Action, ErrorText, Text } from "../shell/parts.tsx";
+import { portalPath } from "../shell/paths.ts";
+import { may } from "../shell/session.ts";
+import { Result } from "./delivery-list.tsx";
 
 /** One message: its content, and its delivery to each endpoint. */
 export function MessagePage() {
@@ -36,7 +33,7 @@ export function MessagePage() {
       {data !== null && (
         <section class="panel">
           <h2>{t("message.data")}</h2>
-          <TextView text={data} label={t("message.data")} words={textWords()} />
+          <Text text={data} label={t("message.data")} />
         </section>
       )}
       {deliveries.data?.data.map((delivery) => (
@@ -106,38 +103,15 @@ function Attempts({ id, at }: { readonly id: string; readonly at: string }) {
     <ol class="attempts">
       {data?.attempts.map((attempt) => (
         <li key={attempt.id}>
-          <AttemptView attempt={attempt} at={at} />
+          <p>
+            {attemptText(attempt)} <span class="soft">{moment(attempt.executed_at)}</span>
+          </p>
+          <AttemptResponse
+            attempt={attempt}
+            label={t("attempt.answerOf", { number: attempt.attempt_number, url: at })}
+          />
         </li>
       ))}
     </ol>
-  );
-}
-
-function AttemptView({ attempt, at }: { readonly attempt: Attempt; readonly at: string }) {
-  const {
-    http_status_code: status,
-    failure_category: category,
-    outcome,
-    response_body_sample: sample,
-  } = attempt;
-  const said = outcome === "accepted" ? t("test.accepted") : reasonOf({ status, category });
-  return (
-    <>
-      <p>
-        {said} <span class="soft">{moment(attempt.executed_at)}</span>
-      </p>
-      {status !== null && (
-        <p class="soft">
-          {t("test.answer", { status: String(status), ms: Math.round(attempt.duration_ms) })}
-        </p>
-      )}
-      {sample !== null && sample !== "" && (
-        <TextView
-          text={sample}
-          label={t("attempt.answerOf", { number: attempt.attempt_number, url: at })}
-          words={textWords()}
-        />
-      )}
-    </>
   );
 }

@@ -1,0 +1,107 @@
+/** Notification channels of a tenant in the form of the API. */
+import { callApi } from "./api.ts";
+import { refreshAll } from "./queries.ts";
+import type { Tone } from "./ui/badge.tsx";
+
+export interface QuietHours {
+  readonly from: string;
+  readonly until: string;
+}
+
+export interface Channel {
+  readonly id: string;
+  readonly kind: string;
+  readonly address: string;
+  readonly name: string;
+  readonly topics: readonly string[];
+  /** Null for all endpoints. */
+  readonly webhook_ids: readonly string[] | null;
+  readonly frequency: string;
+  readonly time_zone: string;
+  readonly quiet_hours: QuietHours | null;
+  readonly language: string;
+  readonly enabled: boolean;
+  readonly secret: string | null;
+  readonly last_sent_at: string | null;
+  readonly last_error_at: string | null;
+  /** Null for customers. */
+  readonly last_error: string | null;
+  readonly state: "on" | "off" | "refused" | "unsubscribed" | "unconfirmed" | "limited";
+  readonly limited_until: string | null;
+}
+
+export interface ChannelSet {
+  readonly data: readonly Channel[];
+  readonly kinds: readonly string[];
+}
+
+/** Display tone of each channel state. */
+export const channelTones = {
+  off: "off",
+  refused: "bad",
+  unsubscribed: "off",
+  unconfirmed: "new",
+  limited: "wait",
+  failing: "bad",
+  new: "new",
+  ok: "good",
+} as const satisfies Record<string, Tone>;
+
+export function channelState(channel: Channel): keyof typeof channelTones {
+  const { state, last_error_at: failed } = channel;
+  if (state !== "on") return state;
+  if (failed !== null && failed > (channel.last_sent_at ?? "")) return "failing";
+  return channel.last_sent_at === null ? "new" : "ok";
+}
+
+const inputNames = [
+  "id",
+  "kind",
+  "name",
+  "topics",
+  "webhook_ids",
+  "frequency",
+  "time_zone",
+  "quiet_hours",
+  "language",
+  "enabled",
+] as const satisfies readonly (keyof Channel)[];
+
+/** Input that keeps the channel unchanged when the set is saved. */
+export function keptInput(channel: Channel): object {
+  const names = channel.kind === "email" ? [...inputNames, "address" as const] : inputNames;
+  return Object.fromEntries(names.map((name) => [name, channel[name]]));
+}
+
+export function channelsPathOf(tenantId: string): string {
+  return `v1/tenants/${encodeURIComponent(tenantId)}/notifications`;
+}
+
+/** Channels are saved as a set, so read the current set first: another user may have changed it. */
+async function changeChannels(
+  path: string,
+  change: (kept: readonly Channel[]) => readonly object[],
+): Promise<readonly Channel[]> {
+  const { value: before } = await callApi<ChannelSet>({ path });
+  const body = { channels: change(before.data) };
+  const { value } = await callApi<ChannelSet>({ method: "PUT", path, body });
+  await refreshAll();
+  const known = new Set(before.data.map(({ id }) => id));
+  return value.data.filter(({ id }) => !known.has(id));
+}
+
+/** Creates a channel if `id` is null. Returns created channels, the only ones with their secret. */
+export function replaceChannel(
+  path: string,
+  { id, input }: { readonly id: string | null; readonly input: object },
+): Promise<readonly Channel[]> {
+  return changeChannels(path, (kept) =>
+    id === null
+      ? [...kept.map(keptInput), input]
+      : kept.map((channel) => (channel.id === id ? input : keptInput(channel))),
+  );
+}
+
+export async function removeChannel(path: string, { id }: Pick<Channel, "id">): Promise<void> {
+  await changeChannels(path, (kept) => kept.filter((channel) => channel.id !== id).map(keptInput));
+}
