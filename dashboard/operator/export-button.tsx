@@ -1,7 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { callApi, type Query } from "../shared/api.ts";
 import { csvOf } from "../shared/csv.ts";
-import { download } from "../shared/download.ts";
 import type { Page } from "../shared/resources.ts";
 import { ActionButton } from "./action-button.tsx";
 
@@ -56,4 +55,14 @@ async function rowsOf<Row>(
     if (cursor === null) return { rows, isWhole: true };
   }
   return { rows, isWhole: false };
+}
+
+/** Downloads a text as a CSV file. */
+function download({ name, text }: { readonly name: string; readonly text: string }): void {
+  const url = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
 }

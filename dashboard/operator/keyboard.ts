@@ -1,5 +1,5 @@
 /** Keyboard shortcuts, active unless a field has the focus. None of them changes data on the server. */
-import { nextTheme } from "../shared/theme.ts";
+import { nextTheme } from "../shared/preferences.ts";
 import { announce } from "../shared/ui/announcer.tsx";
 import { copyText } from "../shared/ui/copy-button.tsx";
 import { isFollowing } from "./following.ts";

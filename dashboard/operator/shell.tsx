@@ -4,7 +4,7 @@ import { isLive, isPaused } from "../shared/queries.ts";
 import type { SessionView } from "../shared/resources.ts";
 import { pagePath, root } from "../shared/root.ts";
 import { logout } from "../shared/session.ts";
-import { nextTheme, theme } from "../shared/theme.ts";
+import { nextTheme, theme } from "../shared/preferences.ts";
 import { Icon } from "../shared/ui/icon.tsx";
 import { isKeySheetOpen } from "./key-sheet.tsx";
 import { navEntriesOf, navEntryAt, togglePause } from "./navigation.ts";

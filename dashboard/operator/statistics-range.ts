@@ -3,7 +3,7 @@ import { useAddress } from "../shared/address.ts";
 import { localZone } from "../shared/charts/scale.ts";
 import { minute } from "../shared/clock.ts";
 import { shellOptions, type ShellText } from "../shared/shell-text.ts";
-import { rangeQuery } from "../shared/time/time-range.ts";
+import { rangeQuery } from "../shared/time-range.ts";
 
 /** Default if the address has no range. */
 export const usualRange = "1h";

@@ -4,8 +4,8 @@ import {
   outcomesSentence,
   publishedChart,
   publishedSentence,
-} from "../shared/charts/outcomes.ts";
-import type { Statistics } from "../shared/charts/statistics.ts";
+  type Statistics,
+} from "../shared/charts/statistics.ts";
 import type { Query } from "../shared/api.ts";
 import type { Loaded } from "../shared/queries.ts";
 import { shell, shellOptions, type ShellText } from "../shared/shell-text.ts";

@@ -1,8 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import { now } from "../shared/clock.ts";
-import { localTime } from "../shared/time/time-format.ts";
-import { parseTime } from "../shared/time/time-range.ts";
+import { localTime } from "../shared/format.ts";
+import { parseTime } from "../shared/time-range.ts";
 
 const spans: readonly (readonly [string, number | null])[] = [
   ["Until ended manually", null],

@@ -1,34 +1,8 @@
 /** Notification channels of a tenant in the form of the API. */
 import { callApi } from "./api.ts";
 import { refreshAll } from "./queries.ts";
-import type { Tone } from "./ui/badge.tsx";
-
-export interface QuietHours {
-  readonly from: string;
-  readonly until: string;
-}
-
-export interface Channel {
-  readonly id: string;
-  readonly kind: string;
-  readonly address: string;
-  readonly name: string;
-  readonly topics: readonly string[];
-  /** Null for all endpoints. */
-  readonly webhook_ids: readonly string[] | null;
-  readonly frequency: string;
-  readonly time_zone: string;
-  readonly quiet_hours: QuietHours | null;
-  readonly language: string;
-  readonly enabled: boolean;
-  readonly secret: string | null;
-  readonly last_sent_at: string | null;
-  readonly last_error_at: string | null;
-  /** Null for customers. */
-  readonly last_error: string | null;
-  readonly state: "on" | "off" | "refused" | "unsubscribed" | "unconfirmed" | "limited";
-  readonly limited_until: string | null;
-}
+import type { Channel } from "./resources.ts";
+import type { Tone } from "./ui/tone.ts";
 
 export interface ChannelSet {
   readonly data: readonly Channel[];

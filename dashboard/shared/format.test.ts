@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite, test } from "node:test";
-import { counted, longSpan, pluralMessage, relativeTime, relativeTimes } from "./format.ts";
+import { counted, longSpan, pluralMessage, relativeTime, relativeTimes, shortSpan } from "./format.ts";
 
 const now = Date.parse("2026-03-04T12:00:00Z");
 const hourMs = 3_600_000;
@@ -19,6 +19,7 @@ suite("formats", () => {
     assert.equal(relativeTime(now - 47 * hourMs, now), "47h ago");
     assert.equal(relativeTime(now - 49 * hourMs, now), "2d ago");
     assert.equal(relativeTime(now - 999, now), "now");
+    assert.deepEqual([999, 61_000, 47 * hourMs, 48 * hourMs].map(shortSpan), ["0 s", "1 min", "47 h", "2 d"]);
   });
 
   test("relative times and durations follow the language", () => {

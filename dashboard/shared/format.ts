@@ -1,4 +1,4 @@
-/** Formats of relative times, durations and counts. */
+/** Formats of times, durations and counts. */
 
 const units = [
   ["day", 86_400_000],
@@ -57,4 +57,41 @@ export function pluralMessage(
   count: number,
 ): string | undefined {
   return messages[`${key}.${new Intl.PluralRules(locale).select(count)}`] ?? messages[`${key}.other`];
+}
+
+const symbols = { day: "d", hour: "h", minute: "min", second: "s" } as const;
+
+/** `3 s`, `12 min`, `4 h`, `2 d`: one unit, rounded down. */
+export function shortSpan(spanMs: number): string {
+  const [unit, length] = unitOf(spanMs);
+  return `${Math.floor(Math.abs(spanMs) / length)} ${symbols[unit]}`;
+}
+
+/** Duration of a request: `18 ms`, `1.24 s`. */
+export function duration(ms: number): string {
+  if (ms < 10) return `${ms.toFixed(1)} ms`;
+  return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(2)} s`;
+}
+
+// Creating a format is expensive, so reuse them.
+const timeOfDay = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" } as const;
+const today = new Intl.DateTimeFormat(undefined, timeOfDay);
+const otherDay = new Intl.DateTimeFormat(undefined, {
+  year: "numeric",
+  month: "short",
+  day: "numeric",
+  ...timeOfDay,
+});
+const inFull = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
+
+/** Local time, with the date unless it is today. */
+export function localTime(unixMs: number, { now }: { readonly now: number }): string {
+  const isToday = new Date(unixMs).toDateString() === new Date(now).toDateString();
+  return (isToday ? today : otherDay).format(unixMs);
+}
+
+/** UTC and local time in full, for tooltips. */
+export function fullTime(unixMs: number): string {
+  const utc = new Date(unixMs).toISOString().replace("T", " ").replace("Z", " UTC");
+  return `${utc}\n${inFull.format(unixMs)}`;
 }

@@ -1,4 +1,5 @@
 /** Display preferences stored in the browser. Never keys, ids or data. */
+import { effect, signal } from "@preact/signals";
 
 type Preference = "theme" | "keys" | "density";
 
@@ -17,4 +18,33 @@ export function remember(name: Preference, value: string): void {
   } catch {
     // The preference applies until the page is closed.
   }
+}
+
+/** Light or dark. Follows the system by default. */
+const themes = ["auto", "light", "dark"] as const;
+type Theme = (typeof themes)[number];
+
+export const theme = signal<Theme>(themes.find((name) => name === remembered("theme")) ?? "auto");
+
+effect(() => {
+  if (theme.value === "auto") delete document.documentElement.dataset["theme"];
+  else document.documentElement.dataset["theme"] = theme.value;
+});
+
+export function nextTheme(): void {
+  theme.value = themes[(themes.indexOf(theme.value) + 1) % themes.length] ?? "auto";
+  remember("theme", theme.value);
+}
+
+/** Row density of tables. */
+export const isCompact = signal(remembered("density") === "compact");
+
+effect(() => {
+  if (isCompact.value) document.documentElement.dataset["density"] = "compact";
+  else delete document.documentElement.dataset["density"];
+});
+
+export function toggleDensity(): void {
+  isCompact.value = !isCompact.value;
+  remember("density", isCompact.value ? "compact" : "comfortable");
 }

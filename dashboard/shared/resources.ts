@@ -8,6 +8,8 @@ import type {
   renderedRequestSchema,
 } from "../../src/resources/delivery.ts";
 import type { eventMatchesSchema, eventSearchSchema } from "../../src/resources/event.ts";
+import type { Fields, ValueOf } from "../../src/resources/field.ts";
+import type { connectionShown, sourceShown } from "../../src/resources/gateway.ts";
 import type {
   filterEvaluationSchema,
   requestListSchema,
@@ -16,8 +18,9 @@ import type {
   sourceAddressSchema,
   sourceTypeSchema,
 } from "../../src/resources/gateway-views.ts";
+import type { channelShown, notificationShown } from "../../src/resources/notification.ts";
 import type { bulkStartedSchema, operationSchema } from "../../src/resources/operation.ts";
-import type { readinessSchema } from "../../src/resources/registry.ts";
+import type { eventTypeShown, readinessSchema } from "../../src/resources/registry.ts";
 import type { problemSchema, Static } from "../../src/resources/schema.ts";
 import type { searchHitsSchema } from "../../src/resources/search.ts";
 import type { systemSchema } from "../../src/resources/system.ts";
@@ -81,51 +84,36 @@ export interface Page<T> {
   readonly searched_to?: string | null;
 }
 
-/** Fields of `GET /v1/sources` that are shown. Described in src/core/fields. */
-export interface Source {
-  readonly id: string;
-  readonly tenant_id: string;
-  readonly name: string;
-  readonly description: string;
-  readonly party: string | null;
+/** `createdAt` is `created_at` in the API. */
+type SnakeCase<Name extends string> = Name extends `${infer First}${infer Rest}`
+  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
+  : "";
+
+/** Times are numbers in the library and RFC 3339 in the API. */
+type ShownValue<Name, Value> = Name extends `${string}${"At" | "Since" | "Until"}`
+  ? string | Extract<Value, null>
+  : Value;
+
+/** A resource as the API shows it. Members of its objects are not renamed. */
+export type Shown<F extends Fields> = {
+  readonly [Name in keyof F & string as SnakeCase<Name>]: ShownValue<Name, ValueOf<F[Name]>>;
+};
+
+export type Channel = Shown<typeof channelShown>;
+export type SentNotification = Shown<typeof notificationShown>;
+export type EventType = Shown<typeof eventTypeShown>;
+export type SourceConnection = Shown<typeof connectionShown>;
+
+export type Source = Shown<Omit<typeof sourceShown, "verification">> & {
   /** Secrets are masked. Empty if the stored configuration cannot be read. */
   readonly verification: Readonly<Record<string, unknown>> & { readonly type?: string };
-  readonly warnings: readonly string[];
-  readonly mode: "pass_through" | "store_and_forward";
-  readonly effective_mode: "pass_through" | "store_and_forward";
-  readonly acknowledged_by: string | null;
-  readonly acknowledged_at: string | null;
-  readonly active: boolean;
-  readonly when_inactive: "unavailable" | "gone";
-  readonly forward_headers: readonly string[];
-  readonly budget_ms: number;
-  readonly dedup_window_ms: number;
   /** In listings with `include=recent`. */
   readonly recent?:
     | (Readonly<Record<GatewayRequest["outcome"], number>> & {
         readonly last_received_at: string | null;
       })
     | null;
-  readonly created_at: string;
-  readonly updated_at: string;
-}
-
-/** Fields of `GET /v1/connections` that are shown. */
-export interface SourceConnection {
-  readonly id: string;
-  readonly source_id: string;
-  readonly webhook_id: string;
-  readonly name: string;
-  readonly required: boolean;
-  readonly paused: boolean;
-  readonly paused_at: string | null;
-  /** Counted up to 10,000. */
-  readonly held_count: number;
-  readonly releasing_since: string | null;
-  readonly filter: object | null;
-  readonly created_at: string;
-  readonly updated_at: string;
-}
+};
 
 /** Resources without static types, because their fields are described in src/core/fields. */
 export type Row = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import { callApi } from "../../shared/api.ts";
-import { Sparkline } from "../../shared/charts/sparkline.tsx";
+import { Sparkline } from "../../shared/charts/bars.tsx";
 import type { AlertPreview } from "../../shared/resources.ts";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { ActionButton } from "../action-button.tsx";

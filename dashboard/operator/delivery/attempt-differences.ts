@@ -1,5 +1,5 @@
 import type { Attempt } from "../../shared/resources.ts";
-import { duration } from "../../shared/time/time-format.ts";
+import { duration } from "../../shared/format.ts";
 import { outcomeText, timingsText } from "./wording.ts";
 
 /** A field with different values in two attempts. Null if an attempt has no value. */

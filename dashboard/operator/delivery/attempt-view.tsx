@@ -1,5 +1,5 @@
 import type { Attempt } from "../../shared/resources.ts";
-import { duration } from "../../shared/time/time-format.ts";
+import { duration } from "../../shared/format.ts";
 import { Facts } from "../../shared/ui/data-table.tsx";
 import { TextView } from "../../shared/ui/text-view.tsx";
 import { When } from "../../shared/ui/when.tsx";

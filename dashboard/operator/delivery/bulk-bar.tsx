@@ -1,7 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { Query } from "../../shared/api.ts";
-import { callApi } from "../../shared/api.ts";
+import { callApi, type Query } from "../../shared/api.ts";
 import type { BulkStarted } from "../../shared/resources.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
 import { copyText } from "../../shared/ui/copy-button.tsx";

@@ -1,7 +1,7 @@
 /** Columns of delivery lists, with the filters that their cells offer. */
 import type { Delivery } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
-import { duration } from "../../shared/time/time-format.ts";
+import { duration } from "../../shared/format.ts";
 import type { Column } from "../../shared/ui/data-table.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";

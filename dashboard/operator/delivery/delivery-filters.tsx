@@ -1,7 +1,7 @@
 import { useAddress } from "../../shared/address.ts";
 import { minute } from "../../shared/clock.ts";
 import type { Query } from "../../shared/api.ts";
-import { rangeQuery } from "../../shared/time/time-range.ts";
+import { rangeQuery } from "../../shared/time-range.ts";
 import { LinkedFilters } from "../filters/linked-filters.tsx";
 import { TextFilter } from "../filters/text-filter.tsx";
 import { statuses, wordsOf } from "./wording.ts";

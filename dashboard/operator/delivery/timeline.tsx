@@ -1,6 +1,6 @@
 import type { DeliveryDetail } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
-import { duration, shortSpan } from "../../shared/time/time-format.ts";
+import { duration, shortSpan } from "../../shared/format.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
 import type { Tone } from "../../shared/ui/tone.ts";
 import { When } from "../../shared/ui/when.tsx";

@@ -1,8 +1,8 @@
 import { useId } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
-import { isCompact, toggleDensity } from "../../shared/density.ts";
+import { isCompact, toggleDensity } from "../../shared/preferences.ts";
 import { Icon } from "../../shared/ui/icon.tsx";
-import { Popover } from "../../shared/ui/popover.tsx";
+import { Popover } from "../../shared/ui/modal.tsx";
 import { deliveryColumns } from "./delivery-columns.tsx";
 
 /** Column selection and row density. */

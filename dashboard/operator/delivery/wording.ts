@@ -1,6 +1,6 @@
 /** Display texts for delivery states, wait reasons and outcomes. */
 import type { Attempt, Delivery } from "../../shared/resources.ts";
-import { duration } from "../../shared/time/time-format.ts";
+import { duration } from "../../shared/format.ts";
 import type { Tone } from "../../shared/ui/tone.ts";
 
 type Status = Delivery["status"];

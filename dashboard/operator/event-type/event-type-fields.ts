@@ -1,4 +1,4 @@
-import { laidOutText, memberText } from "../../shared/json/json-tokens.ts";
+import { laidOutText, memberText } from "../../shared/json-tokens.ts";
 import type { Row } from "../../shared/resources.ts";
 import type { CommandOptions } from "../form/change-command.ts";
 import { typedOf, type FormField, type Typed } from "../form/form-fields.ts";

@@ -1,6 +1,5 @@
 import { Chart } from "../../shared/charts/chart.tsx";
-import { publishedChart, publishedSentence } from "../../shared/charts/outcomes.ts";
-import type { Statistics } from "../../shared/charts/statistics.ts";
+import { publishedChart, publishedSentence, type Statistics } from "../../shared/charts/statistics.ts";
 import type { Query } from "../../shared/api.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { Page, Webhook } from "../../shared/resources.ts";

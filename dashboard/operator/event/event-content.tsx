@@ -1,4 +1,4 @@
-import { memberText } from "../../shared/json/json-tokens.ts";
+import { memberText } from "../../shared/json-tokens.ts";
 import { useApi } from "../../shared/queries.ts";
 import { shell } from "../../shared/shell-text.ts";
 import { Panel } from "../../shared/ui/panel.tsx";

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 import { callApi } from "../../shared/api.ts";
-import { laidOutText, memberText } from "../../shared/json/json-tokens.ts";
+import { laidOutText, memberText } from "../../shared/json-tokens.ts";
 import { pagePath } from "../../shared/root.ts";
 import { session } from "../../shared/session.ts";
 import { announce } from "../../shared/ui/announcer.tsx";

@@ -3,7 +3,7 @@ import { useId } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 import type { SourceType } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
-import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
+import { NotLoaded } from "../../shared/ui/error-note.tsx";
 import { mayManage } from "../action-button.tsx";
 import { NewSourceForm } from "./new-source-form.tsx";
 import { shortTitle, typesMatching } from "./source-types.ts";

@@ -2,7 +2,7 @@ import { useRoute } from "preact-iso";
 import { useApi } from "../../shared/queries.ts";
 import type { GatewayRequestDetail } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
-import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
+import { NotLoaded } from "../../shared/ui/error-note.tsx";
 import { nameOfRequest } from "./request-table.tsx";
 import { RequestContent, RequestVerdict } from "./request-view.tsx";
 import { SourceLink } from "./source-link.tsx";

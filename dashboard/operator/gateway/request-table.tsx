@@ -1,6 +1,6 @@
 import type { GatewayRequest } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
-import { duration } from "../../shared/time/time-format.ts";
+import { duration } from "../../shared/format.ts";
 import { DataTable, type Column } from "../../shared/ui/data-table.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { RequestBadge } from "./request-badge.tsx";

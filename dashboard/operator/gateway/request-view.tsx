@@ -3,7 +3,7 @@ import { useApi } from "../../shared/queries.ts";
 import type { DeliveryPage, GatewayRequestDetail } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { shell } from "../../shared/shell-text.ts";
-import { duration } from "../../shared/time/time-format.ts";
+import { duration } from "../../shared/format.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
 import type { Tone } from "../../shared/ui/tone.ts";
 import { DataTable, Facts, type Column } from "../../shared/ui/data-table.tsx";

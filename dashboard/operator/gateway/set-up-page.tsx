@@ -6,7 +6,7 @@ import { useApi } from "../../shared/queries.ts";
 import type { Source, SourceAddress, SourceType } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { CopyButton } from "../../shared/ui/copy-button.tsx";
-import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
+import { NotLoaded } from "../../shared/ui/error-note.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { mayManage } from "../action-button.tsx";
 import { Addresses } from "./address-panel.tsx";

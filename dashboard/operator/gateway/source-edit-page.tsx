@@ -3,7 +3,7 @@ import { useAddress } from "../../shared/address.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { Source } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
-import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
+import { NotLoaded } from "../../shared/ui/error-note.tsx";
 import { saveChanges } from "../form/save-changes.ts";
 import { typedOf } from "../form/form-fields.ts";
 import { ResourceForm } from "../form/resource-form.tsx";

@@ -4,7 +4,7 @@ import type { GatewayRequest, Page, Source, SourceType } from "../../shared/reso
 import { pagePath } from "../../shared/root.ts";
 import { shell } from "../../shared/shell-text.ts";
 import { Facts } from "../../shared/ui/data-table.tsx";
-import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
+import { NotLoaded } from "../../shared/ui/error-note.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";

@@ -2,7 +2,6 @@ import { useSignal } from "@preact/signals";
 import { type ComponentChildren, Fragment } from "preact";
 import { callApi } from "../../shared/api.ts";
 import {
-  type Channel,
   type ChannelSet,
   channelsPathOf,
   channelState,
@@ -12,6 +11,7 @@ import {
   replaceChannel,
 } from "../../shared/channels.ts";
 import { useApi } from "../../shared/queries.ts";
+import type { Channel } from "../../shared/resources.ts";
 import { shell } from "../../shared/shell-text.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";

@@ -1,4 +1,4 @@
-import { Sparkline } from "../../shared/charts/sparkline.tsx";
+import { Sparkline } from "../../shared/charts/bars.tsx";
 import { useApi } from "../../shared/queries.ts";
 import type { ListedWebhook, Page } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";

@@ -1,19 +1,20 @@
 import type { ComponentChildren } from "preact";
 import { Chart } from "../../shared/charts/chart.tsx";
-import { acceptedShare, courseOf } from "../../shared/charts/outcomes.ts";
-import { compactNumber } from "../../shared/charts/scale.ts";
-import { Sparkline } from "../../shared/charts/sparkline.tsx";
 import {
+  acceptedShare,
   chartOf,
+  courseOf,
   gaugeMean,
-  measure,
   type Gauges,
+  measure,
   type SeriesTone,
   type Statistics,
 } from "../../shared/charts/statistics.ts";
+import { compactNumber } from "../../shared/charts/scale.ts";
+import { Sparkline } from "../../shared/charts/bars.tsx";
 import { useApi, type Loaded } from "../../shared/queries.ts";
 import { shell } from "../../shared/shell-text.ts";
-import { duration } from "../../shared/time/time-format.ts";
+import { duration } from "../../shared/format.ts";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { useStatisticsRange, zoneQuery, type StatisticsRange } from "../statistics-range.ts";
 import { OutcomesPanel, PublishedPanel } from "../traffic-panels.tsx";

@@ -5,7 +5,7 @@ import { ApiError, callApi } from "../../shared/api.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { Delivery, DeliveryPage, Page } from "../../shared/resources.ts";
 import { shell } from "../../shared/shell-text.ts";
-import { RangePicker } from "../../shared/time/range-picker.tsx";
+import { RangePicker } from "../../shared/ui/range-picker.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";

@@ -3,7 +3,7 @@ import { useApi } from "../../shared/queries.ts";
 import type { Row } from "../../shared/resources.ts";
 import { shell } from "../../shared/shell-text.ts";
 import type { ApiTwin } from "../../shared/ui/as-api.tsx";
-import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
+import { NotLoaded } from "../../shared/ui/error-note.tsx";
 import { saveChanges } from "../form/save-changes.ts";
 import { eventTypeFields, eventTypeOptions, typedEventType } from "../event-type/event-type-fields.ts";
 import { useEventTypePlace } from "../event-type/event-type-place.ts";

@@ -1,9 +1,9 @@
-import { firstItemText, memberText } from "../../shared/json/json-tokens.ts";
+import { firstItemText, memberText } from "../../shared/json-tokens.ts";
 import { useApi } from "../../shared/queries.ts";
 import { fieldText, type Row } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { shell } from "../../shared/shell-text.ts";
-import { RangePicker } from "../../shared/time/range-picker.tsx";
+import { RangePicker } from "../../shared/ui/range-picker.tsx";
 import { Facts } from "../../shared/ui/data-table.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";

@@ -7,7 +7,7 @@ import { pagePath } from "../../shared/root.ts";
 import { shell } from "../../shared/shell-text.ts";
 import { CopyButton } from "../../shared/ui/copy-button.tsx";
 import { Facts } from "../../shared/ui/data-table.tsx";
-import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
+import { NotLoaded } from "../../shared/ui/error-note.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { ActionButton, mayManage } from "../action-button.tsx";

@@ -11,7 +11,7 @@ import type {
 } from "../../shared/resources.ts";
 import { pagePath, root } from "../../shared/root.ts";
 import { shell } from "../../shared/shell-text.ts";
-import { RangePicker } from "../../shared/time/range-picker.tsx";
+import { RangePicker } from "../../shared/ui/range-picker.tsx";
 import { Command } from "../../shared/ui/as-api.tsx";
 import { Badge } from "../../shared/ui/badge.tsx";
 import type { Tone } from "../../shared/ui/tone.ts";

@@ -4,7 +4,7 @@ import { useApi } from "../../shared/queries.ts";
 import { fieldText, type Row } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import type { ApiTwin } from "../../shared/ui/as-api.tsx";
-import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
+import { NotLoaded } from "../../shared/ui/error-note.tsx";
 import { saveChanges } from "../form/save-changes.ts";
 import { type FormBody, typedOf } from "../form/form-fields.ts";
 import { ResourceForm } from "../form/resource-form.tsx";

@@ -6,7 +6,7 @@ import { useApi } from "../../shared/queries.ts";
 import type { Webhook } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
-import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
+import { NotLoaded } from "../../shared/ui/error-note.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";
 import { saveChanges } from "../form/save-changes.ts";
 import { SecretOnce } from "../webhook/secret-once.tsx";

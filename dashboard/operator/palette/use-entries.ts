@@ -1,12 +1,11 @@
 /** Collects the palette's entries: pages, actions of the page, commands, and search results of the server. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
-import { toggleDensity } from "../../shared/density.ts";
+import { nextTheme, toggleDensity } from "../../shared/preferences.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { SearchHit, SearchHits } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { logout, session } from "../../shared/session.ts";
-import { nextTheme } from "../../shared/theme.ts";
 import { isFollowing } from "../following.ts";
 import { isKeySheetOpen } from "../key-sheet.tsx";
 import { navEntriesOf, placesOf, togglePause } from "../navigation.ts";

@@ -2,7 +2,7 @@ import { useApi } from "../../shared/queries.ts";
 import type { WebhookBacklog } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { shell } from "../../shared/shell-text.ts";
-import { shortSpan } from "../../shared/time/time-format.ts";
+import { shortSpan } from "../../shared/format.ts";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
 

@@ -1,11 +1,15 @@
 import { Chart } from "../../shared/charts/chart.tsx";
-import { durationsChart, durationsSentence } from "../../shared/charts/outcomes.ts";
-import { ShareBars, type Share } from "../../shared/charts/share-bars.tsx";
-import { measure, type Statistics } from "../../shared/charts/statistics.ts";
+import {
+  durationsChart,
+  durationsSentence,
+  measure,
+  type Statistics,
+} from "../../shared/charts/statistics.ts";
+import { ShareBars, type Share } from "../../shared/charts/bars.tsx";
 import { useApi } from "../../shared/queries.ts";
 import { pagePath } from "../../shared/root.ts";
 import { shell, shellOptions, type ShellText } from "../../shared/shell-text.ts";
-import { duration } from "../../shared/time/time-format.ts";
+import { duration } from "../../shared/format.ts";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { categoryText } from "../delivery/wording.ts";
 import { useStatisticsRange, zoneQuery } from "../statistics-range.ts";

@@ -1,5 +1,5 @@
 import type { ListedWebhook } from "../../shared/resources.ts";
-import { duration } from "../../shared/time/time-format.ts";
+import { duration } from "../../shared/format.ts";
 import { When } from "../../shared/ui/when.tsx";
 
 /** Number of waiting deliveries, and the age of the oldest. */

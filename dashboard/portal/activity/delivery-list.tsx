@@ -1,7 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { useApi } from "../../shared/queries.ts";
 import type { Delivery, DeliveryPage } from "../../shared/resources.ts";
-import { Badge, type Tone } from "../../shared/ui/badge.tsx";
+import { Badge } from "../../shared/ui/badge.tsx";
+import type { Tone } from "../../shared/ui/tone.ts";
 import { reasonOf } from "../endpoint/endpoint-state.ts";
 import { t } from "../shell/language.ts";
 import { Chips, ErrorText, Table, When } from "../shell/parts.tsx";

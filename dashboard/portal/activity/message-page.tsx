@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useRoute } from "preact-iso";
 import { callApi } from "../../shared/api.ts";
-import { memberText } from "../../shared/json/json-tokens.ts";
+import { memberText } from "../../shared/json-tokens.ts";
 import { refreshAll, useApi } from "../../shared/queries.ts";
 import type { Delivery, DeliveryDetail, DeliveryPage } from "../../shared/resources.ts";
 import { AttemptResponse, attemptText } from "../endpoint/send-test.tsx";

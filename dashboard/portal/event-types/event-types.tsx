@@ -1,19 +1,11 @@
 import type { Signal } from "@preact/signals";
 import { useApi } from "../../shared/queries.ts";
-import type { Page } from "../../shared/resources.ts";
+import type { EventType, Page } from "../../shared/resources.ts";
 import { CheckBox, CheckBoxes, Field } from "../../shared/ui/field.tsx";
 import { t } from "../shell/language.ts";
 import { ListState, Text } from "../shell/parts.tsx";
 import { portalPath } from "../shell/paths.ts";
 import { may } from "../shell/session.ts";
-
-interface EventType {
-  readonly name: string;
-  readonly description: string;
-  readonly schema: unknown;
-  readonly examples: readonly unknown[];
-  readonly deprecated: boolean;
-}
 
 export function useEventTypes() {
   return useApi<Page<EventType>>({ path: "v1/event-types", query: { limit: 250 } }, { everyMs: false });

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { announce } from "../../shared/ui/announcer.tsx";
-import { Badge, type Tone } from "../../shared/ui/badge.tsx";
+import { Badge } from "../../shared/ui/badge.tsx";
+import type { Tone } from "../../shared/ui/tone.ts";
 import { TextAreaField, TextField } from "../../shared/ui/field.tsx";
 import { type MessageKey, t } from "../shell/language.ts";
 import { Form } from "../shell/parts.tsx";

@@ -1,5 +1,6 @@
 import { type Signal, useSignal } from "@preact/signals";
-import { type Channel, type QuietHours, channelsPathOf, replaceChannel } from "../../shared/channels.ts";
+import { channelsPathOf, replaceChannel } from "../../shared/channels.ts";
+import type { Channel } from "../../shared/resources.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
 import { CheckBox, CheckBoxes, SelectField, TextField } from "../../shared/ui/field.tsx";
 import { useEndpoints } from "../endpoint/endpoint-state.ts";
@@ -168,7 +169,7 @@ function newChannel(kind: string, about: string | null) {
 /** Form state of a channel. Typed values survive refreshes. */
 function useChannelDraft(channel: Channel | null, kinds: readonly string[], about: string | null) {
   const first = channel ?? newChannel(kinds[0] ?? "webhook", about);
-  const hours: QuietHours | null = first.quiet_hours;
+  const hours = first.quiet_hours;
   return {
     kind: useSignal(first.kind),
     /** Email address, URL or key. Stored URLs and keys are never shown; if empty, the stored value is kept. */

@@ -2,7 +2,6 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { callApi } from "../../shared/api.ts";
 import {
-  type Channel,
   type ChannelSet,
   channelState,
   channelTones,
@@ -11,8 +10,9 @@ import {
   replaceChannel,
 } from "../../shared/channels.ts";
 import { refreshAll, useApi } from "../../shared/queries.ts";
-import type { Page, Secrets } from "../../shared/resources.ts";
-import { Badge, type Tone } from "../../shared/ui/badge.tsx";
+import type { Channel, Page, Secrets, SentNotification } from "../../shared/resources.ts";
+import { Badge } from "../../shared/ui/badge.tsx";
+import type { Tone } from "../../shared/ui/tone.ts";
 import { useEndpoints } from "../endpoint/endpoint-state.ts";
 import { SecretText } from "../endpoint/secrets.tsx";
 import { moment, t } from "../shell/language.ts";
@@ -202,14 +202,7 @@ function ChannelActions(props: {
   );
 }
 
-interface Sent {
-  readonly id: string;
-  readonly subject: string;
-  readonly state: "waiting" | "sent" | "handed_over" | "failed" | "dropped";
-  readonly created_at: string;
-}
-
-const tones: Readonly<Record<Sent["state"], Tone>> = {
+const tones: Readonly<Record<SentNotification["state"], Tone>> = {
   waiting: "wait",
   sent: "good",
   handed_over: "good",
@@ -219,7 +212,7 @@ const tones: Readonly<Record<Sent["state"], Tone>> = {
 
 /** The newest messages with their state. */
 function SentMessages() {
-  const { data } = useApi<Page<Sent>>({ path: "v1/notifications", query: { limit: 20 } });
+  const { data } = useApi<Page<SentNotification>>({ path: "v1/notifications", query: { limit: 20 } });
   const rows = data?.data ?? [];
   if (rows.length === 0) return null;
   return (

@@ -1,10 +1,15 @@
 /** The session of a customer. Its token is kept only in memory. */
 import { computed, signal } from "@preact/signals";
-import type { PortalCapability, portalTokenSchema } from "../../../src/resources/portal.ts";
+import type {
+  PortalCapability,
+  portalThemeFields,
+  portalTokenSchema,
+} from "../../../src/resources/portal.ts";
 import type { Static } from "../../../src/resources/schema.ts";
 import { bearer, callApi, isSessionOver } from "../../shared/api.ts";
 import { now } from "../../shared/clock.ts";
 import { refreshAll } from "../../shared/queries.ts";
+import type { Shown } from "../../shared/resources.ts";
 import { root } from "../../shared/root.ts";
 import { hearHost, type HostMessage, hostScheme, isFramed, tellHost, trustHost } from "./host.ts";
 import { speak, t } from "./language.ts";
@@ -12,15 +17,7 @@ import { goTo } from "./paths.ts";
 
 /** Response of `POST /portal/session`. */
 type Opened = Omit<Static<typeof portalTokenSchema>, "theme"> & {
-  readonly theme: {
-    readonly scheme: string;
-    readonly product_name: string | null;
-    readonly words: "endpoint" | "webhook" | "destination";
-    readonly hide: readonly string[];
-    readonly docs_url: string | null;
-    readonly support_url: string | null;
-    readonly return_url: string | null;
-  };
+  readonly theme: Shown<typeof portalThemeFields>;
 };
 
 export type PortalSession = Omit<Opened, "token">;
@@ -46,7 +43,7 @@ export function may(capability: PortalCapability): boolean {
 }
 
 export function isHidden(page: string): boolean {
-  return session.value?.theme.hide.includes(page) === true;
+  return session.value?.theme.hide?.some((name) => name === page) === true;
 }
 
 /** Removes the code from the address and redeems it, or waits for a code from the host. */

@@ -30,7 +30,7 @@ const chosenScheme = signal<Scheme>("auto");
 /** A theme with a fixed scheme allows no choice. */
 const mayChooseScheme = computed(() => isFree(session.value?.theme.scheme));
 
-function isFree(scheme: string | undefined): boolean {
+function isFree(scheme: string | null | undefined): boolean {
   return scheme === "auto" || scheme === "host";
 }
 
@@ -42,13 +42,8 @@ effect(() => {
   else delete document.documentElement.dataset["theme"];
 });
 
-export function Shell({
-  view,
-  children,
-}: {
-  readonly view: PortalSession;
-  readonly children: ComponentChildren;
-}) {
+export function Shell(props: { readonly view: PortalSession; readonly children: ComponentChildren }) {
+  const { view, children } = props;
   const { path } = useLocation();
   const main = useRef<HTMLElement>(null);
   const isFirst = useRef(true);
@@ -73,10 +68,10 @@ export function Shell({
         <Name view={view} />
         <nav aria-label={t("nav.label")}>
           <ul class="portal-nav">
-            {pages().map(({ page, title, isHere }) => (
-              <li key={page}>
-                <a href={portalPath(page)} aria-current={isHere(path) ? "page" : undefined}>
-                  {title}
+            {pages().map((one) => (
+              <li key={one.page}>
+                <a href={portalPath(one.page)} aria-current={isAt(path, one) ? "page" : undefined}>
+                  {one.title}
                 </a>
               </li>
             ))}
@@ -122,16 +117,8 @@ function Foot({ view }: { readonly view: PortalSession }) {
           ))}
         </select>
       )}
-      {docs !== null && (
-        <a href={docs} target="_blank" rel="noreferrer">
-          {t("link.docs")}
-        </a>
-      )}
-      {support !== null && (
-        <a href={support} target="_blank" rel="noreferrer">
-          {t("link.support")}
-        </a>
-      )}
+      {docs !== null && <Outside href={docs}>{t("link.docs")}</Outside>}
+      {support !== null && <Outside href={support}>{t("link.support")}</Outside>}
       {!isFramed && (
         <button type="button" class="quiet" onClick={() => void leave()}>
           {t("session.leave")}
@@ -153,41 +140,47 @@ function Name({ view }: { readonly view: PortalSession }) {
   );
 }
 
+/** A link to a page of the host. */
+function Outside(props: {
+  readonly href: string;
+  readonly target?: "_blank" | "_top";
+  readonly children: string;
+}) {
+  const { href, target = "_blank", children } = props;
+  return (
+    <a href={href} target={target} rel="noreferrer">
+      {children}
+    </a>
+  );
+}
+
+/** Pages of the navigation, with the beginnings of the paths that belong to them. */
 function pages() {
-  const at =
-    (...names: readonly string[]) =>
-    (path: string) =>
-      names.some(
-        (name) => path === routePath(name) || (name !== "" && path.startsWith(routePath(`${name}/`))),
-      );
   const all = [
-    {
-      page: "",
-      title: noun("title.many"),
-      isHere: at("", "endpoints", "add"),
-      isShown: may("endpoints:read"),
-    },
+    { page: "", below: ["endpoints", "add"], title: noun("title.many"), isShown: may("endpoints:read") },
     {
       page: "activity",
+      below: ["messages"],
       title: t("activity.title"),
-      isHere: at("activity", "messages"),
       isShown: may("deliveries:read") && !isHidden("activity"),
     },
     {
       page: "event-types",
+      below: [],
       title: t("types.title"),
-      isHere: at("event-types"),
       isShown: may("endpoints:read") && !isHidden("event_types"),
     },
-    {
-      page: "notifications",
-      title: t("told.title"),
-      isHere: at("notifications"),
-      isShown: maySetChannels(),
-    },
-    { page: "help", title: t("help.title"), isHere: at("help"), isShown: !isHidden("help") },
+    { page: "notifications", below: [], title: t("told.title"), isShown: maySetChannels() },
+    { page: "help", below: [], title: t("help.title"), isShown: !isHidden("help") },
   ];
   return all.filter(({ isShown }) => isShown);
+}
+
+function isAt(path: string, { page, below }: { readonly page: string; readonly below: readonly string[] }) {
+  return (
+    path === routePath(page) ||
+    [page, ...below].some((name) => name !== "" && `${path}/`.startsWith(routePath(`${name}/`)))
+  );
 }
 
 /** Announces the end of the session two minutes ahead. Form input is kept. */
@@ -211,9 +204,9 @@ function SessionNote({ view }: { readonly view: PortalSession }) {
           </button>
         )}
         {back !== null && (
-          <a href={back} target="_top" rel="noreferrer">
+          <Outside href={back} target="_top">
             {t("session.return")}
-          </a>
+          </Outside>
         )}
       </p>
     </div>

@@ -1,10 +1,8 @@
-import { useSignal, type Signal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+import { type Signal, useSignal } from "@preact/signals";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { announce } from "../ui/announcer.tsx";
-import { Fills, Lines, StackedBars, type Frame } from "./marks.tsx";
 import { spanText, timeTicks, valueTicks } from "./scale.ts";
-import { slotAt, stackedHeight, type ChartData } from "./statistics.ts";
+import { type ChartData, type ChartSeries, type Fill, slotAt, stackedHeight } from "./statistics.ts";
 
 export interface PlotProps {
   readonly kind: "bars" | "lines";
@@ -14,6 +12,17 @@ export interface PlotProps {
   readonly valueText: (value: number) => string;
   /** Called with a range selected by dragging, or with Shift and the arrow keys. */
   readonly narrow?: (from: number, to: number) => void;
+}
+
+/** Maps times and values to positions in the plot. */
+interface Frame {
+  readonly x: (time: number) => number;
+  readonly y: (value: number) => number;
+}
+
+interface View {
+  readonly chart: ChartData;
+  readonly frame: Frame;
 }
 
 const height = 168;
@@ -28,7 +37,7 @@ export function Plot(props: PlotProps) {
   const at = useSignal<number | null>(null);
   const chosenFrom = useSignal<number | null>(null);
   const ticks = valueTicks(highestOf(chart, kind));
-  const frame = frameOf(chart, { width: width.value, highest: ticks.at(-1) ?? 1 });
+  const frame = frameOf(chart, width.value, ticks.at(-1) ?? 1);
   const handlers = usePointing({ ...props, box, width, at, chosenFrom });
   return (
     <div
@@ -78,10 +87,7 @@ function highestOf(chart: ChartData, kind: PlotProps["kind"]): number {
   return heights.reduce((highest, value) => Math.max(highest, value), 0);
 }
 
-function frameOf(
-  { from, to }: ChartData,
-  { width, highest }: { readonly width: number; readonly highest: number },
-): Frame {
+function frameOf({ from, to }: ChartData, width: number, highest: number): Frame {
   const inner = { width: width - room.left - room.right, height: height - room.top - room.bottom };
   return {
     x: (time) => room.left + (inner.width * (time - from)) / Math.max(1, to - from),
@@ -89,15 +95,11 @@ function frameOf(
   };
 }
 
-function Axes(props: {
-  readonly chart: ChartData;
-  readonly frame: Frame;
-  readonly ticks: readonly number[];
-  readonly width: number;
-  readonly axisText: (value: number) => string;
-}) {
+function Axes(
+  props: View & Pick<PlotProps, "axisText"> & { readonly ticks: readonly number[]; readonly width: number },
+) {
   const { chart, frame, ticks, width, axisText } = props;
-  const times = timeTicks(chart, { countMax: Math.max(2, Math.floor(width / 90)) });
+  const times = timeTicks(chart, Math.max(2, Math.floor(width / 90)));
   return (
     <g class="chart-axes">
       {ticks.map((value) => (
@@ -123,7 +125,7 @@ function Axes(props: {
 }
 
 /** Marks the time before the first point, where values are unknown and not zero. */
-function Unknown({ chart, frame }: { readonly chart: ChartData; readonly frame: Frame }) {
+function Unknown({ chart, frame }: View) {
   const first = chart.slots[0]?.from ?? chart.to;
   const width = frame.x(first) - frame.x(chart.from);
   return width < 2 ? null : (
@@ -147,12 +149,7 @@ function chosenTimes(chart: ChartData, at: number, chosenFrom: number | null): r
   return [chart.slots[first]?.from ?? chart.from, chart.slots[last]?.to ?? chart.to];
 }
 
-function Pointed(props: {
-  readonly chart: ChartData;
-  readonly frame: Frame;
-  readonly at: number | null;
-  readonly chosenFrom: number | null;
-}) {
+function Pointed(props: View & { readonly at: number | null; readonly chosenFrom: number | null }) {
   const { chart, frame, at, chosenFrom } = props;
   if (at === null) return null;
   const [from, to] = chosenTimes(chart, at, chosenFrom);
@@ -167,14 +164,10 @@ function Pointed(props: {
   );
 }
 
-interface ReadoutProps extends PlotProps {
-  readonly at: number;
-  readonly chosenFrom: number | null;
-  readonly frame: Frame;
-  readonly width: number;
-}
-
-function Readout(props: ReadoutProps) {
+function Readout(
+  props: View &
+    PlotProps & { readonly at: number; readonly chosenFrom: number | null; readonly width: number },
+) {
   const { chart, at, chosenFrom, frame, width, valueText } = props;
   const slot = chart.slots[at];
   if (slot === undefined) return null;
@@ -188,20 +181,16 @@ function Readout(props: ReadoutProps) {
   return (
     <div class="chart-readout" style={side} aria-hidden="true">
       <strong>{spanText({ from, to })}</strong>
-      {isChoosing ? <Line>release to zoom in</Line> : null}
-      {!isChoosing && slot.isPartial ? <Line>so far</Line> : null}
+      {isChoosing && <span>release to zoom in</span>}
+      {!isChoosing && slot.isPartial && <span>so far</span>}
       {!isChoosing &&
         chart.series.map(({ name, values }) => (
-          <Line key={name}>
+          <span key={name}>
             {name} <b>{shown(values[at], valueText)}</b>
-          </Line>
+          </span>
         ))}
     </div>
   );
-}
-
-function Line({ children }: { readonly children: ComponentChildren }) {
-  return <span>{children}</span>;
 }
 
 function shown(value: number | null | undefined, valueText: (value: number) => string): string {
@@ -279,4 +268,114 @@ function moveByKey(event: KeyboardEvent, props: Pointing, end: () => void): void
   } else return;
   event.preventDefault();
   event.stopPropagation();
+}
+
+const figure = (value: number) => Number(value.toFixed(1));
+
+/** Fill patterns, so that series differ by more than colour. Referenced as `url(#…)`. */
+function Fills({ id, series }: { readonly id: string; readonly series: readonly ChartSeries[] }) {
+  return (
+    <defs>
+      {series.map(({ tone, fill }, index) => (
+        <pattern
+          key={index}
+          id={`${id}-${index}`}
+          class={`series-${tone}`}
+          width="5"
+          height="5"
+          patternUnits="userSpaceOnUse"
+          patternTransform={fill === "hatched" ? "rotate(45)" : undefined}
+        >
+          <FillShape fill={fill} />
+        </pattern>
+      ))}
+    </defs>
+  );
+}
+
+function FillShape({ fill }: { readonly fill: Fill }) {
+  if (fill === "solid") return <rect width="5" height="5" fill="currentColor" />;
+  if (fill === "hatched") return <rect width="3.2" height="5" fill="currentColor" />;
+  return <rect width="5" height="3.4" fill="currentColor" />;
+}
+
+/** Stacked bars, one path per series. */
+function StackedBars({ chart, frame, id }: View & { readonly id: string }) {
+  return (
+    <>
+      {chart.series.map(({ name }, index) => (
+        <g key={name} fill={`url(#${id}-${index})`} class={`series-${chart.series[index]?.tone ?? "new"}`}>
+          <path d={barsPath({ chart, frame }, index, false)} />
+          <path class="chart-partial" d={barsPath({ chart, frame }, index, true)} />
+        </g>
+      ))}
+    </>
+  );
+}
+
+function barsPath({ chart, frame }: View, index: number, isPartial: boolean): string {
+  const { slots, series } = chart;
+  const { x, y } = frame;
+  const parts = slots.map((slot, at) => {
+    const value = series[index]?.values[at] ?? 0;
+    if (slot.isPartial !== isPartial || value === 0) return "";
+    const below = series.slice(0, index).reduce((sum, { values }) => sum + (values[at] ?? 0), 0);
+    const [left, right] = [x(slot.from), x(slot.to)];
+    const width = Math.max(1, right - left - (right - left > 4 ? 1 : 0));
+    const [top, bottom] = [y(below + value), y(below)];
+    // At least one pixel, so that small values stay visible.
+    const height = Math.max(1, bottom - top);
+    return `M${figure(left)} ${figure(bottom - height)}h${figure(width)}v${figure(height)}h${figure(-width)}z`;
+  });
+  return parts.join("");
+}
+
+const dashes: Readonly<Record<Fill, string | undefined>> = {
+  solid: undefined,
+  hatched: "6 4",
+  striped: "2 3",
+};
+
+/** One line per series, through the middle of its slots, with gaps for unknown values. */
+function Lines({ chart, frame }: View) {
+  return (
+    <>
+      {chart.series.map((series) => (
+        <g key={series.name} class={`series-${series.tone} chart-line`}>
+          <path d={linePath(chart, frame, series)} stroke-dasharray={dashes[series.fill]} />
+          {lonelyPoints(series.values).map((at) => (
+            <circle
+              key={at}
+              cx={figure(middle(chart, frame, at))}
+              cy={figure(frame.y(series.values[at] ?? 0))}
+              r="2"
+            />
+          ))}
+        </g>
+      ))}
+    </>
+  );
+}
+
+function linePath(chart: ChartData, frame: Frame, { values }: ChartSeries): string {
+  let isDrawing = false;
+  const parts = values.map((value, at) => {
+    const isAfterGap = at > 0 && (chart.slots[at - 1]?.to ?? 0) < (chart.slots[at]?.from ?? 0);
+    const command = isDrawing && !isAfterGap ? "L" : "M";
+    isDrawing = value !== null;
+    return value === null ? "" : `${command}${figure(middle(chart, frame, at))} ${figure(frame.y(value))}`;
+  });
+  return parts.join("");
+}
+
+/** Points between two gaps, which a line would not show. */
+function lonelyPoints(values: readonly (number | null)[]): readonly number[] {
+  return values.flatMap((value, at) =>
+    value !== null && (values[at - 1] ?? null) === null && (values[at + 1] ?? null) === null ? [at] : [],
+  );
+}
+
+function middle({ slots }: ChartData, { x }: Frame, at: number): number {
+  const slot = slots[at];
+  return slot === undefined ? 0 : (x(slot.from) + x(slot.to)) / 2;
 }

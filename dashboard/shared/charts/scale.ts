@@ -16,7 +16,7 @@ interface Span {
   readonly to: number;
 }
 
-export interface TimeTick {
+interface TimeTick {
   readonly at: number;
   readonly label: string;
 }
@@ -25,10 +25,7 @@ const minutes = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720];
 const days = [1, 2, 7, 14, 30, 90, 180];
 
 /** Up to `countMax` round times in the local zone. Midnight is labelled with the date. */
-export function timeTicks(
-  { from, to }: Span,
-  { countMax }: { readonly countMax: number },
-): readonly TimeTick[] {
+export function timeTicks({ from, to }: Span, countMax: number): readonly TimeTick[] {
   const spanMinutes = (to - from) / 60_000;
   const stepMinutes = minutes.find((step) => spanMinutes / step <= countMax);
   const stepDays =

@@ -1,4 +1,5 @@
-/** Responses of `GET /v1/stats/…` as chart data. */
+/** Responses of `GET /v1/stats/…` as chart data and sentences. */
+import { counted, duration } from "../format.ts";
 
 export interface StatisticsPoint {
   readonly at: string;
@@ -58,10 +59,7 @@ export interface ChartData {
   readonly series: readonly ChartSeries[];
 }
 
-export interface Picked {
-  readonly name: string;
-  readonly tone: SeriesTone;
-  readonly fill: Fill;
+export interface Picked extends Omit<ChartSeries, "values"> {
   readonly valueOf: (point: StatisticsPoint) => number | null;
 }
 
@@ -112,4 +110,80 @@ export function stackedHeight({ series }: ChartData, slot: number): number {
 /** Index of the slot that contains a time, or -1. */
 export function slotAt({ slots }: ChartData, time: number): number {
   return slots.findIndex(({ from, to }) => from <= time && time < to);
+}
+
+function picked(name: string, tone: SeriesTone, fill: Fill, measured: string): Picked {
+  return { name, tone, fill, valueOf: (point) => measure(point, measured) };
+}
+
+const outcomes: readonly Picked[] = [
+  picked("accepted", "good", "solid", "accepted"),
+  picked("failed temporarily", "wait", "hatched", "transient"),
+  picked("refused", "bad", "striped", "terminal"),
+];
+
+const durations: readonly Picked[] = [
+  picked("median (p50)", "new", "solid", "duration_ms_p50"),
+  picked("95th percentile (p95)", "held", "hatched", "duration_ms_p95"),
+];
+
+const nothing = { step_seconds: 60, from: "", to: "" };
+
+/** The only series of an ungrouped response. */
+function alone(statistics: Statistics): Parameters<typeof chartOf>[0] {
+  return { ...nothing, ...statistics, points: statistics.series[0]?.points ?? [] };
+}
+
+export function outcomesChart(statistics: Statistics): ChartData {
+  return chartOf(alone(statistics), outcomes);
+}
+
+export function outcomesSentence({ series }: Statistics): string {
+  const totals = series[0]?.totals;
+  const attempts = measure(totals, "attempts") ?? 0;
+  if (attempts === 0) return "No requests.";
+  const share = acceptedShare({ accepted: measure(totals, "accepted") ?? 0, attempts });
+  const [failed, refused] = [measure(totals, "transient") ?? 0, measure(totals, "terminal") ?? 0];
+  const rest = [
+    ...(failed > 0 ? [`${failed.toLocaleString()} failed temporarily`] : []),
+    ...(refused > 0 ? [`${refused.toLocaleString()} refused`] : []),
+  ];
+  const requests = counted(attempts, "request", "requests");
+  return `${[`${requests}: ${share} accepted`, ...rest].join(", ")}.`;
+}
+
+/** Rounded down, so that 100 % means all. */
+export function acceptedShare(totals: { readonly accepted: number; readonly attempts: number }): string {
+  const { accepted, attempts } = totals;
+  if (attempts === 0) return "–";
+  const percent = Math.floor((10_000 * accepted) / attempts) / 100;
+  return `${percent.toLocaleString(undefined, { maximumFractionDigits: 2 })} %`;
+}
+
+export function durationsChart(statistics: Statistics): ChartData {
+  return chartOf(alone(statistics), durations);
+}
+
+export function durationsSentence({ series }: Statistics): string {
+  const totals = series[0]?.totals;
+  const [half, most] = [measure(totals, "duration_ms_p50"), measure(totals, "duration_ms_p95")];
+  if (half === null || most === null) return "No responses.";
+  return `Half of the requests took less than ${duration(half)}, 95 % less than ${duration(most)}.`;
+}
+
+export function publishedChart(statistics: Statistics): ChartData {
+  return chartOf(alone(statistics), [picked("published", "new", "solid", "published")]);
+}
+
+export function publishedSentence({ series }: Statistics): string {
+  const totals = series[0]?.totals;
+  const published = measure(totals, "published") ?? 0;
+  const unmatched = measure(totals, "unmatched") ?? 0;
+  const events = counted(published, "event", "events");
+  return unmatched === 0 ? `${events}.` : `${events}, ${unmatched.toLocaleString()} without subscribers.`;
+}
+
+/** Values of one measure over time, for a sparkline. */
+export function courseOf({ series }: Statistics, name: string): readonly (number | null)[] {
+  return (series[0]?.points ?? []).map((point) => measure(point, name));
 }

@@ -1,6 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { urlOf } from "../api.ts";
-import type { ApiCall } from "../api.ts";
+import { type ApiCall, urlOf } from "../api.ts";
 import { type ShellText, shellWord } from "../shell-text.ts";
 import { CopyButton } from "./copy-button.tsx";
 import { Modal } from "./modal.tsx";

@@ -1,5 +1,4 @@
-/** Severity of a state. Each tone has a badge shape. */
-export type Tone = "good" | "wait" | "bad" | "held" | "off" | "new";
+import type { Tone } from "./tone.ts";
 
 const shapes: Readonly<Record<Tone, string>> = {
   good: "M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2z",

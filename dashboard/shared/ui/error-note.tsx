@@ -1,7 +1,8 @@
 import type { ApiError } from "../api.ts";
 import { now } from "../clock.ts";
+import { localTime } from "../format.ts";
+import type { Loaded } from "../queries.ts";
 import { root } from "../root.ts";
-import { localTime } from "../time/time-format.ts";
 
 /** Error message with code and request id for support. */
 export function ErrorNote({ error, since = 0 }: { readonly error: ApiError; readonly since?: number }) {
@@ -42,4 +43,9 @@ export function ErrorFields({ problem }: Pick<ApiError, "problem">) {
       ))}
     </ul>
   );
+}
+
+/** Placeholder while a page is loading or after loading failed. */
+export function NotLoaded({ error }: Pick<Loaded<unknown>, "error">) {
+  return error === null ? <p class="waiting soft">Loading…</p> : <ErrorNote error={error} />;
 }

@@ -1,4 +1,5 @@
-import type { ComponentChildren } from "preact";
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren, Ref } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { Announcer } from "./announcer.tsx";
 import { Icon } from "./icon.tsx";
@@ -53,4 +54,30 @@ function ancestorsOf(element: Element | null): readonly Element[] {
 function focusFirstIn(place: Element | undefined): void {
   if (document.activeElement !== document.body) return;
   place?.querySelector<HTMLElement>("a[href], button:not(:disabled), input:not(:disabled)")?.focus();
+}
+
+interface PopoverProps {
+  /** Value of `popovertarget` on the button that opens it. */
+  readonly id: string;
+  readonly label: string;
+  readonly innerRef?: Ref<HTMLDivElement>;
+  /** Rendered on first opening and kept afterwards, with its input. */
+  readonly children: () => ComponentChildren;
+}
+
+export function Popover({ id, label, innerRef = null, children }: PopoverProps) {
+  const isNeeded = useSignal(false);
+  return (
+    <div
+      ref={innerRef}
+      id={id}
+      popover="auto"
+      class="popover"
+      role="group"
+      aria-label={label}
+      onBeforeToggle={() => (isNeeded.value = true)}
+    >
+      {isNeeded.value && children()}
+    </div>
+  );
 }

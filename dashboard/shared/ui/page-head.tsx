@@ -1,4 +1,6 @@
 import type { ComponentChildren } from "preact";
+import { useAddress } from "../address.ts";
+import { pagePath } from "../root.ts";
 
 /** Heading of a page, with its page-wide controls. */
 export function PageHead({
@@ -18,5 +20,41 @@ export function PageHead({
       </h1>
       <div class="panel-tools">{children}</div>
     </div>
+  );
+}
+
+export interface Tab {
+  /** Name in the address. Empty for the first tab. */
+  readonly name: string;
+  readonly title: string;
+}
+
+/** Tab in the address, or the first one. */
+export function useTab(tabs: readonly Tab[]): string {
+  const { params } = useAddress();
+  const name = params.get("tab") ?? "";
+  return tabs.some((tab) => tab.name === name) ? name : (tabs[0]?.name ?? "");
+}
+
+/** Tabs as links, so that each has an address and Back works. */
+export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: readonly Tab[] }) {
+  const { page, params } = useAddress();
+  const current = useTab(tabs);
+  return (
+    <ul class="tabs" aria-label={label}>
+      {tabs.map(({ name, title }) => {
+        const next = new URLSearchParams(params);
+        if (name === "") next.delete("tab");
+        else next.set("tab", name);
+        const query = next.size === 0 ? "" : `?${next.toString()}`;
+        return (
+          <li key={name}>
+            <a href={`${pagePath(page)}${query}`} aria-current={name === current ? "page" : undefined}>
+              {title}
+            </a>
+          </li>
+        );
+      })}
+    </ul>
   );
 }

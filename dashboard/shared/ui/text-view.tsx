@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { laidOut, tokensOf } from "../json/json-tokens.ts";
+import { laidOut, tokensOf } from "../json-tokens.ts";
 import { CopyButton } from "./copy-button.tsx";
 
 /** Longer texts are shown without syntax colours. */

@@ -1,8 +1,7 @@
 import { computed } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { now } from "../clock.ts";
-import { relativeTime } from "../format.ts";
-import { fullTime, localTime } from "../time/time-format.ts";
+import { fullTime, localTime, relativeTime } from "../format.ts";
 
 interface WhenProps {
   readonly at: string | null;

@@ -109,7 +109,8 @@ const german: Readonly<Record<MessageName, string>> = {
   "secret_rotated.text":
     "Ereignisse für {url} werden mit einem neuen Geheimnis signiert. Waren Sie das nicht, sehen Sie bitte sofort nach.",
   "paused.subject": "{url} wurde pausiert",
-  "paused.text": "Der Webhook wurde pausiert. Ereignisse werden aufbewahrt und gesendet, sobald er fortgesetzt wird.",
+  "paused.text":
+    "Der Webhook wurde pausiert. Ereignisse werden aufbewahrt und gesendet, sobald er fortgesetzt wird.",
   "resumed.subject": "{url} wurde fortgesetzt",
   "resumed.text": "Der Webhook wurde fortgesetzt. Wartende Ereignisse werden gesendet.",
   "limit_reached.subject": "Die Grenze von {value} Webhooks ist erreicht",

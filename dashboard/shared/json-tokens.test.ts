@@ -1,6 +1,6 @@
+import fc from "fast-check";
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import fc from "fast-check";
 import { firstItemText, laidOut, memberText, tokensOf } from "./json-tokens.ts";
 
 const joined = (source: string) =>

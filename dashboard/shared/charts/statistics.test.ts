@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { acceptedShare, outcomesChart, outcomesSentence } from "./outcomes.ts";
-import { stackedHeight } from "./statistics.ts";
+import { acceptedShare, outcomesChart, outcomesSentence, stackedHeight } from "./statistics.ts";
 
 const at = (minute: number) => new Date(Date.UTC(2026, 10, 23, 4, minute)).toISOString();
 

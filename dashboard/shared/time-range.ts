@@ -1,7 +1,7 @@
 /** Time ranges as typed and as stored in addresses. */
 
 /** Start and end in Unix milliseconds. Null is open. */
-export interface TimeRange {
+interface TimeRange {
   readonly from: number | null;
   readonly to: number | null;
 }
@@ -41,8 +41,8 @@ export function parseTime(text: string, now: number): number | null {
     const spanMs = parseSpan(span);
     return spanMs === null ? null : now - spanMs;
   }
-  if (given === "today") return startOfDay(now, { daysBack: 0 });
-  if (given === "yesterday") return startOfDay(now, { daysBack: 1 });
+  if (given === "today") return startOfDay(now, 0);
+  if (given === "yesterday") return startOfDay(now, 1);
   return loggedTime(text.trim());
 }
 
@@ -89,41 +89,29 @@ export function splitRange(text: string): readonly [string, string] | null {
 }
 
 /**
- * Range of the address parameters `range`, or `from` and `to`. Relative times become instants. `now` is rounded down
- * to a minute, so that a cached response can be reused for a while.
+ * API parameters for the range of the address parameters `range`, or `from` and `to`. `fallback`, such as `24h`, applies
+ * if the address has no range. Relative times become instants. `now` is rounded down to a minute, so that a cached
+ * response can be reused for a while.
  */
-function rangeOf(params: URLSearchParams, { now, fallback }: RangeOptions): TimeRange {
-  const minute = Math.floor(now / 60_000) * 60_000;
-  const isByHand = params.has("from") || params.has("to");
-  const span = parseRange(params.get("range") ?? (isByHand ? "" : fallback), minute);
-  return (
-    span ?? {
-      from: parseTime(params.get("from") ?? "", minute),
-      to: parseTime(params.get("to") ?? "", minute),
-    }
-  );
-}
-
-interface RangeOptions {
-  readonly now: number;
-  /** Relative range if the address has none. Empty for any time. */
-  readonly fallback: string;
-}
-
-/** The range as API parameters. `fallback`, such as `24h`, applies if the address has no range. */
 export function rangeQuery(
   params: URLSearchParams,
   now: number,
   fallback = "",
 ): Readonly<Record<string, string>> {
-  const { from, to } = rangeOf(params, { now, fallback });
+  const minute = Math.floor(now / 60_000) * 60_000;
+  const isByHand = params.has("from") || params.has("to");
+  const span = parseRange(params.get("range") ?? (isByHand ? "" : fallback), minute);
+  const { from, to } = span ?? {
+    from: parseTime(params.get("from") ?? "", minute),
+    to: parseTime(params.get("to") ?? "", minute),
+  };
   return {
     ...(from !== null && { from: new Date(from).toISOString() }),
     ...(to !== null && { to: new Date(to).toISOString() }),
   };
 }
 
-function startOfDay(now: number, { daysBack }: { readonly daysBack: number }): number {
+function startOfDay(now: number, daysBack: number): number {
   const day = new Date(now);
   day.setHours(0, 0, 0, 0);
   day.setDate(day.getDate() - daysBack);

@@ -2,10 +2,11 @@ import { useSignal } from "@preact/signals";
 import { useId, useRef } from "preact/hooks";
 import { useAddress } from "../address.ts";
 import { now } from "../clock.ts";
-import { Icon } from "../ui/icon.tsx";
-import { Popover } from "../ui/popover.tsx";
-import { fullTime, localTime } from "./time-format.ts";
-import { offeredRanges, parseTime, splitRange } from "./time-range.ts";
+import { fullTime, localTime } from "../format.ts";
+import { offeredRanges, parseTime, splitRange } from "../time-range.ts";
+import { Field } from "./field.tsx";
+import { Icon } from "./icon.tsx";
+import { Popover } from "./modal.tsx";
 
 const names: Readonly<Record<string, string>> = {
   "15m": "15 minutes",
@@ -130,29 +131,25 @@ function TimeField(props: {
   readonly type: (text: string) => void;
 }) {
   const { label, text, placeholder, type } = props;
-  const id = useId();
   const time = typedTime(text);
   const isWrong = text.trim() !== "" && time === null;
+  const [utc] = time === null ? [] : fullTime(Math.floor(time / 1_000) * 1_000).split("\n");
   return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <input
-        id={id}
-        value={text}
-        placeholder={placeholder}
-        autocomplete="off"
-        spellcheck={false}
-        aria-invalid={isWrong}
-        aria-describedby={`${id}-means`}
-        onInput={({ currentTarget }) => type(currentTarget.value)}
-      />
-      <p id={`${id}-means`} class={isWrong ? "bad-text" : "soft"}>
-        {isWrong && "Enter a valid time."}
-        {time !== null &&
-          fullTime(Math.floor(time / 1_000) * 1_000)
-            .split("\n")[0]
-            ?.replace(".000", "")}
-      </p>
-    </div>
+    <Field
+      label={label}
+      note={isWrong ? "Enter a valid time." : (utc ?? "").replace(".000", "")}
+      isWrong={isWrong}
+    >
+      {(control) => (
+        <input
+          {...control}
+          value={text}
+          placeholder={placeholder}
+          autocomplete="off"
+          spellcheck={false}
+          onInput={({ currentTarget }) => type(currentTarget.value)}
+        />
+      )}
+    </Field>
   );
 }
