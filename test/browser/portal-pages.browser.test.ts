@@ -153,6 +153,14 @@ suite("pages of the portal", () => {
       assert.ok(!sent.some((one) => one.includes(held)), `${held} left the page`);
   });
 
+  test("without an endpoint, the help shows the retry schedule of the standard profile", async () => {
+    const page = await world.visit({ capabilities: ["deliveries:read"] }, "help");
+    await page.getByText(/^Messages are attempted up to 10 times/).waitFor();
+    const schedule = page.getByRole("table", { name: "If your server does not accept a message" });
+    assert.equal(await schedule.getByRole("row").count(), 10);
+    await schedule.getByRole("row", { name: "2 5 seconds" }).waitFor();
+  });
+
   test("programs in eight languages are those that the tests run, or are marked as not run", async () => {
     const page = await world.visit({}, "help");
     const said = { Python: 1, Java: 1, Node: 2, Go: 0, Ruby: 0, PHP: 0, "C#": 0, Rust: 0 };
