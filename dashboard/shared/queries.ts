@@ -4,10 +4,9 @@
  */
 import { QueryClient, QueryObserver, keepPreviousData } from "@tanstack/query-core";
 import type { QueryObserverResult } from "@tanstack/query-core";
-import { signal } from "@preact/signals";
+import { type ReadonlySignal, signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { callApi, isSessionOver } from "./api.ts";
-import type { ApiAnswer, ApiCall, ApiError } from "./api.ts";
+import { type ApiAnswer, type ApiCall, ApiError, callApi, isSessionOver } from "./api.ts";
 
 /** While true, nothing is refreshed automatically, not even on window focus. */
 export const isPaused = signal(false);
@@ -95,4 +94,31 @@ export async function refreshLive(news: ReadonlySet<OwnNews | "other">): Promise
 /** Refreshes all visible queries after a change. */
 export async function refreshAll(): Promise<void> {
   await queryClient.invalidateQueries();
+}
+
+interface Busy {
+  readonly isBusy: ReadonlySignal<boolean>;
+  /** Error of the last call. */
+  readonly error: ReadonlySignal<ApiError | null>;
+  /** Runs a server call. Rethrows errors other than `ApiError`. */
+  readonly run: (work: () => Promise<unknown>) => Promise<void>;
+}
+
+/** Busy state and last error, for buttons and forms. */
+export function useBusy(): Busy {
+  const isBusy = useSignal(false);
+  const error = useSignal<ApiError | null>(null);
+  const run = async (work: () => Promise<unknown>) => {
+    isBusy.value = true;
+    error.value = null;
+    try {
+      await work();
+    } catch (thrown) {
+      if (!(thrown instanceof ApiError)) throw thrown;
+      error.value = thrown;
+    } finally {
+      isBusy.value = false;
+    }
+  };
+  return { isBusy, error, run };
 }

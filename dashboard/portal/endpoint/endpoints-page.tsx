@@ -1,3 +1,4 @@
+import { Sparkline } from "../../shared/charts/bars.tsx";
 import { useApi } from "../../shared/queries.ts";
 import type { Page, Webhook } from "../../shared/resources.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
@@ -8,7 +9,6 @@ import { may, noun } from "../shell/session.ts";
 import { stateOf } from "./endpoint-state.ts";
 
 interface Point {
-  readonly at: string;
   readonly attempts?: number | null;
   readonly accepted?: number | null;
 }
@@ -25,7 +25,7 @@ const statistics = {
 export function EndpointsPage() {
   const loaded = useApi<Page<Webhook>>({ path: "v1/webhooks", query: { limit: 250 } });
   const stats = useApi<Statistics>(may("deliveries:read") ? statistics : null, { everyMs: 30_000 });
-  const pointsOf = (id: string) => stats.data?.series.find(({ key }) => key === id)?.points ?? [];
+  const pointsOf = (id: string) => stats.data?.series.find(({ key }) => key === id)?.points.slice(-24) ?? [];
   return (
     <>
       <div class="portal-title">
@@ -48,8 +48,9 @@ export function EndpointsPage() {
 
 function Card({ webhook, points }: { readonly webhook: Webhook; readonly points: readonly Point[] }) {
   const { tone, text } = stateOf(webhook);
-  const attempts = points.reduce((sum, point) => sum + (point.attempts ?? 0), 0);
-  const failed = attempts - points.reduce((sum, point) => sum + (point.accepted ?? 0), 0);
+  const attempts = points.map((point) => point.attempts ?? 0);
+  const accepted = points.map((point) => point.accepted ?? 0);
+  const count = sum(attempts);
   return (
     <li class="card">
       <div class="card-main">
@@ -61,41 +62,19 @@ function Card({ webhook, points }: { readonly webhook: Webhook; readonly points:
       </div>
       <div class="card-side">
         <Badge tone={tone} text={text} />
-        {attempts > 0 && <Sparkline points={points} label={counted("sparkline", attempts, { failed })} />}
+        {count > 0 && (
+          <Sparkline
+            values={attempts}
+            tone="bad"
+            over={{ values: accepted, tone: "good" }}
+            label={counted("sparkline", count, { failed: count - sum(accepted) })}
+          />
+        )}
       </div>
     </li>
   );
 }
 
-const height = 24;
-const barWidth = 4;
-const barsMax = 24;
-
-/** Attempts per hour over the last day, with failed attempts on top. */
-function Sparkline({ points, label }: { readonly points: readonly Point[]; readonly label: string }) {
-  const shown = points.slice(-barsMax);
-  const most = Math.max(1, ...shown.map(({ attempts }) => attempts ?? 0));
-  const width = barsMax * (barWidth + 1);
-  return (
-    <svg
-      class="sparkline"
-      viewBox={`0 0 ${width} ${height}`}
-      width={width}
-      height={height}
-      role="img"
-      aria-label={label}
-    >
-      {shown.map(({ at, attempts, accepted }, index) => {
-        const all = ((attempts ?? 0) / most) * height;
-        const good = ((accepted ?? 0) / most) * height;
-        const x = (barsMax - shown.length + index) * (barWidth + 1);
-        return (
-          <g key={at}>
-            <rect class="bar-bad" x={x} y={height - all} width={barWidth} height={Math.max(0, all - good)} />
-            <rect class="bar-good" x={x} y={height - good} width={barWidth} height={good} />
-          </g>
-        );
-      })}
-    </svg>
-  );
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }

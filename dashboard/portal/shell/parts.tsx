@@ -2,8 +2,8 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { ApiError } from "../../shared/api.ts";
-import type { Loaded } from "../../shared/queries.ts";
+import type { ApiError } from "../../shared/api.ts";
+import { type Loaded, useBusy } from "../../shared/queries.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
 import { ErrorFields } from "../../shared/ui/error-note.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";
@@ -11,47 +11,28 @@ import { TextView } from "../../shared/ui/text-view.tsx";
 import { TimeText } from "../../shared/ui/when.tsx";
 import { known, moment, relative, t } from "./language.ts";
 
-/** Runs a call to the API, one at a time. `error` is shown until the next run. */
-function useCall(call: () => Promise<void>) {
-  const isBusy = useSignal(false);
-  const error = useSignal<ApiError | null>(null);
-  const run = async () => {
-    if (isBusy.value) return;
-    isBusy.value = true;
-    error.value = null;
-    try {
-      await call();
-    } catch (failure) {
-      if (!(failure instanceof ApiError)) throw failure;
-      error.value = failure;
-    } finally {
-      isBusy.value = false;
-    }
-  };
-  return { run, isBusy: isBusy.value, error: error.value !== null && <ErrorText error={error.value} /> };
-}
-
 /** A button that runs an action and announces its result or error. */
 export function Action(props: {
   readonly children: ComponentChildren;
   readonly run: () => Promise<string | null>;
   readonly isPrimary?: boolean;
 }) {
-  const { run, isBusy, error } = useCall(async () => {
+  const { run, isBusy, error } = useBusy();
+  const act = async () => {
     const said = await props.run();
     if (said !== null) announce(said);
-  });
+  };
   return (
     <>
       <button
         type="button"
         class={props.isPrimary === true ? "primary" : undefined}
-        aria-disabled={isBusy}
-        onClick={() => void run()}
+        aria-disabled={isBusy.value}
+        onClick={() => void (isBusy.value || run(act))}
       >
         {props.children}
       </button>
-      {error}
+      {error.value !== null && <ErrorText error={error.value} />}
     </>
   );
 }
@@ -68,7 +49,7 @@ export function Form(props: {
 }) {
   const { children, label, tools, takesFocus = false, send } = props;
   const form = useRef<HTMLFormElement>(null);
-  const { run, error } = useCall(send);
+  const { run, isBusy, error } = useBusy();
   useEffect(() => {
     if (takesFocus) form.current?.querySelector<HTMLElement>("select, input")?.focus();
   }, []);
@@ -78,11 +59,11 @@ export function Form(props: {
       ref={form}
       onSubmit={(event) => {
         event.preventDefault();
-        void run();
+        void (isBusy.value || run(send));
       }}
     >
       {children}
-      {error}
+      {error.value !== null && <ErrorText error={error.value} />}
       <p class="actions">
         <button type="submit" class="primary">
           {label}

@@ -5,38 +5,50 @@ const width = 120;
 const height = 28;
 const pointsMin = 24;
 
-/** Small bar chart without axes. Hidden from screen readers, because the text next to it says the same. */
-export function Sparkline({
-  values,
-  tone = "new",
-}: {
+/**
+ * Small bar chart without axes. `over` is a part of the values, drawn in front of them. Without a label it is hidden from
+ * screen readers, because the text next to it says the same.
+ */
+export function Sparkline(props: {
   readonly values: readonly (number | null)[];
   readonly tone?: SeriesTone;
+  readonly over?: { readonly values: readonly (number | null)[]; readonly tone: SeriesTone };
+  readonly label?: string;
 }) {
+  const { values, tone = "new", over, label } = props;
   const highest = values.reduce<number>((most, value) => Math.max(most, value ?? 0), 0);
   if (highest === 0) return null;
-  // Few points are drawn at the end with normal width instead of as wide blocks.
-  const count = Math.max(values.length, pointsMin);
-  const step = width / count;
-  const bars = values.map((value, at) => {
-    const index = count - values.length + at;
-    const tall = ((value ?? 0) / highest) * (height - 2);
-    return tall === 0
-      ? ""
-      : `M${(index * step).toFixed(1)} ${height}v-${Math.max(1.5, tall).toFixed(1)}h${Math.max(0.8, step - 0.6).toFixed(1)}V${height}z`;
-  });
   return (
     <svg
-      class={`sparkline series-${tone}`}
+      class="sparkline"
       viewBox={`0 0 ${width} ${height}`}
       width={width}
       height={height}
       preserveAspectRatio="none"
-      aria-hidden="true"
+      role={label === undefined ? undefined : "img"}
+      aria-label={label}
+      aria-hidden={label === undefined}
     >
-      <path d={bars.join("")} fill="currentColor" />
+      <path class={`series-${tone}`} d={barsPath(values, highest)} fill="currentColor" />
+      {over !== undefined && (
+        <path class={`series-${over.tone}`} d={barsPath(over.values, highest)} fill="currentColor" />
+      )}
     </svg>
   );
+}
+
+/** Few points are drawn at the end with normal width instead of as wide blocks. */
+function barsPath(values: readonly (number | null)[], highest: number): string {
+  const count = Math.max(values.length, pointsMin);
+  const step = width / count;
+  const bars = values.map((value, at) => {
+    const left = (count - values.length + at) * step;
+    const tall = ((value ?? 0) / highest) * (height - 2);
+    return tall === 0
+      ? ""
+      : `M${left.toFixed(1)} ${height}v-${Math.max(1.5, tall).toFixed(1)}h${Math.max(0.8, step - 0.6).toFixed(1)}V${height}z`;
+  });
+  return bars.join("");
 }
 
 export interface Share {
