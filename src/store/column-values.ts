@@ -130,3 +130,10 @@ export function storableDocument(document: string): string {
 /** Matches one escape at a time, so that an escaped backslash before `ud800` is not mistaken for one. */
 const escapes =
   /\\(?:(u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2})|(u[dD][89a-fA-F][\da-fA-F]{2}|u0000)|.)/gs;
+
+const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** Whether a row can have this id. Any other text would make the statement fail instead of finding nothing. */
+export function isStoredId(id: string): boolean {
+  return uuidForm.test(id);
+}

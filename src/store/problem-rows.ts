@@ -8,8 +8,6 @@ import {
   problemKindsMax,
   type ProblemMove,
   problemMove,
-  type ProblemState,
-  problemStates,
   recovering,
   resolved,
   type StoredProblemState,
@@ -71,17 +69,22 @@ export function problemDocument(problem: DeliveryProblem & { readonly position?:
   return JSON.stringify(document);
 }
 
-/** Whether a row is shown in one of these states; `now` is the name of a parameter. */
-export function problemStateSql(states: readonly ProblemState[] | null, now: string): string {
-  const isMuted = `coalesce(muted_until, 0) > ${now}`;
-  const conditions: Readonly<Record<ProblemState, string>> = {
-    open: `state = ${open} AND NOT ${isMuted}`,
-    recovering: `state = ${recoveringCode} AND NOT ${isMuted}`,
-    resolved: `state = ${resolvedCode}`,
-    muted: `${unresolvedSql} AND ${isMuted}`,
-  };
-  const asked = problemStates.filter((state) => states === null || states.includes(state));
-  return asked.length === 0 ? "1 = 0" : `(${asked.map((state) => `(${conditions[state]})`).join(" OR ")})`;
+/**
+ * Whether a row is in one of the states that are shown. The arguments are parameters: the time, and whether each of
+ * `problemStates` is shown.
+ */
+export function shownSql(
+  now: string,
+  [isOpen, isRecovering, isResolved, isMuted]: readonly string[],
+): string {
+  const muted = `coalesce(muted_until, 0) > ${now}::bigint`;
+  const conditions = [
+    `${isOpen}::boolean AND state = ${open} AND NOT ${muted}`,
+    `${isRecovering}::boolean AND state = ${recoveringCode} AND NOT ${muted}`,
+    `${isResolved}::boolean AND state = ${resolvedCode}`,
+    `${isMuted}::boolean AND ${unresolvedSql} AND ${muted}`,
+  ];
+  return `(${conditions.map((condition) => `(${condition})`).join(" OR ")})`;
 }
 
 /** Rows examined in one step of a search. */

@@ -6,14 +6,7 @@ import {
   type WebhookKeyName,
 } from "../domain/webhook-history.ts";
 import { type Webhook, webhookFromDocument } from "../domain/webhook.ts";
-import type { Page, PageRequest } from "../ports/store.ts";
-import type {
-  SavedBeside,
-  SecretKind,
-  StoredHistoryEntry,
-  StoredSecret,
-  WrittenBeside,
-} from "../ports/store/webhooks.ts";
+import type { SavedBeside, SecretKind, StoredSecret, WrittenBeside } from "../ports/store/webhooks.ts";
 
 export type StoredKey = Pick<StoredSecret, "kind" | "digest">;
 
@@ -56,26 +49,12 @@ function changedNames(before: readonly StoredKey[], after: readonly StoredKey[])
   return [...new Set(changed.map((kind) => keyNames[kind]))];
 }
 
-/** A row as both stores select it. */
-export type HistoryRow = [seq: number, document: string];
-
 export function historyDocument(entry: WebhookHistoryEntry): string {
   return JSON.stringify(entry, (_, value: unknown) =>
     typeof value === "string" && value.length > valueLengthMax
       ? `${value.slice(0, valueLengthMax)}… (${value.length} characters)`
       : value,
   );
-}
-
-/** Rows are newest first, with one row beyond the page if there are more. */
-export function historyPage(rows: readonly HistoryRow[], { limit }: PageRequest): Page<StoredHistoryEntry> {
-  const shown = rows.slice(0, limit);
-  return {
-    rows: shown.map(([position, document]) => {
-      return { ...(parseLossless(document) as WebhookHistoryEntry), position };
-    }),
-    next: rows.length > limit ? (shown.at(-1)?.[0] ?? null) : null,
-  };
 }
 
 /** Limit per webhook on stored revisions, and on other entries. */

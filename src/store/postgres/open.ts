@@ -2,6 +2,15 @@ import type { LookupFunction } from "node:net";
 import type pg from "pg";
 import { type Store, type StoreFacts, storeTroubles, StoreUnavailableError } from "../../ports/store.ts";
 import type { ConfigChange } from "../../ports/store/changes.ts";
+import { Alerts } from "../documents/alerts.ts";
+import { Audit } from "../documents/audit.ts";
+import { Gateway } from "../documents/gateway.ts";
+import { Notifications as NotificationDocuments } from "../documents/notifications.ts";
+import { Operations } from "../documents/operations.ts";
+import { Portal } from "../documents/portal.ts";
+import { Problems } from "../documents/problems.ts";
+import { Registry } from "../documents/registry.ts";
+import { Webhooks } from "../documents/webhooks.ts";
 import type { MigrationPlan } from "../migrations.ts";
 import type { PendingLaneQueue } from "./cluster/announcer.ts";
 import {
@@ -14,17 +23,9 @@ import {
 import { Notifications } from "./cluster/notifications.ts";
 import { PostgresOwnership } from "./cluster/ownership.ts";
 import { ConfigPolling } from "./cluster/config-polling.ts";
-import { PostgresAlerts } from "./documents/alerts.ts";
-import { PostgresAudit } from "./documents/audit.ts";
-import { PostgresGateway } from "./documents/gateway.ts";
+import { PostgresRequestLog } from "./documents/gateway.ts";
 import { PostgresIdempotency } from "./documents/idempotency.ts";
-import { PostgresNotificationQueue } from "./documents/notification-queue.ts";
-import { PostgresOperations } from "./documents/operations.ts";
-import { PostgresPortal } from "./documents/portal.ts";
-import { PostgresDeliveryProblems } from "./documents/problems.ts";
-import { PostgresRegistry } from "./documents/registry.ts";
 import { PostgresStatistics } from "./documents/statistics.ts";
-import { PostgresWebhooks } from "./documents/webhooks.ts";
 import { answerMarginMs } from "./driver/connections.ts";
 import { ControlConnection, UnansweredConnections } from "./driver/control-connection.ts";
 import { Database } from "./driver/database.ts";
@@ -38,6 +39,7 @@ import {
 import { type Address, loadDriver, parseAddress } from "./driver/driver.ts";
 import { setupError, StandbyError } from "./driver/errors.ts";
 import type { PreparedStatements } from "./driver/named-statements.ts";
+import { PostgresSql } from "./driver/sql.ts";
 import { Incarnations, judgeServer, readServerFacts, type ServerBounds } from "./driver/server.ts";
 import { PostgresDeliveries } from "./events/deliveries.ts";
 import { IncarnateParts } from "./incarnate-parts.ts";
@@ -272,6 +274,8 @@ async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promi
   await incarnate.open(options.now);
   const numbers = () => incarnate.state;
   const deployment = await deploymentId(database);
+  const sql = new PostgresSql(database);
+  const maintenance = new PostgresSql(aside);
   const changes =
     options.directUrl === null
       ? new ConfigPolling({ database, incarnations, processNumber })
@@ -279,19 +283,19 @@ async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promi
   return {
     deliveries: incarnate.follow("deliveries", PostgresDeliveries.prototype),
     history: incarnate.follow("history", PostgresHistory.prototype),
-    webhooks: announcedWebhooks(new PostgresWebhooks(database), config),
-    registry: announcedRegistry(new PostgresRegistry(database), config),
+    webhooks: announcedWebhooks(new Webhooks(sql), config),
+    registry: announcedRegistry(new Registry(sql), config),
     idempotency: new PostgresIdempotency(database),
-    operations: new PostgresOperations(database),
-    audit: new PostgresAudit(parts.database, parts.aside),
-    alerts: new PostgresAlerts(database),
-    notifications: new PostgresNotificationQueue(database),
-    portal: announcedPortal(new PostgresPortal(parts.database, parts.aside), config),
-    gateway: announcedGateway(new PostgresGateway(parts.database, parts.aside), config),
+    operations: new Operations(sql),
+    audit: new Audit(sql, maintenance),
+    alerts: new Alerts(sql),
+    notifications: new NotificationDocuments(sql),
+    portal: announcedPortal(new Portal(sql, maintenance), config),
+    gateway: announcedGateway(new Gateway(sql, maintenance, new PostgresRequestLog(database, aside)), config),
     statistics: Object.assign(incarnate.follow("statistics", PostgresStatistics.prototype), {
       rowsPerCommitMax: 256,
     }),
-    problems: new PostgresDeliveryProblems(parts.aside),
+    problems: new Problems(maintenance),
     upkeep: incarnate.follow("upkeep", PostgresUpkeep.prototype),
     ownership: incarnate.follow("ownership", PostgresOwnership.prototype),
     digestKey: digestKeyRow(database, parseAddress(options.url).at),

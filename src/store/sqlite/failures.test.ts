@@ -21,11 +21,10 @@ import {
 } from "../../../test/conformance/store/scene.ts";
 import { type Store, StoreUnavailableError } from "../../ports/store.ts";
 import { GatewayAnswers, GatewayRequestRows, RequestsBySource } from "./documents/gateway-log.ts";
-import { NotificationRows } from "./documents/notification-queue.ts";
 import { ProblemWriter } from "./documents/problems.ts";
 import { StatisticsWriter } from "./documents/statistics-writer.ts";
-import { HistoryRows } from "./documents/webhooks.ts";
 import { Connection, openDatabase } from "./driver/connection.ts";
+import { SqliteSql } from "./driver/sql.ts";
 import { SqliteDeliveries } from "./events/deliveries.ts";
 import { SqliteHistory } from "./lists/history.ts";
 import { migrate } from "./migrations.ts";
@@ -45,12 +44,12 @@ async function openBreakable(t: TestContext): Promise<BreakableStore> {
   migrate(db, start);
   const connection = new Connection(db);
   const state = loadState(connection);
+  const sql = new SqliteSql(connection);
   const deliveries = new SqliteDeliveries(state, {
     statistics: new StatisticsWriter(state),
     problems: new ProblemWriter(connection),
-    history: new HistoryRows(connection),
-    notifications: new NotificationRows(connection),
-    requests: new GatewayRequestRows(connection, new RequestsBySource(connection)),
+    sql,
+    requests: new GatewayRequestRows(connection, sql, new RequestsBySource(connection)),
     answers: new GatewayAnswers(connection),
   });
   t.after(async () => {

@@ -2,23 +2,26 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type Store, StoreUnavailableError } from "../../ports/store.ts";
+import { Alerts } from "../documents/alerts.ts";
+import { Audit } from "../documents/audit.ts";
+import { Gateway } from "../documents/gateway.ts";
+import { Notifications } from "../documents/notifications.ts";
+import { Operations } from "../documents/operations.ts";
+import { Portal } from "../documents/portal.ts";
+import { Problems } from "../documents/problems.ts";
+import { Registry } from "../documents/registry.ts";
+import { Webhooks } from "../documents/webhooks.ts";
 import type { MigrationPlan } from "../migrations.ts";
-import { SqliteAlerts } from "./documents/alerts.ts";
-import { AuditRows, SqliteAudit } from "./documents/audit.ts";
 import { GatewayAnswers, GatewayRequestRows, RequestsBySource } from "./documents/gateway-log.ts";
-import { SqliteGateway } from "./documents/gateway.ts";
+import { SqliteRequestLog } from "./documents/gateway.ts";
 import { SqliteIdempotency } from "./documents/idempotency.ts";
-import { NotificationRows, SqliteNotificationQueue } from "./documents/notification-queue.ts";
-import { SqliteOperations } from "./documents/operations.ts";
-import { SqlitePortal } from "./documents/portal.ts";
-import { SqliteDeliveryProblems } from "./documents/problems.ts";
-import { SqliteRegistry } from "./documents/registry.ts";
+import { ProblemWriter } from "./documents/problems.ts";
 import { SqliteStatistics } from "./documents/statistics.ts";
-import { HistoryRows, SqliteWebhooks } from "./documents/webhooks.ts";
 import { Checkpointer } from "./driver/checkpointer.ts";
 import { Connection, diskFull, diskSpace, isDiskFull, openDatabase } from "./driver/connection.ts";
 import { refuseEmptied, storeError } from "./driver/errors.ts";
 import { type OwnerLock, takeOwnerLock } from "./driver/owner-lock.ts";
+import { SqliteSql } from "./driver/sql.ts";
 import { SqliteDeliveries } from "./events/deliveries.ts";
 import { SqliteHistory } from "./lists/history.ts";
 import { migrate, migrations, planMigrations } from "./migrations.ts";
@@ -107,16 +110,18 @@ function assemble(
   dataDir: string,
 ): Store {
   const state = loadState(connection);
-  const auditRows = new AuditRows(connection);
-  const notificationRows = new NotificationRows(connection);
+  const sql = new SqliteSql(connection);
   const statistics = new SqliteStatistics(state);
-  const problems = new SqliteDeliveryProblems(connection, auditRows);
-  const history = new HistoryRows(connection);
   const requestsBySource = new RequestsBySource(connection);
-  const requests = new GatewayRequestRows(connection, requestsBySource);
+  const requests = new GatewayRequestRows(connection, sql, requestsBySource);
   const answers = new GatewayAnswers(connection);
-  const rows = { problems: problems.writer, notifications: notificationRows, history, requests, answers };
-  const deliveries = new SqliteDeliveries(state, { ...rows, statistics: statistics.writer });
+  const deliveries = new SqliteDeliveries(state, {
+    sql,
+    requests,
+    answers,
+    statistics: statistics.writer,
+    problems: new ProblemWriter(connection),
+  });
   deliveries.recover();
   statistics.recoverAll();
   const probe = connection.prepare("SELECT 1");
@@ -126,18 +131,18 @@ function assemble(
   return {
     deliveries,
     history: new SqliteHistory(state),
-    webhooks: new SqliteWebhooks(state, { ...rows, audit: auditRows }),
-    registry: new SqliteRegistry(connection, auditRows),
+    webhooks: new Webhooks(sql),
+    registry: new Registry(sql),
     idempotency: new SqliteIdempotency(connection),
-    operations: new SqliteOperations(connection, auditRows),
-    audit: new SqliteAudit(connection, auditRows),
-    alerts: new SqliteAlerts(connection, auditRows),
-    notifications: new SqliteNotificationQueue(connection, notificationRows, auditRows),
-    portal: new SqlitePortal(connection, auditRows),
-    gateway: new SqliteGateway(connection, auditRows, requests, requestsBySource, answers),
+    operations: new Operations(sql),
+    audit: new Audit(sql, sql),
+    alerts: new Alerts(sql),
+    notifications: new Notifications(sql),
+    portal: new Portal(sql, sql),
+    gateway: new Gateway(sql, sql, new SqliteRequestLog(connection, requests, requestsBySource, answers)),
     statistics,
-    problems,
-    upkeep: new SqliteUpkeep(state, deliveries, notificationRows, statistics.writer),
+    problems: new Problems(sql),
+    upkeep: new SqliteUpkeep(state, deliveries, sql, statistics.writer),
     disk: () => diskSpace(dataDir),
     facts: async () => {
       const [schemaVersion, sizeBytes] = connection.read(() => facts.get()) as unknown as [number, number];

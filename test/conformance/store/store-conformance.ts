@@ -3,6 +3,7 @@ import { audit } from "./audit.ts";
 import { claims } from "./claims.ts";
 import { counters } from "./counters.ts";
 import { deadLetters } from "./dead-letters.ts";
+import { documentEdges } from "./document-edges.ts";
 import { durability } from "./durability.ts";
 import { handEndings } from "./hand-endings.ts";
 import { history } from "./history.ts";
@@ -68,6 +69,7 @@ export function storeConformance(
     ["alerts", alerts],
     ["portal", portal],
     ["gateway", gateway],
+    ["documents at the edges", documentEdges],
     ["expiry and cancellation", expiry],
     ["large events", largeEvents],
     ["times from a clock that was ahead", futureTimes],

@@ -6,9 +6,11 @@ import type {
   ReceivedRequest,
 } from "../../../ports/store/gateway.ts";
 import type { StepResult } from "../../../ports/store/upkeep.ts";
+import { holdCalls } from "../../documents/gateway.ts";
 import { answerOutcome, type AnswerRow, heldOf, requestDocument } from "../../gateway-rows.ts";
 import { numbers, texts } from "../driver/columns.ts";
 import type { Database, Runner, Transaction } from "../driver/database.ts";
+import { runCalls } from "../driver/sql.ts";
 
 /** An expired claim may be taken over. */
 const claimSql = `INSERT INTO posthorn.gateway_answers AS known VALUES ($1, $2, $3, $4, NULL)
@@ -102,15 +104,5 @@ export async function writeRequests(
     texts(requests.map(requestDocument)),
     texts(requests.map(({ body }) => (body === null ? null : Buffer.from(body).toString("hex")))),
   ]);
-  const held = requests.flatMap(heldOf);
-  if (held.length === 0) return;
-  await transaction.rows(
-    `INSERT INTO posthorn.gateway_held SELECT * FROM unnest($1::text[], $2::text[], $3::text[])
-     ON CONFLICT DO NOTHING`,
-    [
-      texts(held.map(({ connectionId }) => connectionId)),
-      texts(held.map(({ requestId }) => requestId)),
-      texts(held.map(({ eventId }) => eventId)),
-    ],
-  );
+  await runCalls(transaction, holdCalls(requests.flatMap(heldOf)));
 }

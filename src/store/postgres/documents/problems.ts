@@ -1,47 +1,26 @@
-import {
-  type DeliveryProblem,
-  type ProblemMove,
-  problemMove,
-  resolved,
-} from "../../../features/problems/problem.ts";
-import type { AuditEntry } from "../../../ports/store/audit.ts";
+import type { ProblemMove } from "../../../features/problems/problem.ts";
 import type { SettlementResult } from "../../../ports/store/deliveries.ts";
 import {
-  type ChangeProblemCommand,
-  type DeliveryProblemStore,
-  type ForgetProblemsStep,
   type ProblemBatch,
   type ProblemFact,
   problemFactsOf,
-  type ProblemSearch,
-  type QuietProblemsStep,
-  type ResolvedProblems,
   type StoredProblem,
 } from "../../../ports/store/delivery-problems.ts";
-import type { SearchPage } from "../../../ports/store/search.ts";
-import type { StepResult } from "../../../ports/store/upkeep.ts";
 import {
   appliedProblems,
   candidateIds,
-  changedProblem,
   earlierMax,
   type EarlierRow,
-  forgottenSql,
-  problemColumns,
-  problemDocument,
-  problemPage,
   type ProblemRow,
-  problemRowsAtOnce,
-  problemStateSql,
-  quietSql,
   repeatable,
   type RoomRow,
   toProblem,
   unresolvedSql,
 } from "../../problem-rows.ts";
-import { isStoredId, numbers, plainWords, texts } from "../driver/columns.ts";
-import type { Database, Runner, Transaction } from "../driver/database.ts";
-import { writeAudit } from "./audit.ts";
+import { saveCalls } from "../../documents/problems.ts";
+import { numbers, plainWords, texts } from "../driver/columns.ts";
+import type { Runner } from "../driver/database.ts";
+import { runCalls } from "../driver/sql.ts";
 
 /**
  * Writes the problems of a commit, after its settlements and in its transaction. The rows of the webhooks are locked in
@@ -73,28 +52,8 @@ export async function writeProblems(
     await runner.rows("DELETE FROM posthorn.delivery_problems WHERE id = ANY ($1::uuid[])", [
       plainWords(removedIds),
     ]);
-  await saveProblems(runner, saved);
+  await runCalls(runner, saveCalls(saved));
   return moves;
-}
-
-async function saveProblems(runner: Runner, problems: readonly DeliveryProblem[]): Promise<void> {
-  if (problems.length === 0) return;
-  const columns = problems.map(problemColumns);
-  await runner.rows(
-    `INSERT INTO posthorn.delivery_problems (id, webhook, tenant, state, muted_until, last_seen, document)
-     SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::smallint[], $5::bigint[], $6::bigint[], $7::text[])
-     ON CONFLICT (id) DO UPDATE SET position = excluded.position, state = excluded.state,
-       muted_until = excluded.muted_until, last_seen = excluded.last_seen, document = excluded.document`,
-    [
-      plainWords(columns.map(([id]) => id)),
-      texts(columns.map(([, webhook]) => webhook)),
-      texts(columns.map(([, , tenant]) => tenant)),
-      numbers(columns.map(([, , , state]) => state)),
-      numbers(columns.map(([, , , , mutedUntil]) => mutedUntil)),
-      numbers(columns.map(([, , , , , lastSeen]) => lastSeen)),
-      texts(problems.map(problemDocument)),
-    ],
-  );
 }
 
 async function readKnown(
@@ -153,97 +112,3 @@ async function readEarlier(
 }
 
 /** Uses the maintenance pool. */
-export class PostgresDeliveryProblems implements DeliveryProblemStore {
-  readonly #database: Database;
-
-  constructor(aside: Database) {
-    this.#database = aside;
-  }
-
-  async search(search: ProblemSearch): Promise<SearchPage<StoredProblem>> {
-    const { filter, limit } = search;
-    const before = search.after?.position ?? Number.MAX_SAFE_INTEGER;
-    if (filter.webhookIds !== null) return problemPage(await this.#matching(search, before, 0), limit, null);
-    const [window = [null, 0]] = await this.#database.rows<[lowest: number | null, count: number]>(
-      `SELECT min(position), count(*)::int FROM
-         (SELECT position FROM posthorn.delivery_problems WHERE position < $1 ORDER BY position DESC LIMIT $2) AS w`,
-      [before, problemRowsAtOnce],
-    );
-    const [lowest, count] = window;
-    const found = await this.#matching(search, before, lowest ?? 0);
-    return problemPage(found, limit, count < problemRowsAtOnce ? null : lowest);
-  }
-
-  #matching(
-    { filter, now, limit }: ProblemSearch,
-    before: number,
-    from: number,
-  ): Promise<readonly ProblemRow[]> {
-    const { tenantId, webhookIds, states } = filter;
-    return this.#database.rows<ProblemRow>(
-      `SELECT position, document FROM posthorn.delivery_problems WHERE position < $1 AND position >= $2
-       AND ($3::text IS NULL OR tenant = $3) AND ($4::text[] IS NULL OR webhook = ANY ($4))
-       AND ${problemStateSql(states, "$5::bigint")} AND $5::bigint IS NOT NULL ORDER BY position DESC LIMIT $6`,
-      [before, from, tenantId, webhookIds === null ? null : texts(webhookIds), now, limit + 1],
-    );
-  }
-
-  async get(tenantId: string | null, id: string): Promise<StoredProblem | null> {
-    if (!isStoredId(id)) return null;
-    const [row] = await this.#database.rows<ProblemRow>(
-      "SELECT position, document FROM posthorn.delivery_problems WHERE id = $1 AND ($2::text IS NULL OR tenant = $2)",
-      [id, tenantId],
-    );
-    return row === undefined ? null : toProblem(row);
-  }
-
-  async change(command: ChangeProblemCommand, audit?: AuditEntry): Promise<StoredProblem | null> {
-    if (!isStoredId(command.id)) return null;
-    const changed = await this.#database.transaction(async (transaction) => {
-      const [row] = await transaction.rows<ProblemRow>(
-        `SELECT position, document FROM posthorn.delivery_problems
-         WHERE id = $1 AND ($2::text IS NULL OR tenant = $2) FOR UPDATE`,
-        [command.id, command.tenantId],
-      );
-      if (row === undefined) return false;
-      await saveProblems(transaction, [changedProblem(toProblem(row), command)]);
-      await writeAudit(transaction, audit);
-      return true;
-    });
-    return changed ? this.get(command.tenantId, command.id) : null;
-  }
-
-  async troubledWebhooks(after: string | null, limit: number): Promise<readonly string[]> {
-    const rows = await this.#database.rows<[webhook: string]>(
-      `SELECT DISTINCT webhook FROM posthorn.delivery_problems WHERE ${unresolvedSql} AND webhook > $1
-       ORDER BY webhook LIMIT $2`,
-      [after ?? "", limit],
-    );
-    return rows.map(([webhook]) => webhook);
-  }
-
-  resolveQuiet({ quietSince, now, limit }: QuietProblemsStep): Promise<ResolvedProblems> {
-    return this.#database.transaction(async (transaction: Transaction) => {
-      const rows = await transaction.rows<ProblemRow>(
-        `SELECT position, document FROM posthorn.delivery_problems
-         WHERE ${quietSql("$1")} ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED`,
-        [quietSince, limit],
-      );
-      const before = rows.map(toProblem);
-      const after = before.map((problem) => resolved(problem, now));
-      await saveProblems(transaction, after);
-      const moves = before.flatMap((problem, index) => problemMove(problem, after[index] ?? problem) ?? []);
-      return { changed: rows.length, more: rows.length === limit, moves };
-    });
-  }
-
-  async forget({ noticedBefore, resolvedBefore, limit }: ForgetProblemsStep): Promise<StepResult> {
-    const rows = await this.#database.rows(
-      `DELETE FROM posthorn.delivery_problems WHERE id IN (SELECT id FROM posthorn.delivery_problems
-         WHERE ${forgottenSql({ noticed: "$1", resolved: "$2" })} ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED)
-       RETURNING 1`,
-      [noticedBefore, resolvedBefore, limit],
-    );
-    return { changed: rows.length, more: rows.length === limit };
-  }
-}

@@ -39,10 +39,3 @@ function escaped(text: string): string {
   const clean = storable(text);
   return needsEscape.test(clean) ? clean.replaceAll(/["\\]/g, "\\$&") : clean;
 }
-
-const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
-/** Whether a row can have this id. Any other text would make the statement fail instead of finding nothing. */
-export function isStoredId(id: string): boolean {
-  return uuidForm.test(id);
-}

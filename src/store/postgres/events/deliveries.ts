@@ -19,11 +19,12 @@ import { factsOf, type StatisticsBatch } from "../../../ports/store/statistics.t
 import { attemptedOf, withPassedOn } from "../../attempt-notes.ts";
 import { tierSpan } from "../../column-values.ts";
 import { keepAnswers, writeRequests } from "../documents/gateway-log.ts";
-import { writeOperationalEvents } from "../documents/notification-queue.ts";
+import { eventCalls } from "../../documents/operational-events.ts";
 import { writeProblems } from "../documents/problems.ts";
 import { type Counting, stringsOfStatistics, writeStatistics } from "../documents/statistics-sql.ts";
 import { numbers } from "../driver/columns.ts";
 import type { Transaction } from "../driver/database.ts";
+import { runCalls } from "../driver/sql.ts";
 import type { StoreState } from "../state.ts";
 import { Claimer } from "./claim.ts";
 import { DeliveryRows } from "./event-rows.ts";
@@ -256,7 +257,7 @@ export class PostgresDeliveries implements DeliveryStore {
     if (batch.publishes.some(({ later }) => later !== undefined))
       await keepParts(transaction, batch.publishes, publishes);
     await writeWebhookStates(transaction, batch.webhookStates);
-    await writeOperationalEvents(transaction, batch.operationalEvents);
+    await runCalls(transaction, eventCalls(batch.operationalEvents));
     const problemMoves = await this.#writeProblems(transaction, batch, stored);
     const proof = publishing.firstEvent ?? deliveries.first;
     if (proof !== null) transaction.provenBy(storedSql[proof.table], [proof.seq, proof.id]);

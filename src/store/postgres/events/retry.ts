@@ -10,13 +10,14 @@ import {
   decode,
   exhausted,
   formatCodes,
+  isStoredId,
   priorityCodes,
   queuePositionIn,
   stateCodes,
   waitingMax,
   withRetry,
 } from "../../column-values.ts";
-import { booleans, isStoredId, numbers, plainWords, texts } from "../driver/columns.ts";
+import { booleans, numbers, plainWords, texts } from "../driver/columns.ts";
 import type { Transaction } from "../driver/database.ts";
 import type { StoreState } from "../state.ts";
 import type { DeliveryRows, EventRef } from "./event-rows.ts";

@@ -18,9 +18,10 @@ import {
   statisticsValues,
   statisticsValuesCount,
 } from "../documents/statistics-sql.ts";
-import { writeHistory } from "../documents/webhooks.ts";
+import { historyCalls } from "../../documents/webhook-history.ts";
 import { booleans, decimals, numbers, plainWords, texts } from "../driver/columns.ts";
 import type { Runner, Value } from "../driver/database.ts";
+import { runCalls } from "../driver/sql.ts";
 import { plannedEachTime } from "../driver/named-statements.ts";
 import { addToCounters, deadLetterKind, hasFree, hasLeased } from "./lane-counters.ts";
 
@@ -317,7 +318,7 @@ export async function writeWebhookStates(
     own.map((entry) => ({ webhookId, entry })),
   );
   const takenMoves = moves.filter(({ webhookId }) => taken.has(webhookId));
-  await writeHistory(runner, takenMoves, { mayRepeat: true });
+  await runCalls(runner, historyCalls(takenMoves, true));
 }
 
 /** Which of these were written by the try whose answer was lost. The id of an attempt is never reused. */

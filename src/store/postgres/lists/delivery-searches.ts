@@ -2,7 +2,8 @@ import { waitingStates } from "../../../domain/delivery.ts";
 import type { StoredDelivery } from "../../../ports/store/history.ts";
 import { type DeliverySearch, type SearchPage, waitingLookedMax } from "../../../ports/store/search.ts";
 import type { DeliveryRow } from "../../history-rows.ts";
-import { isStoredId, numbers } from "../driver/columns.ts";
+import { isStoredId } from "../../column-values.ts";
+import { numbers } from "../driver/columns.ts";
 import type { StoreState } from "../state.ts";
 import { deliveryColumns, type HistoryRows } from "./history-rows.ts";
 import {

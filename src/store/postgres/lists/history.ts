@@ -16,7 +16,14 @@ import type {
   WaitingQuery,
 } from "../../../ports/store/history.ts";
 import type { DeliverySearch, EventSearch, SearchPage } from "../../../ports/store/search.ts";
-import { categoryCodes, decode, decodeOrNull, outcomeCodes, stateCodes } from "../../column-values.ts";
+import {
+  categoryCodes,
+  decode,
+  decodeOrNull,
+  isStoredId,
+  outcomeCodes,
+  stateCodes,
+} from "../../column-values.ts";
 import {
   type AttemptRow,
   backlogOf,
@@ -26,7 +33,7 @@ import {
   type EventRow,
   toAttempt,
 } from "../../history-rows.ts";
-import { isStoredId, numbers, plainWords, texts } from "../driver/columns.ts";
+import { numbers, plainWords, texts } from "../driver/columns.ts";
 import type { Value } from "../driver/database.ts";
 import type { StringTable } from "../driver/string-table.ts";
 import type { StoreState } from "../state.ts";

@@ -2,9 +2,10 @@ import { endings } from "../../../domain/delivery-state.ts";
 import { endingKey } from "../../../domain/statistics/keys.ts";
 import type { CancelStep, ExpiredDelivery, ExpireStep, StepResult } from "../../../ports/store/upkeep.ts";
 import { endingSql } from "../../column-values.ts";
-import { writeOperationalEvents } from "../documents/notification-queue.ts";
+import { eventCalls } from "../../documents/operational-events.ts";
 import { numbers } from "../driver/columns.ts";
 import type { Transaction } from "../driver/database.ts";
+import { runCalls } from "../driver/sql.ts";
 import { endedColumn, endedFrom, writeEnded } from "../events/hand-endings.ts";
 import { addToCounters, deadLetterKind, hasWork } from "../events/lane-counters.ts";
 import { endedUnder } from "../events/settle.ts";
@@ -172,7 +173,7 @@ export class Expiry {
     if (row === undefined) return toVisit([0, 0, null, null, false, false]);
     const [changed, seen, reached, firstLeft, anyOld, full, firsts, ended] = row;
     if (step.tell !== undefined && firsts !== null)
-      await writeOperationalEvents(transaction, step.tell(await expiredOnes(transaction, firsts)));
+      await runCalls(transaction, eventCalls(step.tell(await expiredOnes(transaction, firsts))));
     if (step.isCounted === true)
       await writeEnded(transaction, endedFrom(ended, endingKey(endings.expired)), step.now);
     return toVisit([changed, seen, reached, firstLeft, anyOld, full]);

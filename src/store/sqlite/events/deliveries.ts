@@ -21,10 +21,11 @@ import type { ProblemBatch } from "../../../ports/store/delivery-problems.ts";
 import { attemptedOf, withPassedOn } from "../../attempt-notes.ts";
 import { tierSpan, waitingMax } from "../../column-values.ts";
 import type { GatewayAnswers, GatewayRequestRows } from "../documents/gateway-log.ts";
-import type { NotificationRows } from "../documents/notification-queue.ts";
+import { eventCalls } from "../../documents/operational-events.ts";
+import { historyCalls } from "../../documents/webhook-history.ts";
+import type { SqliteSql } from "../driver/sql.ts";
 import type { ProblemWriter } from "../documents/problems.ts";
 import type { StatisticsWriter } from "../documents/statistics-writer.ts";
-import type { HistoryRows } from "../documents/webhooks.ts";
 import type { StoreState } from "../state.ts";
 import { Claimer } from "./claim.ts";
 import { HandEndings } from "./hand-endings.ts";
@@ -51,11 +52,10 @@ export class SqliteDeliveries implements DeliveryStore {
   readonly #settlements: SettleWriter;
   readonly #endings: HandEndings;
   readonly #statistics: StatisticsWriter;
-  readonly #notifications: NotificationRows;
+  readonly #sql: SqliteSql;
   readonly #requests: GatewayRequestRows;
   readonly #answers: GatewayAnswers;
   readonly #problems: ProblemWriter;
-  readonly #history: HistoryRows;
   readonly #claimer: Claimer;
   readonly #enterLane: StatementSync;
   readonly #recover: readonly StatementSync[];
@@ -65,8 +65,7 @@ export class SqliteDeliveries implements DeliveryStore {
     writers: {
       readonly statistics: StatisticsWriter;
       readonly problems: ProblemWriter;
-      readonly history: HistoryRows;
-      readonly notifications: NotificationRows;
+      readonly sql: SqliteSql;
       readonly requests: GatewayRequestRows;
       readonly answers: GatewayAnswers;
     },
@@ -82,8 +81,7 @@ export class SqliteDeliveries implements DeliveryStore {
     this.#endings = new HandEndings(state, writers.statistics);
     this.#statistics = writers.statistics;
     this.#problems = writers.problems;
-    this.#history = writers.history;
-    this.#notifications = writers.notifications;
+    this.#sql = writers.sql;
     this.#requests = writers.requests;
     this.#answers = writers.answers;
     this.#claimer = new Claimer(state);
@@ -106,9 +104,10 @@ export class SqliteDeliveries implements DeliveryStore {
       const settled = batch.settlements.map((settlement) => this.#settlements.write(settlement));
       for (const state of batch.webhookStates) {
         this.#settlements.writeWebhookState(state);
-        this.#history.writeMoves(state.webhookId, state.moves ?? []);
+        const moves = (state.moves ?? []).map((entry) => ({ webhookId: state.webhookId, entry }));
+        this.#sql.within(historyCalls(moves, true));
       }
-      this.#notifications.writeEvents(batch.operationalEvents);
+      this.#sql.within(eventCalls(batch.operationalEvents));
       const problemMoves = this.#writeProblems(batch.problems, settled, publishes);
       const moves = problemMoves.length > 0 && { problemMoves };
       const result = { publishes, requeues, retries, settled, ...moves };

@@ -4,7 +4,8 @@ import { endingKey } from "../../../domain/statistics/keys.ts";
 import type { CancelStep, ExpiredDelivery, ExpireStep, StepResult } from "../../../ports/store/upkeep.ts";
 import { retriedFrom, stateCodes, waitingMax } from "../../column-values.ts";
 import type { EndedDeliveries } from "../../statistics-rows.ts";
-import type { NotificationRows } from "../documents/notification-queue.ts";
+import { eventCalls } from "../../documents/operational-events.ts";
+import type { SqliteSql } from "../driver/sql.ts";
 import type { StatisticsWriter } from "../documents/statistics-writer.ts";
 import { chunkKinds } from "../driver/chunks.ts";
 import type { StoreState } from "../state.ts";
@@ -45,7 +46,7 @@ const windowRows = 4096;
 export class Expiry {
   readonly #state: StoreState;
   readonly #sweeps: Sweeps;
-  readonly #notifications: NotificationRows;
+  readonly #sql: SqliteSql;
   readonly #statistics: Pick<StatisticsWriter, "writeEnded">;
   readonly #old: StatementSync;
   readonly #retried: StatementSync;
@@ -61,13 +62,13 @@ export class Expiry {
   constructor(
     state: StoreState,
     sweeps: Sweeps,
-    notifications: NotificationRows,
+    sql: SqliteSql,
     statistics: Pick<StatisticsWriter, "writeEnded">,
   ) {
     const { connection } = state;
     this.#state = state;
     this.#sweeps = sweeps;
-    this.#notifications = notifications;
+    this.#sql = sql;
     this.#statistics = statistics;
     const columns = "seq, priority, lane, rank, webhook, tenant, created_at, retried_at";
     this.#old = connection.prepare(
@@ -175,15 +176,10 @@ export class Expiry {
       counters.addDeadLetter(tenant, 1);
       if (!firsts.has(webhook)) firsts.set(webhook, seq);
     }
-    if (step.tell !== undefined && firsts.size > 0)
-      this.#notifications.writeEvents(
-        step.tell(
-          firsts
-            .values()
-            .map((seq) => this.#expiredOne(seq))
-            .toArray(),
-        ),
-      );
+    if (step.tell !== undefined && firsts.size > 0) {
+      const expired = [...firsts.values()].map((seq) => this.#expiredOne(seq));
+      this.#sql.within(eventCalls(step.tell(expired)));
+    }
     this.#count(ended, step);
     return ended.length;
   }

@@ -10,7 +10,7 @@ import type {
   UpkeepStore,
 } from "../../../ports/store/upkeep.ts";
 import { decode, queuePositionIn, retriedFrom, stateCodes, waitingMax } from "../../column-values.ts";
-import type { NotificationRows } from "../documents/notification-queue.ts";
+import type { SqliteSql } from "../driver/sql.ts";
 import type { StatisticsWriter } from "../documents/statistics-writer.ts";
 import { chunkKinds } from "../driver/chunks.ts";
 import type { SqliteDeliveries } from "../events/deliveries.ts";
@@ -106,14 +106,14 @@ export class SqliteUpkeep implements UpkeepStore {
   constructor(
     state: StoreState,
     deliveries: SqliteDeliveries,
-    notifications: NotificationRows,
+    sql: SqliteSql,
     statistics: Pick<StatisticsWriter, "writeEnded">,
   ) {
     const sweeps = new Sweeps(state);
     this.#state = state;
     this.#deliveries = deliveries;
     this.#bringNear = new BringNear(state);
-    this.#expiry = new Expiry(state, sweeps, notifications, statistics);
+    this.#expiry = new Expiry(state, sweeps, sql, statistics);
     this.#retention = new Retention(state, sweeps);
   }
 

@@ -1,0 +1,210 @@
+import { parseLossless } from "../../domain/json/lossless.ts";
+import type { WebhookHistoryEntry } from "../../domain/webhook-history.ts";
+import { type Webhook, webhookFromDocument } from "../../domain/webhook.ts";
+import type { Page } from "../../ports/store.ts";
+import type {
+  SavedBeside,
+  StoredHistoryEntry,
+  StoredSecret,
+  StoredWebhook,
+  WebhookHistoryQuery,
+  WebhookStore,
+  WrittenBeside,
+} from "../../ports/store/webhooks.ts";
+import { type RuntimeRow, toRuntimeState } from "../document-rows.ts";
+import { type StoredKey, webhookChange } from "../webhook-changes.ts";
+import { eventCalls } from "./operational-events.ts";
+import { pageOf, type PlacedDocument } from "./rows.ts";
+import { auditCalls, type Sql } from "./sql.ts";
+import { type Call, rowsOf, sql } from "./statement.ts";
+import { historyCalls } from "./webhook-history.ts";
+
+/** The owner kinds in the table of secrets; part of the stored format. */
+const ownerKinds = { webhook: 0, tenant: 1 } as const;
+type Owner = readonly [kind: 0 | 1, id: string];
+
+/** A webhook with the state of its endpoint, which is null without one. */
+type WebhookRow = readonly [
+  id: string,
+  document: string,
+  ...state: RuntimeRow | [null, null, null, null, null, null],
+];
+const webhookColumns = `w.id, w.document, s.webhook, s.paused_until, s.pause_reason, s.last_success_at, s.circuit, s.health
+   FROM posthorn.webhooks AS w LEFT JOIN posthorn.webhook_states AS s ON s.webhook = w.id WHERE w.deleted_at IS NULL`;
+const page = sql<WebhookRow>(
+  `SELECT ${webhookColumns} AND w.seq > coalesce((SELECT seq FROM posthorn.webhooks WHERE id = $1), 0)
+   ORDER BY w.seq LIMIT $2`,
+);
+const some = sql<WebhookRow>(`SELECT ${webhookColumns} AND w.id = ANY ($1::text[])`);
+/** The lock serialises changes and the deletion. */
+const stored = sql<readonly [document: string, deletedAt: number | null]>(
+  "SELECT document, deleted_at FROM posthorn.webhooks WHERE id = $1 FOR UPDATE",
+);
+const save = sql(
+  `INSERT INTO posthorn.webhooks (id, tenant, document) VALUES ($1, $2, $3)
+   ON CONFLICT (id) DO UPDATE SET tenant = excluded.tenant, document = excluded.document`,
+);
+const markDeleted = sql(
+  "UPDATE posthorn.webhooks SET deleted_at = $1, cancel_due = true WHERE id = $2 AND deleted_at IS NULL",
+);
+const deleteState = sql("DELETE FROM posthorn.webhook_states WHERE webhook = $1");
+const deleteProblems = sql("DELETE FROM posthorn.delivery_problems WHERE webhook = $1");
+const deleteHistory = sql("DELETE FROM posthorn.webhook_history WHERE webhook = $1");
+const deletedWithWork = sql<readonly [id: string]>(
+  "SELECT id FROM posthorn.webhooks WHERE cancel_due = true ORDER BY seq",
+);
+const history = sql<PlacedDocument>(
+  `SELECT seq, document FROM posthorn.webhook_history
+   WHERE webhook = $1 AND seq < $2 AND (NOT $3::boolean OR revision IS NOT NULL) ORDER BY seq DESC LIMIT $4 OFFSET $5`,
+);
+
+type SecretRow = readonly [
+  ...[owner: string, kind: StoredSecret["kind"], ciphertext: Uint8Array],
+  ...[digest: string, createdAt: number, expiresAt: number | null],
+];
+const secretsOf = sql<SecretRow>(
+  `SELECT owner, kind, ciphertext, digest, created_at, expires_at FROM posthorn.secrets
+   WHERE owner_kind = $1 AND owner = ANY ($2::text[]) ORDER BY owner, position`,
+);
+const keysOf = sql<readonly [StoredKey["kind"], string]>(
+  "SELECT kind, digest FROM posthorn.secrets WHERE owner_kind = $1 AND owner = $2 ORDER BY position",
+);
+const deleteSecrets = sql("DELETE FROM posthorn.secrets WHERE owner_kind = $1 AND owner = $2");
+const insertSecret = sql(
+  `INSERT INTO posthorn.secrets (owner_kind, owner, position, kind, ciphertext, digest, created_at, expires_at)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+);
+const byDigest = sql<readonly [webhookId: string, tenantId: string]>(
+  `SELECT w.id, w.tenant FROM posthorn.secrets AS s JOIN posthorn.webhooks AS w ON w.id = s.owner
+   WHERE s.digest = $1 AND s.owner_kind = ${ownerKinds.webhook} LIMIT 1`,
+);
+const anySecret = sql("SELECT 1 FROM posthorn.secrets LIMIT 1");
+
+/** Webhooks are stored as JSON documents: they are all read at start and never searched. */
+export class Webhooks implements WebhookStore {
+  readonly #sql: Sql;
+
+  constructor(events: Sql) {
+    this.#sql = events;
+  }
+
+  save(webhook: Webhook, given: SavedBeside = {}): Promise<Webhook> {
+    const { id, tenantId } = webhook;
+    const { secrets } = given;
+    const owner: Owner = [ownerKinds.webhook, id];
+    return this.#sql.transaction(function* () {
+      const [row] = yield* rowsOf(stored(id));
+      const [document = null, deletedAt = null] = row ?? [];
+      const keys = secrets === undefined ? [] : yield* rowsOf(keysOf(...owner));
+      const storedKeys = keys.map(([kind, digest]) => ({ kind, digest }));
+      const { saved, entries, beside } = webhookChange(webhook, document, storedKeys, given);
+      const writes: Call[] = [save(id, tenantId, JSON.stringify(saved))];
+      // A change that races with the deletion must not restore secrets.
+      if (deletedAt === null) {
+        if (secrets !== undefined) writes.push(...secretCalls(owner, secrets));
+        const written = entries.map((entry) => ({ webhookId: id, entry }));
+        writes.push(...historyCalls(written, false));
+      }
+      yield [...writes, ...auditCalls(beside.audit), ...eventCalls(beside.events)];
+      return saved;
+    });
+  }
+
+  async history({
+    webhookId,
+    revisionsOnly,
+    page: asked,
+  }: WebhookHistoryQuery): Promise<Page<StoredHistoryEntry>> {
+    const before = asked.before ?? Number.MAX_SAFE_INTEGER;
+    const rows = await this.#sql.read(
+      history(webhookId, before, revisionsOnly, asked.limit + 1, asked.offset),
+    );
+    return pageOf(rows, asked.limit, toHistoryEntry);
+  }
+
+  async delete(
+    { id, deletedAt }: { readonly id: string; readonly deletedAt: number },
+    { audit, events }: WrittenBeside = {},
+  ): Promise<void> {
+    await this.#sql.run([
+      markDeleted(deletedAt, id),
+      deleteSecrets(ownerKinds.webhook, id),
+      deleteState(id),
+      ...auditCalls(audit),
+      ...eventCalls(events),
+      deleteProblems(id),
+      deleteHistory(id),
+    ]);
+  }
+
+  async page({ after, limit }: { readonly after: string | null; readonly limit: number }) {
+    return this.#withSecrets(await this.#sql.read(page(after, limit)));
+  }
+
+  async some(ids: readonly string[]): Promise<readonly StoredWebhook[]> {
+    return this.#withSecrets(await this.#sql.read(some(ids)));
+  }
+
+  async #withSecrets(rows: readonly WebhookRow[]): Promise<readonly StoredWebhook[]> {
+    const ids = rows.map(([id]) => id);
+    const secrets = await this.#secretsOf(ownerKinds.webhook, ids);
+    return rows.map((row) => toStoredWebhook(row, secrets.get(row[0]) ?? []));
+  }
+
+  async saveTenantKeys(command: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }) {
+    await this.#sql.run(secretCalls([ownerKinds.tenant, command.tenantId], command.keys));
+  }
+
+  async tenantKeys(tenantId: string): Promise<readonly StoredSecret[]> {
+    const found = await this.#secretsOf(ownerKinds.tenant, [tenantId]);
+    return found.get(tenantId) ?? [];
+  }
+
+  async findBySecretDigest(digest: string) {
+    const [row] = await this.#sql.read(byDigest(digest));
+    return row === undefined ? null : { webhookId: row[0], tenantId: row[1] };
+  }
+
+  async hasSecrets(): Promise<boolean> {
+    const rows = await this.#sql.read(anySecret());
+    return rows.length > 0;
+  }
+
+  async deletedWithWork(): Promise<readonly string[]> {
+    const rows = await this.#sql.read(deletedWithWork());
+    return rows.map(([id]) => id);
+  }
+
+  async #secretsOf(
+    kind: Owner[0],
+    ids: readonly string[],
+  ): Promise<ReadonlyMap<string, readonly StoredSecret[]>> {
+    const rows = await this.#sql.read(secretsOf(kind, ids));
+    const grouped = Map.groupBy(rows, ([owner]) => owner);
+    return new Map([...grouped].map(([owner, group]) => [owner, group.map(toSecret)]));
+  }
+}
+
+/** Replaces the secrets of an owner. */
+function secretCalls(owner: Owner, secrets: readonly StoredSecret[]): readonly Call[] {
+  const inserts = secrets.map(({ kind, ciphertext, digest, createdAt, expiresAt }, position) =>
+    insertSecret(...owner, position, kind, ciphertext, digest, createdAt, expiresAt),
+  );
+  return [deleteSecrets(...owner), ...inserts];
+}
+
+function toSecret([, kind, ciphertext, digest, createdAt, expiresAt]: SecretRow): StoredSecret {
+  return { kind, ciphertext, digest, createdAt, expiresAt };
+}
+
+function toHistoryEntry(document: string, position: number): StoredHistoryEntry {
+  return { ...(parseLossless(document) as WebhookHistoryEntry), position };
+}
+
+function toStoredWebhook(
+  [, document, ...state]: WebhookRow,
+  secrets: readonly StoredSecret[],
+): StoredWebhook {
+  const runtime = state[0] === null ? null : toRuntimeState(state);
+  return { webhook: webhookFromDocument(parseLossless(document)), secrets, runtime };
+}

@@ -1,0 +1,62 @@
+import { storable } from "../../column-values.ts";
+import { Sql } from "../../documents/sql.ts";
+import type { Body, Call, Rows, Scalar, Value } from "../../documents/statement.ts";
+import { searchBounds } from "../lists/search-walk.ts";
+import { booleans, numbers, texts } from "./columns.ts";
+import type { Database, Runner, Value as Parameter } from "./database.ts";
+
+export class PostgresSql extends Sql {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    super();
+    this.#database = database;
+  }
+
+  read<Row extends readonly unknown[]>(call: Call<Row>): Promise<readonly Row[]> {
+    return this.#database.rows<Row>(call.text.postgres, parametersOf(call));
+  }
+
+  searchStep<Row extends readonly unknown[]>(call: Call<Row>): Promise<readonly Row[]> {
+    return this.#database.rows<Row>(call.text.postgres, parametersOf(call), searchBounds);
+  }
+
+  async run(calls: readonly Call[]): Promise<readonly Rows[]> {
+    if (calls.length < 2) return runCalls(this.#database, calls);
+    return this.#database.transaction((transaction) => runCalls(transaction, calls));
+  }
+
+  transaction<Result>(body: () => Body<Result>): Promise<Result> {
+    return this.#database.transaction(async (transaction) => {
+      const statements = body();
+      let step = statements.next();
+      while (step.done !== true) step = statements.next(await runCalls(transaction, step.value));
+      return step.value;
+    });
+  }
+}
+
+/** Runs statements in a transaction of the caller, who may await something else before: they are sent together. */
+export function runCalls(runner: Runner, calls: readonly Call[]): Promise<readonly Rows[]> {
+  return Promise.all(calls.map((each) => runner.rows(each.text.postgres, parametersOf(each))));
+}
+
+function parametersOf({ values, rows }: Call): readonly Parameter[] {
+  const parameters = values.map(toParameter);
+  if (rows === undefined) return parameters;
+  const columns = (rows[0] ?? []).map((_, at) => literalOf(rows.map((row) => row[at] ?? null)));
+  return [...parameters, ...columns];
+}
+
+function toParameter(value: Value): Parameter {
+  if (typeof value === "string") return storable(value);
+  return Array.isArray(value) ? literalOf(value) : (value as Exclude<Value, readonly Scalar[]>);
+}
+
+/** An array literal. The values are of one type, or null. */
+function literalOf(values: readonly Scalar[]): string {
+  const kind = typeof values.find((value) => value !== null);
+  if (kind === "number") return numbers(values as readonly (number | null)[]);
+  if (kind === "boolean") return booleans(values as readonly boolean[]);
+  return texts(values as readonly (string | null)[]);
+}
