@@ -10,15 +10,13 @@ import type {
   Tenant,
 } from "../../ports/store/registry.ts";
 import type { Sql } from "./sql.ts";
-import { declare, sql } from "./statement.ts";
+import { sql } from "./statement.ts";
 
-/** Ownership, which only PostgreSQL has, uses the column of the pool. */
-const saveTenant = declare({
-  postgres: `INSERT INTO posthorn.tenants (id, document, pool) VALUES ($1, $2, $3)
+/** In PostgreSQL, ownership reads the pool from its column. */
+const saveTenant = sql(
+  `INSERT INTO posthorn.tenants (id, document, pool) VALUES ($1, $2, $3)
    ON CONFLICT (id) DO UPDATE SET document = excluded.document, pool = excluded.pool`,
-  sqlite: `INSERT INTO tenants (id, document) SELECT ?1, ?2 WHERE ?3 IS NOT NULL
-   ON CONFLICT (id) DO UPDATE SET document = excluded.document`,
-});
+);
 const tenants = sql<DocumentRow>("SELECT document FROM posthorn.tenants ORDER BY id");
 const saveApiKey = sql(
   `INSERT INTO posthorn.api_keys (id, expires_at, document) VALUES ($1, $2, $3)

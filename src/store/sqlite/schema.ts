@@ -177,7 +177,7 @@ CREATE INDEX delivery_problems_unresolved ON delivery_problems (webhook) WHERE s
 -- For upkeep. Open problems, which change most, are left out.
 CREATE INDEX delivery_problems_resting ON delivery_problems (state, last_seen) WHERE state <> 1;
 
-CREATE TABLE tenants (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE tenants (id TEXT PRIMARY KEY, document TEXT NOT NULL, pool TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE api_keys (id TEXT PRIMARY KEY, expires_at INTEGER, document TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX api_keys_expiry ON api_keys (expires_at) WHERE expires_at IS NOT NULL;
 CREATE TABLE event_types (

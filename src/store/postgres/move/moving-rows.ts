@@ -109,7 +109,6 @@ export function keyColumns({ columns, keyLength }: MovedPart): readonly string[]
 
 /** Columns that are derived from the row alone. */
 const derived: Readonly<Record<string, readonly [column: string, sql: string]>> = {
-  tenants: ["pool", "coalesce(document::json ->> 'workerPool', 'default')"],
   deliveries: ["attempt_last", "attempt_count"],
 };
 
@@ -185,12 +184,6 @@ export const finishing: readonly string[] = [
 
 /** Sources of tables that are not read as they are. */
 const sources: Readonly<Record<string, string>> = {
-  // A version without pools omits them from documents. A document that already contains the pool is not parsed as JSON:
-  // PostgreSQL refuses documents with half a surrogate pair, which older versions stored.
-  tenants: `(SELECT id, CASE WHEN position('"workerPool":' || to_json(pool)::text IN document) > 0 THEN document
-      ELSE jsonb_set(regexp_replace(document, '\\\\u(d[89a-f]..|0000)', '\\\\ufffd', 'gi')::jsonb,
-        '{workerPool}', to_jsonb(pool))::text END AS document
-    FROM posthorn.tenants) AS tenants`,
   // Skip keys whose event was deleted; they have no effect.
   dedup_keys: `(SELECT * FROM posthorn.dedup_keys k
     WHERE EXISTS (SELECT FROM posthorn.events e WHERE e.id = k.event)) AS dedup_keys`,
