@@ -40,16 +40,16 @@ export type Body<Result> = Generator<readonly Call[], Result, readonly Rows[]>;
 const rules: readonly (readonly [spelling: RegExp, sqlite: string | ((...found: string[]) => string)])[] = [
   // One file is one schema.
   [/\bposthorn\./g, ""],
-  // Lists are JSON texts.
+  // A list is a JSON text.
   [/= ANY \((\$\d+)::\w+\[\]\)/g, "IN (SELECT value FROM json_each($1))"],
-  // So are rows: all of them are the first parameter.
+  // Rows are one JSON text too, in the place of their first column.
   [/\bunnest\((\$\d+)::[^)]*\)\s+AS (\w+) \(([^)]*)\)/g, unnested],
-  // Parameters and results have their types.
+  // Values have their types already.
   [/::\w+(?:\[\])?/g, ""],
   // A transaction that writes has the whole file.
   [/\sFOR (?:NO KEY )?UPDATE(?: SKIP LOCKED)?/g, ""],
   [/\bstrpos\(/g, "instr("],
-  // Text is compared byte by byte.
+  // SQLite compares bytes.
   [/ COLLATE "C"/g, ""],
   // A partial index is used only for the literal in its condition.
   [/ = true\b/g, " = 1"],

@@ -36,7 +36,7 @@ export class PostgresSql extends Sql {
   }
 }
 
-/** Runs statements in a transaction of the caller, who may await something else before: they are sent together. */
+/** Sends statements together, in the transaction of `runner` if it is one. Returns the rows of each. */
 export function runCalls(runner: Runner, calls: readonly Call[]): Promise<readonly Rows[]> {
   return Promise.all(calls.map((each) => runner.rows(each.text.postgres, parametersOf(each))));
 }

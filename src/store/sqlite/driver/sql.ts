@@ -39,7 +39,7 @@ export class SqliteSql extends Sql {
     });
   }
 
-  /** Runs statements in a transaction of the caller: only inside a write. */
+  /** Runs statements in the transaction of the caller. Only inside a write. */
   within(calls: readonly Call[]): readonly Rows[] {
     return calls.map((each) => this.#rows(each));
   }
