@@ -34,18 +34,23 @@ const deleteEventType = sql(
 const eventType = sql<DocumentRow>(
   "SELECT document FROM posthorn.event_types WHERE tenant = $1 AND name = $2",
 );
+const eventTypePage = eventTypePageSql("true");
+const eventTypePageOfTenant = eventTypePageSql("tenant = $6");
+
 /** The bytes are added up without reading the documents, so that only shown documents are sent. */
-const eventTypePage = sql<readonly [document: string, fetched: number]>(
-  `SELECT t.document, sized.fetched FROM (
-     SELECT tenant, name, count(*) OVER () AS fetched, row_number() OVER place AS place,
-       sum(bytes) OVER place - bytes AS bytes_before
-     FROM (SELECT tenant, name, octet_length(document) AS bytes FROM posthorn.event_types
-       WHERE ($1::text IS NULL OR tenant = $1) AND (tenant, name) > ($2, $3)
-       ORDER BY tenant, name LIMIT $4 OFFSET $5) AS page
-     WINDOW place AS (ORDER BY tenant, name)) AS sized
-   JOIN posthorn.event_types AS t USING (tenant, name)
-   WHERE (sized.bytes_before < $6 OR sized.place = 1) AND sized.place < $4 ORDER BY tenant, name`,
-);
+function eventTypePageSql(whose: string) {
+  return sql<readonly [document: string, fetched: number]>(
+    `SELECT t.document, sized.fetched FROM (
+       SELECT tenant, name, count(*) OVER () AS fetched, row_number() OVER place AS place,
+         sum(bytes) OVER place - bytes AS bytes_before
+       FROM (SELECT tenant, name, octet_length(document) AS bytes FROM posthorn.event_types
+         WHERE ${whose} AND (tenant, name) > ($1, $2) ORDER BY tenant, name LIMIT $3 OFFSET $4) AS page
+       WINDOW place AS (ORDER BY tenant, name)) AS sized
+     JOIN posthorn.event_types AS t USING (tenant, name)
+     WHERE (sized.bytes_before < $5 OR sized.place = 1) AND sized.place < $3 ORDER BY tenant, name`,
+  );
+}
+
 const eventTypeUsage = sql<readonly [count: number, bytes: number]>(
   `SELECT count(*), coalesce(sum(octet_length(document)), 0)::bigint FROM posthorn.event_types WHERE tenant = $1`,
 );
@@ -100,8 +105,10 @@ export class Registry implements RegistryStore {
   async eventTypePage({ tenantId, after, offset, limit, bytesMax }: EventTypeQuery): Promise<EventTypePage> {
     // Without `after`, the start sorts before every tenant and name.
     const start = [after?.tenantId ?? "", after?.name ?? ""];
-    const page = [limit + 1, offset, bytesMax];
-    const found = await this.#sql.read(eventTypePage(tenantId, ...start, ...page));
+    const asked = [...start, limit + 1, offset, bytesMax];
+    const found = await this.#sql.read(
+      tenantId === null ? eventTypePage(...asked) : eventTypePageOfTenant(...asked, tenantId),
+    );
     const rows = found.map(([document]) => parseLossless(document) as EventType);
     const hasMore = rows.length < (found[0]?.[1] ?? 0);
     const last = rows.at(-1);
