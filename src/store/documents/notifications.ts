@@ -66,13 +66,17 @@ const claimOfTenant = claimSql(
   'tenant COLLATE "C", urgent DESC, due_at, seq',
 );
 
-/** Whose messages a claim considers, and their order. */
+/**
+ * Whose messages a claim considers, and their order. They are looked up once: a subquery that locks rows may run again
+ * for each row of the update in PostgreSQL, and lease more than the limit.
+ */
 function claimSql(whose: string, order: string) {
   return sql<NotificationRow>(
-    `UPDATE posthorn.notifications SET lease_until = $2, holder = $3 WHERE seq IN
-       (SELECT seq FROM posthorn.notifications
-        WHERE ${whose} AND ${isDue} AND (channel = ANY ($5::text[])) <> $6::boolean
-        ORDER BY ${order} LIMIT $4 FOR UPDATE SKIP LOCKED) RETURNING ${columns}`,
+    `WITH due AS MATERIALIZED (SELECT seq FROM posthorn.notifications
+       WHERE ${whose} AND ${isDue} AND (channel = ANY ($5::text[])) <> $6::boolean
+       ORDER BY ${order} LIMIT $4 FOR UPDATE SKIP LOCKED)
+     UPDATE posthorn.notifications SET lease_until = $2, holder = $3 WHERE seq IN (SELECT seq FROM due)
+     RETURNING ${columns}`,
   );
 }
 

@@ -159,7 +159,9 @@ export const documentEdges: StoreTheme = (check) => {
     const turns: (string | undefined)[] = [];
     for (const turn of ["operator", { after: "" }, { after: "B" }, { after: "a" }, { after: "b" }] as const) {
       const claim = { ...lease, turn, channels: { ids: [], isRest: true } };
-      turns.push((await store.notifications?.claim(claim))?.[0]?.key);
+      const [first, ...more] = (await store.notifications?.claim(claim)) ?? [];
+      assert.deepEqual(more, [], "not more than the limit");
+      turns.push(first?.key);
     }
     assert.deepEqual(turns, ["of null", "of B", "of a", "of b", undefined]);
   });
