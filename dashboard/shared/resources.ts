@@ -17,7 +17,7 @@ import type {
   sourceTypeSchema,
 } from "../../src/resources/gateway-views.ts";
 import type { bulkStartedSchema, operationSchema } from "../../src/resources/operation.ts";
-import type { readinessSchema } from "../../src/resources/registry.ts";
+import type { readinessSchema } from "../../src/resources/system.ts";
 import type { problemSchema, Static } from "../../src/resources/schema.ts";
 import type { searchHitsSchema } from "../../src/resources/search.ts";
 import type { systemSchema } from "../../src/resources/system.ts";

@@ -7,7 +7,7 @@ import type { CircuitSnapshot } from "../domain/circuit-breaker.ts";
 import type { AttemptRecord, DeliveryStatus, WaitingFor } from "../domain/delivery.ts";
 import type { WebhookHealthState } from "../domain/endpoint-health.ts";
 import type { RetrySchedule } from "../domain/profile.ts";
-import type { Scope } from "../domain/scope.ts";
+import type { PortalScope, Scope } from "../domain/scope.ts";
 import type { Webhook } from "../domain/webhook.ts";
 import type { RenderedRequest } from "../engine/attempt/rendered-request.ts";
 import type { DeliveryView } from "../engine/endpoint/explain.ts";
@@ -29,12 +29,14 @@ import type {
 import type { deliveryFilterFields, deliveryListFields } from "../resources/delivery.ts";
 import type { eventListFields } from "../resources/event.ts";
 import type { InputOf } from "../resources/field.ts";
-import type { webhookFilters } from "../resources/filters.ts";
 import type { operationChangeFields } from "../resources/operation.ts";
-import type { ApiKeyInput, TenantInput } from "../resources/registry.ts";
-import type { WebhookInput } from "../resources/webhook.ts";
+import type { ApiKeyInput, ApiKeyRole } from "../resources/api-key.ts";
+import type { EventTypeInput, EventTypeName } from "../resources/event-type.ts";
+import type { TenantInput } from "../resources/tenant.ts";
+import type { webhookFilters, WebhookInput } from "../resources/webhook.ts";
 import type { Alerts } from "./alerts/alert-service.ts";
 import type { AuditLog } from "./audit/audit-service.ts";
+import type { EventTypes } from "./event-types/event-type-service.ts";
 import type { Events } from "./events/event-service.ts";
 import type { LiveFeed } from "./live/live-feed.ts";
 import type { NotificationChannels } from "./notifications/notification-channels.ts";
@@ -43,10 +45,11 @@ import type { BulkDeliveriesCommand, BulkStarted, DiscardCommand } from "./opera
 import type { PortalLooks } from "./portal/portal-looks.ts";
 import type { PortalSessions } from "./portal/portal-sessions.ts";
 import type { DeliveryProblems } from "./problems/problem-service.ts";
-import type { ApiKeyService, EventTypeService, TenantService } from "./registry-services.ts";
 import type { Search } from "./search/search-service.ts";
 import type { SearchedPage, SearchPageRequest } from "./searched-pages.ts";
 import type { Statistics } from "./statistics/statistics-service.ts";
+import type { ApiKeys } from "./tenants/api-key-service.ts";
+import type { Tenants } from "./tenants/tenant-service.ts";
 import type { UrlChecks } from "./verification/outside-calls.ts";
 import type { OpenCircuit } from "./webhooks/webhook-circuit.ts";
 import type {
@@ -62,6 +65,8 @@ export type {
   ApiKeyInput,
   DeliveryStatus,
   DeliveryView,
+  EventTypeInput,
+  EventTypeName,
   RetryBatchCommand,
   Scope,
   TenantInput,
@@ -74,7 +79,6 @@ export type { ClientCertificateInput, OAuth2Input } from "../resources/webhook-c
 export type * from "../engine/publish/publish-call.ts";
 export type * from "./problems/problem-service.ts";
 export type * from "./operations/bulk-views.ts";
-export type * from "./registry-services.ts";
 export type * from "./webhooks/webhook-views.ts";
 
 export interface Services {
@@ -98,6 +102,23 @@ export interface Services {
   readonly portalSessions: PortalSessionService;
   readonly portalLooks: PortalLookService;
   readonly problems: ProblemService;
+}
+
+// ---- tenants, keys and event types ----------------------------------------------------------------------------
+
+export type TenantService = Pick<Tenants, keyof Tenants>;
+
+export type ApiKeyService = Omit<ApiKeys, "load">;
+
+export type EventTypeService = Pick<EventTypes, keyof EventTypes>;
+
+/** The caller: the owner of a key or, with `portal` and the role `session`, a customer. */
+export interface Principal {
+  /** Id of the key or session. */
+  readonly keyId: string;
+  readonly role: ApiKeyRole | "session";
+  readonly tenantId: string | null;
+  readonly portal?: PortalScope;
 }
 
 /** In webhooks/url-checks.ts. */

@@ -115,6 +115,14 @@ export type InputOf<F extends Fields> = Flat<
   }
 >;
 
+/** What is stored and shown of fields: all of them have a value. */
+export type StoredOf<F extends Fields> = { readonly [Name in keyof F]: Whole<ValueOf<F[Name]>> };
+type Whole<Value> = Value extends readonly (infer Item)[]
+  ? readonly Whole<Item>[]
+  : Value extends object
+    ? { readonly [Name in keyof Value]-?: Whole<Value[Name]> }
+    : Value;
+
 /** Options of every field in addition to its kind. */
 export interface Notes<Value> {
   readonly api?: string;

@@ -25,8 +25,7 @@ import {
   timeOrDate,
   word,
 } from "./field.ts";
-import { eventTypeField, tenantIdField } from "./names.ts";
-import { rateLimitFields } from "./registry.ts";
+import { eventTypeField, rateLimitFields, tenantIdField } from "./names.ts";
 
 /** Sources, connections and requests of the gateway: input fields and shown fields. */
 

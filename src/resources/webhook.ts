@@ -1,4 +1,5 @@
 import { attemptTimeoutMsMax, timeoutGrowthMax } from "../domain/delivery-policy.ts";
+import { circuitStates } from "../domain/circuit-breaker.ts";
 import { urlLengthMax } from "../domain/egress/url-policy.ts";
 import { type WebhookHealthState, webhookHealthStates } from "../domain/endpoint-health.ts";
 import { payloadFormats, signatureSchemeNames } from "../domain/profile.ts";
@@ -33,9 +34,7 @@ import {
   time,
   url,
 } from "./field.ts";
-import { webhookFilters } from "./filters.ts";
-import { eventPatternField, tenantIdField, secretField } from "./names.ts";
-import { rateLimitFields } from "./registry.ts";
+import { eventPatternField, eventTypeField, rateLimitFields, secretField, tenantIdField } from "./names.ts";
 import {
   closed,
   freeObject,
@@ -321,6 +320,52 @@ export const webhookUpdateSchema = schemaOf(webhookFields, {
   description: "Omitted fields keep their values, for both PUT and PATCH.",
   examples: [{ active: false }],
 });
+
+const repeated = { countMin: 0, countMax: 100, doc: "May be repeated." };
+
+/**
+ * All orders except `created` begin with the webhooks that need attention; those without failures or a backlog come
+ * last.
+ */
+const webhookOrders = ["created", "last_failure", "failures", "failure_rate", "backlog"] as const;
+export type WebhookOrder = (typeof webhookOrders)[number];
+
+export const webhookFilters = {
+  active: flag(),
+  eventType: eventTypeField,
+  statuses: list(choice(webhookStatuses), { ...repeated, api: "status" }),
+  circuits: list(choice(circuitStates), {
+    ...repeated,
+    api: "circuit",
+    doc: "Current state of the circuit breaker. May be repeated.",
+  }),
+  health: list(choice(webhookHealthStates), {
+    ...repeated,
+    doc:
+      "One state per webhook: `suspended`, `disabled` or `unverified` by its status; otherwise `paused` if paused by hand; otherwise `circuit_open` " +
+      "while its circuit is not closed; otherwise `failing` if the last three attempts or most of the last eight failed; otherwise " +
+      "`healthy`. May be repeated.",
+  }),
+  failing: flag({
+    doc: "True for webhooks with a failed attempt since the last accepted one, false for all others.",
+  }),
+  paused: flag({ doc: "True for webhooks that were paused by hand, false for all others." }),
+  text: line({
+    lengthMin: 1,
+    lengthMax: 255,
+    api: "q",
+    doc: "Text in the URL or the description; case-insensitive.",
+  }),
+  sort: choice(webhookOrders, {
+    default: "created",
+    doc:
+      "`created`: newest first. `last_failure`: most recent failure first, webhooks without failures last. `failures`: most " +
+      "failed attempts of the last 24 hours first. `failure_rate`: of the last 24 hours; equal rates by number of failed " +
+      "attempts. `backlog`: most waiting deliveries first, counted up to 10,000 per webhook; webhooks beyond that by number of " +
+      "attempts of the last 24 hours.",
+  }),
+  tenantId: tenantIdField,
+} satisfies Fields;
 
 const retryConfigSchema = closed(
   {

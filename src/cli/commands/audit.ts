@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { auditFilters } from "../../resources/filters.ts";
+import { auditFilters } from "../../resources/audit.ts";
 import type { Json } from "../api-client.ts";
 import { addPageOptions, clientCommand, printList } from "../client-command.ts";
 import { FieldOption, tenantOption } from "../field-option.ts";

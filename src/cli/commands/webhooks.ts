@@ -1,6 +1,5 @@
 import type { Command } from "commander";
-import { webhookFilters } from "../../resources/filters.ts";
-import { webhookFields } from "../../resources/webhook.ts";
+import { webhookFields, webhookFilters } from "../../resources/webhook.ts";
 import type { ApiClient, Json } from "../api-client.ts";
 import {
   addPageOptions,

@@ -3,8 +3,7 @@ import { formatInstant, inputOf } from "../../http/mapping.ts";
 import type { Pager } from "../../http/paging.ts";
 import { defineRoute, type Route } from "../../http/route.ts";
 import type { StoredAuditEntry } from "../../ports/store/audit.ts";
-import { auditListSchema, auditQuerySchema } from "../../resources/audit.ts";
-import { auditFilters } from "../../resources/filters.ts";
+import { auditFilters, auditListSchema, auditQuerySchema } from "../../resources/audit.ts";
 import { boundedSearch } from "../deliveries/routes.ts";
 
 export function auditLogRoute({ services }: ApiOptions, pager: Pager): Route {

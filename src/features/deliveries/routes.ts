@@ -15,8 +15,8 @@ import {
   retriedDeliverySchema,
   retryInputSchema,
 } from "../../resources/delivery.ts";
-import { deadLetterFilters } from "../../resources/filters.ts";
 import {
+  deadLetterFilters,
   deadLetterQuerySchema,
   retryBatchInputSchema,
   retryBatchStartedSchema,

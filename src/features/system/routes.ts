@@ -1,9 +1,8 @@
 import type { ApiOptions, SystemReport } from "../../http/context.ts";
 import { formatInstant } from "../../http/mapping.ts";
 import { type Answer, defineRoute, type Route } from "../../http/route.ts";
-import { indexSchema, readinessSchema } from "../../resources/registry.ts";
 import { freeObject, Type } from "../../resources/schema.ts";
-import { systemSchema } from "../../resources/system.ts";
+import { indexSchema, readinessSchema, systemSchema } from "../../resources/system.ts";
 
 export function systemRoutes(options: ApiOptions): readonly Route[] {
   return [

@@ -6,7 +6,6 @@ import { type Call, defineRoute, type Route } from "../../http/route.ts";
 import type { WaitingCount } from "../../ports/store/history.ts";
 import type { StoredHistoryEntry } from "../../ports/store/webhooks.ts";
 import { rotateFields } from "../../resources/actions.ts";
-import { webhookFilters } from "../../resources/filters.ts";
 import { closed, idParam } from "../../resources/schema.ts";
 import {
   historyQuerySchema,
@@ -19,6 +18,7 @@ import {
 import {
   webhookCreateSchema,
   webhookFields,
+  webhookFilters,
   webhookListSchema,
   webhookQuerySchema,
   webhookSchema,

@@ -10,7 +10,7 @@ import {
 } from "../../http/mapping.ts";
 import type { StoredHistoryEntry } from "../../ports/store/webhooks.ts";
 import { apiPath, type Fields } from "../../resources/field.ts";
-import { rateLimitFields } from "../../resources/registry.ts";
+import { rateLimitFields } from "../../resources/names.ts";
 import { oauth2Shown } from "../../resources/webhook-credentials.ts";
 import { circuitBreakerShown, webhookFields, webhookShownAsStored } from "../../resources/webhook.ts";
 import { webhookUrlShown } from "../notifications/operational-event.ts";

@@ -4,7 +4,7 @@ import { isEventTypeName, matches } from "../../domain/event-type.ts";
 import { pauseAt, type Webhook } from "../../domain/webhook.ts";
 import { healthOf, type LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
-import { webhookFilters, type WebhookOrder } from "../../resources/filters.ts";
+import { webhookFilters, type WebhookOrder } from "../../resources/webhook.ts";
 import { judgeFilters } from "../searched-pages.ts";
 import type { WebhookFilters, WebhookListQuery } from "../services.ts";
 import {
