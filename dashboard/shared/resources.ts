@@ -8,14 +8,13 @@ import type {
   renderedRequestSchema,
 } from "../../src/resources/delivery.ts";
 import type { eventMatchesSchema, eventSearchSchema } from "../../src/resources/event.ts";
+import type { filterEvaluationSchema } from "../../src/resources/connection.ts";
+import type { requestListSchema, requestSchema } from "../../src/resources/gateway-request.ts";
 import type {
-  filterEvaluationSchema,
-  requestListSchema,
-  requestSchema,
   serviceDescriptionSchema,
   sourceAddressSchema,
   sourceTypeSchema,
-} from "../../src/resources/gateway-views.ts";
+} from "../../src/resources/source.ts";
 import type { bulkStartedSchema, operationSchema } from "../../src/resources/operation.ts";
 import type { readinessSchema } from "../../src/resources/system.ts";
 import type { problemSchema, Static } from "../../src/resources/schema.ts";

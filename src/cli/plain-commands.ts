@@ -3,7 +3,14 @@ import { apiName, type Field, type Fields } from "../resources/field.ts";
 import { rateLimitFields } from "../resources/names.ts";
 import type { ColumnTable, OptionTable, Resource } from "../resources/resource.ts";
 import type { CallOptions, Json } from "./api-client.ts";
-import { addPageOptions, clientCommand, type OptionValues, printList, printOne } from "./client-command.ts";
+import {
+  addPageOptions,
+  clientCommand,
+  documentOf,
+  type OptionValues,
+  printList,
+  printOne,
+} from "./client-command.ts";
 import { UsageError } from "./failures.ts";
 import { addRateLimitOptions, FieldOption, rateLimitOf, tenantOption } from "./field-option.ts";
 import type { Invocation } from "./invocation.ts";
@@ -17,6 +24,7 @@ export function addFieldOptions<F extends Fields>(
 ): Command {
   for (const { field, flags, help } of spelled(fields, table)) {
     if (isRateLimit(field)) addRateLimitOptions(command, help ?? "");
+    else if (isJson(field) || isSwitch(field, flags)) command.option(flags, help ?? "");
     else command.addOption(new FieldOption(flags, field, help).makeOptionMandatory(field.isRequired));
   }
   return command;
@@ -58,8 +66,22 @@ function isRateLimit({ kind }: Field): boolean {
   return kind.is === "object" && kind.fields === rateLimitFields;
 }
 
-function valueOf(options: OptionValues, { kind }: Field, flags: string): unknown {
+/** Typed as JSON. */
+function isJson({ kind }: Field): boolean {
+  return kind.is === "document" || (kind.is === "object" && kind.shorthand === null);
+}
+
+/** Takes no value, such as `--allow-chain`. */
+function isSwitch({ kind }: Field, flags: string): boolean {
+  return kind.is === "flag" && !flags.includes("<");
+}
+
+function valueOf(options: OptionValues, field: Field, flags: string): unknown {
   const name = attributeOf(flags);
+  const { kind } = field;
+  if (isJson(field))
+    return options.given(name) ? documentOf(options.text(name), `--${flagName(flags)}`) : undefined;
+  if (isSwitch(field, flags)) return options.flag(name) || undefined;
   if (kind.is === "number") return options.number(name);
   if (kind.is === "flag") return options.boolean(name);
   return kind.is === "list" ? options.list(name) : options.text(name);
@@ -67,14 +89,29 @@ function valueOf(options: OptionValues, { kind }: Field, flags: string): unknown
 
 /** `webhooksMax` of `--webhooks-max <count>`. */
 function attributeOf(flags: string): string {
-  const [, long = ""] = /--([a-z0-9-]+)/.exec(flags) ?? [];
-  return long.replaceAll(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+  return flagName(flags).replaceAll(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-export function columnsOf<Shown extends Fields>(
-  shown: Shown,
-  table: ColumnTable<Shown>,
-): readonly Column<Json>[] {
+function flagName(flags: string): string {
+  return /--([a-z0-9-]+)/.exec(flags)?.[1] ?? "";
+}
+
+/** Filters by time, with `--since` as an alias. `what` is what is compared, such as `created `. */
+export function addTimeRange(command: Command, what: string): Command {
+  return command
+    .option("--from <time>", `${what}at or after this time, date, or duration before now such as 1h`)
+    .option("--since <time>", "alias of --from")
+    .option("--to <time>", `${what}before this time, date, or duration before now such as 1h`);
+}
+
+export function timeRangeOf(options: OptionValues) {
+  return { from: options.time("from") ?? options.time("since"), to: options.time("to") };
+}
+
+/** For lists of all tenants. */
+export const tenantFilterOption = { tenantId: ["--tenant <id>", "tenant (administrators)"] } as const;
+
+function columnsOf<Shown extends Fields>(shown: Shown, table: ColumnTable<Shown>): readonly Column<Json>[] {
   return Object.entries(table).map(([title, what]) => {
     if (typeof what === "function") return { title, value: what };
     const field = shown[what] as Field;

@@ -1,7 +1,6 @@
 import { type ErrorCode, InvalidRequestError } from "../domain/errors.ts";
 import type { PortalCapability } from "../domain/scope.ts";
 import type { Scope } from "../features/services.ts";
-import type { Page, PageRequest } from "../ports/store.ts";
 import type { Fields, InputOf } from "../resources/field.ts";
 import type { Resource } from "../resources/resource.ts";
 import { filtersOf, inputOf, snakeCase } from "./mapping.ts";
@@ -30,6 +29,8 @@ interface Terms {
 /** Finds one of them, or throws `not_found`. The tenant is that of the query, null without one. */
 type Find<Found> = (scope: Scope, key: string, tenantId: string | null) => Eventual<Found>;
 
+type ShowPage<Found> = (rows: readonly Found[], query: object) => Promise<readonly Json[]>;
+
 /**
  * The plain routes of a resource: list, get, create, put, patch and delete, each with its audit record. The definition
  * of the resource has the schemas; a feature adds who may call, and its service.
@@ -38,11 +39,19 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
   readonly #resource: Resource<Input>;
   readonly #find: Find<Found>;
   readonly #show: (found: Found) => Eventual<Json>;
+  readonly #showPage: ShowPage<Found>;
 
-  constructor(resource: Resource<Input>, find: Find<Found>, show: (found: Found) => Eventual<Json>) {
+  /** `showPage` is for rows that need one query together, or show more in a list. */
+  constructor(
+    resource: Resource<Input>,
+    find: Find<Found>,
+    show: (found: Found) => Eventual<Json>,
+    showPage: ShowPage<Found> = (rows) => Promise.all(rows.map(show)),
+  ) {
     this.#resource = resource;
     this.#find = find;
     this.#show = show;
+    this.#showPage = showPage;
   }
 
   /** A list that the service returns as a whole. `idOf` identifies a row in cursors. */
@@ -54,20 +63,7 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
   ): Route {
     return this.#list(terms, async (scope, filters, query, listing) => {
       const page = pager.slice(await rows(scope, filters), { query, listing, idOf, toJson: (row) => row });
-      return { ...page, data: await Promise.all(page.data.map(this.#show)) };
-    });
-  }
-
-  /** A list that the store reads a page at a time. */
-  pages(
-    terms: Terms,
-    pager: Pager,
-    read: (scope: Scope, filters: Filters, page: PageRequest) => Promise<Page<Found>>,
-  ): Route {
-    return this.#list(terms, async (scope, filters, query, listing) => {
-      const page = await read(scope, filters, pager.request(query, listing));
-      const shown = await Promise.all(page.rows.map(this.#show));
-      return pager.answer({ rows: shown, next: page.next }, listing, (row) => row);
+      return { ...page, data: await this.#showPage(page.data, query) };
     });
   }
 
@@ -243,16 +239,17 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
   }
 }
 
-function rightsOf({
-  summary: _,
-  answer: _answer,
-  errors: _errors,
-  operationId: _id,
-  body,
-  ...rights
-}: Terms) {
-  return { ...rights, ...body };
+/** The terms that are members of a route as they are. */
+function rightsOf({ access, capability, description, body }: Terms) {
+  const rights: Rights = { access, ...body };
+  if (capability !== undefined) rights.capability = capability;
+  if (description !== undefined) rights.description = description;
+  return rights;
 }
+
+type Rights = {
+  -readonly [Name in "access" | "capability" | "description" | "bodyBytesMax" | "bodyBounds"]?: Route[Name];
+} & Pick<Route, "access">;
 
 type Filters = Readonly<Record<string, unknown>>;
 type ReadPage = (

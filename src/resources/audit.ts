@@ -1,6 +1,7 @@
 import { auditActorKinds } from "../domain/scope.ts";
 import { type Fields, line, timeOrDate } from "./field.ts";
 import { tenantIdField } from "./names.ts";
+import type { OptionTable } from "./resource.ts";
 import {
   closed,
   idSchema,
@@ -26,11 +27,17 @@ export const auditFilters = {
   tenantId: tenantIdField,
 } satisfies Fields;
 
+export const auditFilterOptions: OptionTable<typeof auditFilters> = {
+  actor: "--actor <id-or-name>",
+  action: "--action <action>",
+  target: "--target <id>",
+};
+
 export const auditQuerySchema = closed({ ...pageProperties, ...queryOf(auditFilters) });
 
 const text = (description: string) => nullableSchema(Type.String({ description }));
 
-const auditEntrySchema = closed(
+export const auditEntrySchema = closed(
   {
     id: idSchema("the row"),
     at: instant("Time of the change."),

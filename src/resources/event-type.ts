@@ -32,7 +32,7 @@ export interface EventTypeName {
 }
 export interface EventTypeInput extends InputOf<typeof eventTypeFields>, EventTypeName {}
 
-const shown = {
+const eventTypeShown = {
   name: eventTypeField,
   tenantId: tenantIdField,
   ...eventTypeFields,
@@ -41,7 +41,7 @@ const shown = {
 } satisfies Fields;
 
 /** A registered event type; unregistered types can be published too. */
-export type EventType = StoredOf<typeof shown>;
+export type EventType = StoredOf<typeof eventTypeShown>;
 
 export const eventTypeFilters = { tenantId: tenantIdField } satisfies Fields;
 
@@ -53,7 +53,7 @@ export const eventTypeResource = defineResource({
   key: ["name", eventTypeName],
   isPerTenant: true,
   input: eventTypeFields,
-  shown,
+  shown: eventTypeShown,
   filters: eventTypeFilters,
   create: {
     title: "EventTypeInput",
@@ -65,7 +65,7 @@ export const eventTypeOptions: OptionTable<typeof eventTypeFields> = {
   description: "--description <text>",
 };
 
-export const eventTypeColumns: ColumnTable<typeof shown> = {
+export const eventTypeColumns: ColumnTable<typeof eventTypeShown> = {
   NAME: "name",
   TENANT: "tenantId",
   SCHEMA: (row) => (row["schema"] === null ? "no" : "yes"),

@@ -305,6 +305,15 @@ export function defaultOf<Value>(one: Field<Value>): NonNullable<Value> {
   return one.default as NonNullable<Value>;
 }
 
+/** The fields except these. */
+export function without<F extends Fields, const Name extends keyof F & string>(
+  fields: F,
+  names: readonly Name[],
+): Omit<F, Name> {
+  const kept = Object.entries(fields).filter(([name]) => !(names as readonly string[]).includes(name));
+  return Object.fromEntries(kept) as Omit<F, Name>;
+}
+
 /** The API name without the object that contains it. */
 export function apiName(name: string, { api }: Pick<Field, "api">): string {
   return api ?? name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -74,3 +74,10 @@ export const rateLimitFields = {
   }),
 } satisfies Fields;
 export type RateLimitInput = InputOf<typeof rateLimitFields>;
+
+export const pointerField = word({
+  lengthMax: 255,
+  pattern: "^(/[^/\\u0000-\\u001f]*)+$",
+  rule: "a JSON pointer such as /data/id",
+  examples: ["/data/id"],
+});

@@ -68,6 +68,12 @@ interface ResourceSchemas {
   readonly listQuery: ReturnType<typeof listingQuery>;
 }
 
+type InputTexts = {
+  readonly title: string;
+  readonly description?: string;
+  readonly examples?: readonly unknown[];
+};
+
 interface Definition<Input extends Fields, Shown extends Fields> {
   readonly noun: string;
   readonly title: string;
@@ -83,8 +89,9 @@ interface Definition<Input extends Fields, Shown extends Fields> {
   /** The key is unique only within a tenant, so every route has the parameter `tenant_id`. */
   readonly isPerTenant?: boolean;
   /** Titles and examples of the input, for creating and changing if they differ. */
-  readonly create?: { readonly title: string; readonly examples?: readonly unknown[] };
-  readonly update?: { readonly title: string; readonly examples?: readonly unknown[] };
+  readonly create?: InputTexts;
+  readonly update?: InputTexts;
+  /** Written by hand. */
   readonly schemas?: Partial<ResourceSchemas>;
 }
 

@@ -6,7 +6,7 @@ import type { Json } from "../api-client.ts";
 import { clientCommand, collect, type OptionValues, parseJson, printOne } from "../client-command.ts";
 import { tenantOption } from "../field-option.ts";
 import { type Invocation, readInput } from "../invocation.ts";
-import { addFieldOptions, bodyOf, PlainCommands } from "../plain-commands.ts";
+import { addFieldOptions, bodyOf, PlainCommands, tenantFilterOption } from "../plain-commands.ts";
 
 export function addRegistryCommands(program: Command, invocation: Invocation): void {
   const eventTypes = program.command("event-types").description("catalogue of event types");
@@ -23,9 +23,7 @@ export function addRegistryCommands(program: Command, invocation: Invocation): v
 function addEventTypeCommands(eventTypes: Command, invocation: Invocation): void {
   const commands = new PlainCommands(eventTypes, invocation, eventTypeResource);
   const none = "no event types are registered. Events of any type are accepted";
-  commands.list("list event types", eventTypeColumns, none, {
-    tenantId: ["--tenant <id>", "tenant (administrators)"],
-  });
+  commands.list("list event types", eventTypeColumns, none, tenantFilterOption);
   commands.get("show an event type with its schema", "<name>");
   commands.change("PUT", "register or change an event type", "<name>", eventTypeOptions, {
     add: addEventTypeOptions,
