@@ -21,7 +21,6 @@ import type {
   EventMatch,
   EventService,
   EventTypeInput,
-  EventTypeListQuery,
   EventTypeName,
   EventTypeService,
   ListedDelivery,
@@ -40,6 +39,7 @@ import type {
   WebhookService,
   WebhookView,
 } from "../features/services.ts";
+import type { EventTypeListQuery } from "../features/event-types/event-type-service.ts";
 import type { DeadLetterQuery, EventSummary } from "../ports/store/history.ts";
 import type { EventType, EventTypeKey } from "../ports/store/registry.ts";
 import type { StoredHistoryEntry } from "../ports/store/webhooks.ts";
@@ -53,19 +53,18 @@ import {
   rotateFields,
   testFields,
 } from "../resources/actions.ts";
+import { apiKeyFields } from "../resources/api-key.ts";
 import { problemChangeFields, problemFilters } from "../resources/delivery-problem.ts";
 import { deliveryFilterFields, deliveryListFields } from "../resources/delivery.ts";
 import { eventListFields } from "../resources/event.ts";
 import { apiPath, type Fields } from "../resources/field.ts";
-import { webhookFilters } from "../resources/filters.ts";
 import {
   cancelDeliveriesFields,
   discardFields,
   operationChangeFields,
   retryDeliveriesFields,
 } from "../resources/operation.ts";
-import { apiKeyFields } from "../resources/registry.ts";
-import { webhookFields } from "../resources/webhook.ts";
+import { webhookFields, webhookFilters } from "../resources/webhook.ts";
 import {
   allNull,
   answerOf,

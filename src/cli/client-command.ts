@@ -267,6 +267,17 @@ export function parseJson(text: string, what: string): unknown {
   }
 }
 
+/** `where` names the option or argument in the error. */
+export function documentOf(text: string | undefined, where: string): Json {
+  try {
+    const value: unknown = parseLossless(text ?? "");
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Json;
+  } catch {
+    // Reported below.
+  }
+  throw new UsageError(`${where} must be a JSON object`);
+}
+
 /** Collects the values of a repeatable option. */
 export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), value];

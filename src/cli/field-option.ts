@@ -1,8 +1,7 @@
 import { type Command, Option } from "commander";
 import type { Field, Kind } from "../resources/field.ts";
 import { judgeField } from "../resources/judge.ts";
-import { tenantIdField } from "../resources/names.ts";
-import { rateLimitFields } from "../resources/registry.ts";
+import { rateLimitFields, tenantIdField } from "../resources/names.ts";
 import { collect, type OptionValues } from "./client-command.ts";
 import { UsageError } from "./failures.ts";
 

@@ -2989,7 +2989,29 @@ export interface Webhook extends WebhookSummary {
   /** Tenant. Optional for keys that belong to a tenant. */
   tenant_id: string;
   owner_id: string | null;
+  /** An https URL with a public address. */
+  url: string;
+  /** Event types; `order.*` matches all below `order.`, `*` matches all. */
   events: string[];
+  /** Free-form description. */
+  description: string;
+  bearer_token_in: "header" | "query";
+  /** Use HTTP/2 if the receiver offers it. */
+  http2: boolean;
+  /** Sends the headers of both families while a receiver migrates from one to the other. */
+  migration_headers: boolean;
+  /**
+   * What the receiver gets of the trace that an event was published in. `forward`: `traceparent` if the
+   * publisher sent one; `forward_with_state`: also `tracestate`, for receivers that agreed to it; `always`: a
+   * `traceparent` for every event; `off`: nothing.
+   */
+  trace_context: "off" | "forward" | "forward_with_state" | "always";
+  agreements: Agreements;
+  /** Sent with every request. Names that Posthorn sets itself are refused. */
+  headers: Record<string, string>;
+  /** Free-form data, stored and returned unchanged. */
+  metadata: Record<string, unknown>;
+  ordering_guarantee: "none" | "per_event_type" | "strict";
   active: boolean;
   /** Why it is not active. */
   status_reason: string | null;
@@ -3010,21 +3032,13 @@ export interface Webhook extends WebhookSummary {
   timeout_ms: number;
   circuit_breaker_config: CircuitBreakerConfig;
   rate_limit: RateLimit | null;
-  ordering_guarantee: "none" | "per_event_type" | "strict";
-  headers: Record<string, string>;
   has_bearer_token: boolean;
-  bearer_token_in: "header" | "query";
   /** Only the names; every value is `…`. */
   credential_headers: Record<string, string>;
   client_certificate: ClientCertificate | null;
   oauth2: OAuth2Client | null;
-  http2: boolean;
-  migration_headers: boolean;
-  trace_context: "off" | "forward" | "forward_with_state" | "always";
-  agreements: Agreements;
   /** Masked, except in the response that created it. */
   secret: string | null;
-  metadata: Record<string, unknown>;
   /** When it was created. */
   created_at: string;
   /** When it was last changed. */

@@ -2,7 +2,7 @@ import { type FieldError, InvalidRequestError } from "../domain/errors.ts";
 import type { RateLimitConfig } from "../domain/profile.ts";
 import { apiPath, defaultOf, type Field, type Fields, type InputOf } from "../resources/field.ts";
 import { judgeField } from "../resources/judge.ts";
-import { rateLimitFields, type RateLimitInput } from "../resources/registry.ts";
+import { rateLimitFields, type RateLimitInput } from "../resources/names.ts";
 
 /** `null` removes the limit; an omitted burst keeps its value. */
 export function mergeRateLimit(

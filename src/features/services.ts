@@ -3,18 +3,15 @@
  * `tenantId: null` is an administrator; for a tenant, rows of other tenants do not exist. Methods reject with the
  * errors of domain/errors.ts.
  */
-import type { CircuitSnapshot } from "../domain/circuit-breaker.ts";
-import type { AttemptRecord, DeliveryStatus, WaitingFor } from "../domain/delivery.ts";
+import type { DeliveryStatus, WaitingFor } from "../domain/delivery.ts";
 import type { WebhookHealthState } from "../domain/endpoint-health.ts";
 import type { RetrySchedule } from "../domain/profile.ts";
-import type { Scope } from "../domain/scope.ts";
+import type { PortalScope, Scope } from "../domain/scope.ts";
 import type { Webhook } from "../domain/webhook.ts";
 import type { RenderedRequest } from "../engine/attempt/rendered-request.ts";
 import type { DeliveryView } from "../engine/endpoint/explain.ts";
-import type { Page, PageRequest } from "../ports/store.ts";
-import type { DeadLetterQuery, StoredDelivery, WaitingCount } from "../ports/store/history.ts";
+import type { StoredDelivery } from "../ports/store/history.ts";
 import type { BatchOperation } from "../ports/store/operations.ts";
-import type { StoredHistoryEntry, WebhookHistoryQuery } from "../ports/store/webhooks.ts";
 import type {
   circuitActionFields,
   deliveryRetryFields,
@@ -29,52 +26,50 @@ import type {
 import type { deliveryFilterFields, deliveryListFields } from "../resources/delivery.ts";
 import type { eventListFields } from "../resources/event.ts";
 import type { InputOf } from "../resources/field.ts";
-import type { webhookFilters } from "../resources/filters.ts";
 import type { operationChangeFields } from "../resources/operation.ts";
-import type { ApiKeyInput, TenantInput } from "../resources/registry.ts";
-import type { WebhookInput } from "../resources/webhook.ts";
+import type { ApiKeyInput, ApiKeyRole } from "../resources/api-key.ts";
+import type { EventTypeInput, EventTypeName } from "../resources/event-type.ts";
+import type { TenantInput } from "../resources/tenant.ts";
+import type { webhookFilters, WebhookInput } from "../resources/webhook.ts";
 import type { Alerts } from "./alerts/alert-service.ts";
 import type { AuditLog } from "./audit/audit-service.ts";
+import type { EventTypes } from "./event-types/event-type-service.ts";
+import type { DeadLetters } from "./deliveries/dead-letter-service.ts";
+import type { Deliveries } from "./deliveries/delivery-service.ts";
 import type { Events } from "./events/event-service.ts";
 import type { LiveFeed } from "./live/live-feed.ts";
 import type { NotificationChannels } from "./notifications/notification-channels.ts";
 import type { NotificationDesk } from "./notifications/notification-desk.ts";
-import type { BulkDeliveriesCommand, BulkStarted, DiscardCommand } from "./operations/bulk-views.ts";
 import type { PortalLooks } from "./portal/portal-looks.ts";
 import type { PortalSessions } from "./portal/portal-sessions.ts";
 import type { DeliveryProblems } from "./problems/problem-service.ts";
-import type { ApiKeyService, EventTypeService, TenantService } from "./registry-services.ts";
 import type { Search } from "./search/search-service.ts";
 import type { SearchedPage, SearchPageRequest } from "./searched-pages.ts";
 import type { Statistics } from "./statistics/statistics-service.ts";
+import type { ApiKeys } from "./tenants/api-key-service.ts";
+import type { Tenants } from "./tenants/tenant-service.ts";
 import type { UrlChecks } from "./verification/outside-calls.ts";
 import type { OpenCircuit } from "./webhooks/webhook-circuit.ts";
-import type {
-  WebhookBacklogView,
-  WebhookHealthView,
-  WebhookPublicKeyView,
-  WebhookSecretView,
-  WebhookView,
-} from "./webhooks/webhook-views.ts";
+import type { Webhooks } from "./webhooks/webhook-service.ts";
 
 export type {
   RenderedRequest,
   ApiKeyInput,
   DeliveryStatus,
   DeliveryView,
+  EventTypeInput,
+  EventTypeName,
   RetryBatchCommand,
   Scope,
   TenantInput,
   WaitingFor,
   WebhookInput,
 };
-export type { VerificationInput } from "../resources/webhook.ts";
-export type { RetryInput } from "../resources/webhook.ts";
+export type { RetryInput, VerificationInput } from "../resources/webhook-parts.ts";
 export type { ClientCertificateInput, OAuth2Input } from "../resources/webhook-credentials.ts";
 export type * from "../engine/publish/publish-call.ts";
 export type * from "./problems/problem-service.ts";
 export type * from "./operations/bulk-views.ts";
-export type * from "./registry-services.ts";
 export type * from "./webhooks/webhook-views.ts";
 
 export interface Services {
@@ -98,6 +93,23 @@ export interface Services {
   readonly portalSessions: PortalSessionService;
   readonly portalLooks: PortalLookService;
   readonly problems: ProblemService;
+}
+
+// ---- tenants, keys and event types ----------------------------------------------------------------------------
+
+export type TenantService = Pick<Tenants, keyof Tenants>;
+
+export type ApiKeyService = Omit<ApiKeys, "load">;
+
+export type EventTypeService = Pick<EventTypes, keyof EventTypes>;
+
+/** The caller: the owner of a key or, with `portal` and the role `session`, a customer. */
+export interface Principal {
+  /** Id of the key or session. */
+  readonly keyId: string;
+  readonly role: ApiKeyRole | "session";
+  readonly tenantId: string | null;
+  readonly portal?: PortalScope;
 }
 
 /** In webhooks/url-checks.ts. */
@@ -202,72 +214,7 @@ export interface WebhookListQuery extends WebhookFilters {
   readonly after: string | null;
 }
 
-export interface WebhookService {
-  create(
-    scope: Scope,
-    input: WebhookInput,
-  ): Promise<{ readonly view: WebhookView; readonly secret: string | null }>;
-  get(scope: Scope, id: string): Promise<WebhookView>;
-  list(
-    scope: Scope,
-    query: WebhookListQuery,
-  ): Promise<{
-    readonly views: readonly WebhookView[];
-    readonly next: string | null;
-    /** False if the time limit did not allow sorting all webhooks: those not examined are at the end. */
-    readonly isComplete: boolean;
-    /** Unix milliseconds: webhooks whose last failure is older were not examined. Null if not applicable. */
-    readonly searchedTo: number | null;
-    /** When the order was computed, Unix milliseconds; null if current. */
-    readonly rankedAt: number | null;
-    /** The result of `waitingOf` as counted for the order; null if not sorted by backlog. */
-    readonly waiting: ReadonlyMap<string, WaitingCount | null> | null;
-  }>;
-  /** Number of webhooks in each state of health, after all filters except those on that state. */
-  healthCounts(scope: Scope, query: WebhookFilters): Promise<Readonly<Record<WebhookHealthState, number>>>;
-  /** The backlog of each webhook, null if the time limit was reached; webhooks without work are omitted. */
-  waitingOf(webhookIds: readonly string[]): Promise<ReadonlyMap<string, WaitingCount | null>>;
-  update(scope: Scope, command: { readonly id: string; readonly input: WebhookInput }): Promise<WebhookView>;
-  delete(scope: Scope, id: string): Promise<void>;
-  /** Also ends a pause. */
-  enable(scope: Scope, id: string): Promise<WebhookView>;
-  /** Sends nothing until `until`, or `resume`. Events published during the pause are kept and sent afterwards. */
-  pause(scope: Scope, command: PauseCommand): Promise<WebhookView>;
-  /** Ends a pause, whether manual or requested by a response of the receiver. */
-  resume(scope: Scope, id: string): Promise<WebhookView>;
-  disable(scope: Scope, id: string): Promise<WebhookView>;
-  health(scope: Scope, id: string): Promise<WebhookHealthView>;
-  /** The backlog, counted up to 10,000. */
-  backlog(scope: Scope, id: string): Promise<WebhookBacklogView>;
-  /** The history of a webhook, or only the revisions of its configuration, newest first. */
-  history(scope: Scope, query: WebhookHistoryQuery): Promise<Page<StoredHistoryEntry>>;
-  circuit(scope: Scope, command: CircuitCommand): Promise<CircuitSnapshot>;
-  secret(scope: Scope, id: string): Promise<WebhookSecretView>;
-  rotateSecret(scope: Scope, command: RotateSecretCommand): Promise<WebhookSecretView>;
-  publicKey(scope: Scope, id: string): Promise<WebhookPublicKeyView>;
-  /** Queries the receiver or the name servers again. Rejects with `conflict` if no method is set. */
-  verify(scope: Scope, id: string): Promise<WebhookView>;
-  /**
-   * Permission through the callback URL of a handshake (CEW-4.1.3-3). It takes no scope, because the key is the authorisation.
-   * An invalid id, key or time always rejects with the same `not_found`. `allowedRate` is the value of
-   * `WebHook-Allowed-Rate`.
-   */
-  confirmVerification(
-    command: ConfirmVerificationCommand,
-  ): Promise<{ readonly webhookId: string; readonly allowedRatePerMinute: number | null }>;
-  /**
-   * A receiver reports a problem with messages that claim to come from us (TS16-81): logged, and announced to the
-   * owner.
-   */
-  reportIncident(scope: Scope, command: ReportIncidentCommand): Promise<{ readonly eventId: string }>;
-  /** Publishes a `posthorn.test` event to only this webhook, through the whole path. */
-  test(
-    scope: Scope,
-    command: TestWebhookCommand,
-  ): Promise<{ readonly eventId: string; readonly deliveryId: string }>;
-  /** Retries deliveries that became dead letters or were skipped since a given time. With `dryRun` only counts. */
-  recover(scope: Scope, command: RecoverCommand): Promise<RecoveryStarted>;
-}
+export type WebhookService = Pick<Webhooks, keyof Webhooks>;
 
 export interface RecoveryStarted {
   /** Null with `dryRun`. */
@@ -286,6 +233,11 @@ export type RecoverCommand = { readonly id: string } & InputOf<typeof recoverFie
 /** Times are Unix milliseconds. */
 export type ReportIncidentCommand = { readonly id: string } & InputOf<typeof incidentFields>;
 
+export interface VerificationConfirmed {
+  readonly webhookId: string;
+  readonly allowedRatePerMinute: number | null;
+}
+
 export interface ConfirmVerificationCommand {
   readonly id: string;
   readonly key: string;
@@ -294,27 +246,7 @@ export interface ConfirmVerificationCommand {
 
 // ---- deliveries -----------------------------------------------------------------------------------------------
 
-export interface DeliveryService {
-  get(
-    scope: Scope,
-    id: string,
-  ): Promise<{ readonly view: DeliveryView; readonly attempts: readonly AttemptRecord[] }>;
-  /** All visible deliveries. A page may end early when its budget is used up. */
-  list(scope: Scope, query: DeliveryListQuery): Promise<DeliveryPage>;
-  /** Rejects with `not_found` for a webhook that the caller cannot see. */
-  listOfWebhook(scope: Scope, query: DeliveriesOfWebhookQuery): Promise<DeliveryPage>;
-  /** The reconstructed request of an attempt. Rejects with `payload_gone` once retention removed the payload. */
-  request(scope: Scope, attempt: AttemptName): Promise<RenderedRequest>;
-  /**
-   * Retries the delivery at once and keeps its earlier attempts. A successful delivery is not changed; a copy of it is
-   * sent.
-   */
-  retry(scope: Scope, command: RetryDeliveryCommand): Promise<RetriedDelivery>;
-  /** Like `retry`, for many deliveries. */
-  retryBatch(scope: Scope, command: BulkDeliveriesCommand): Promise<BulkStarted>;
-  /** Cancels waiting deliveries, so that they are not sent. */
-  cancelBatch(scope: Scope, command: Omit<BulkDeliveriesCommand, "priority">): Promise<BulkStarted>;
-}
+export type DeliveryService = Pick<Deliveries, keyof Deliveries>;
 
 /** The delivery that is sent, and what currently holds it. */
 export interface RetriedDelivery extends DeliveryHandle {
@@ -366,18 +298,7 @@ export type DeliveryPage = SearchedPage<ListedDelivery>;
 
 export type ChangeOperationCommand = { readonly id: string } & InputOf<typeof operationChangeFields>;
 
-export interface DeadLetterService {
-  list(scope: Scope, query: DeadLetterQuery): Promise<Page<DeliveryView>>;
-  retryBatch(scope: Scope, command: RetryBatchCommand): Promise<RetryBatchStarted>;
-  /** Removes dead letters permanently; they stay in the history. */
-  discardBatch(scope: Scope, command: DiscardCommand): Promise<BulkStarted>;
-  /** Bulk operations, newest first. */
-  operationList(scope: Scope, page: PageRequest): Promise<Page<BatchOperation>>;
-  operation(scope: Scope, id: string): Promise<BatchOperation>;
-  cancel(scope: Scope, id: string): Promise<BatchOperation>;
-  /** Changes the rate, pauses or resumes. */
-  change(scope: Scope, command: ChangeOperationCommand): Promise<BatchOperation>;
-}
+export type DeadLetterService = Pick<DeadLetters, keyof DeadLetters>;
 
 export interface RetryBatchStarted {
   /** Null with `dryRun`. */

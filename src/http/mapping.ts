@@ -1,4 +1,5 @@
 import { apiName, type Fields, type InputOf, type Kind, type ValueOf } from "../resources/field.ts";
+import type { Schema, Static } from "../resources/schema.ts";
 
 /** `{ [key]: value }`, or `{}` if the value is absent: the services distinguish absent from undefined. */
 export function present<const K extends string, V>(key: K, value: V | undefined): { readonly [P in K]?: V } {
@@ -104,6 +105,57 @@ function show(kind: Kind, value: unknown): unknown {
   if (kind.is === "time") return formatInstant(value as number);
   if (kind.is === "object") return shownJson(kind.fields, value as Json);
   return value;
+}
+
+/** What `jsonOf` needs: the members of a schema by their names in the library. Optional members may be absent. */
+type ValuesOf<Json> = { readonly [Name in keyof Json as CamelCase<Name & string>]: unknown };
+type CamelCase<Name extends string> = Name extends `${infer First}_${infer Rest}`
+  ? `${First}${Capitalize<CamelCase<Rest>>}`
+  : Name;
+
+/**
+ * A response in the form of its schema, at any depth: its members in snake_case, and times as RFC 3339. Members that the
+ * schema does not have are left out, so a value may hold more than is shown. Keys that are data, such as the counts by
+ * reason of an operation, are in snake_case already.
+ */
+export function jsonOf<S extends Schema>(
+  schema: S & Schema<object>,
+  values: ValuesOf<Static<S>>,
+): Record<string, unknown> {
+  return partOf(schema as Shape, values) as Record<string, unknown>;
+}
+
+function partOf(schema: Shape, value: unknown): unknown {
+  if (value === null || value === undefined) return null;
+  if (schema.format === "date-time") return formatInstant(value as number);
+  const { items, properties } = schema;
+  if (items !== undefined && Array.isArray(value)) return value.map((item) => partOf(items, item));
+  if (properties === undefined || typeof value !== "object") return value;
+  const json: Record<string, unknown> = {};
+  for (const [name, member] of Object.entries(properties)) {
+    const own = (value as Json)[camelCase(name)] ?? (value as Json)[name];
+    if (own !== undefined || schema.required?.includes(name) === true) json[name] = partOf(member, own);
+  }
+  return json;
+}
+
+/** The parts of JSON Schema that lead to a value. */
+interface Shape {
+  readonly format?: string;
+  readonly properties?: Readonly<Record<string, Shape>>;
+  readonly required?: readonly string[];
+  readonly items?: Shape;
+}
+
+const camelNames = new Map<string, string>();
+
+function camelCase(name: string): string {
+  let found = camelNames.get(name);
+  if (found === undefined) {
+    found = name.replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+    camelNames.set(name, found);
+  }
+  return found;
 }
 
 /** Converts every name of a plain data object, such as a profile, to snake_case. Values are unchanged. */

@@ -1,9 +1,10 @@
 /** Builds the OpenAPI 3.1 document from the routes. */
 import { type ErrorCode, errorTable } from "../domain/errors.ts";
 import { traceFields } from "../resources/event-input.ts";
+import { tags } from "../resources/resource.ts";
 import { problemSchema, type Schema, schemaOfField } from "../resources/schema.ts";
 import { rolesFor } from "./authentication.ts";
-import { type Route, tags, takesIdempotencyKey } from "./route.ts";
+import { type Route, takesIdempotencyKey } from "./route.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

@@ -12,6 +12,13 @@ import {
 } from "../domain/errors.ts";
 import { idempotencyProblems } from "../domain/http/idempotency-key.ts";
 import { storeTroubles, StoreUnavailableError } from "../ports/store.ts";
+import {
+  choiceSentence,
+  flagSentence,
+  listSentence,
+  numberSentence,
+  textSentence,
+} from "../resources/judge.ts";
 import { UnauthenticatedError } from "./authentication.ts";
 
 /** Translates ajv errors into messages for API callers. Values are never included, because they may be secrets. */
@@ -19,13 +26,13 @@ import { UnauthenticatedError } from "./authentication.ts";
 const fieldErrorsMax = 50;
 const fieldLengthMax = 200;
 
-/** At most {@link fieldErrorsMax}, one per field and keyword. */
+/** At most {@link fieldErrorsMax}, one per field and message. */
 export function describeFieldErrors(errors: readonly ErrorObject[]): readonly FieldError[] {
   const described = new Map<string, FieldError>();
   for (const error of errors) {
     if (described.size === fieldErrorsMax) break;
     const fieldError = describe(error);
-    if (fieldError !== null) described.set(`${fieldError.field}\n${error.keyword}`, fieldError);
+    if (fieldError !== null) described.set(`${fieldError.field}\n${fieldError.message}`, fieldError);
   }
   return [...described.values()];
 }
@@ -34,7 +41,7 @@ function describe(error: ErrorObject): FieldError | null {
   // Errors of individual branches are confusing; the union itself reports one.
   if (/\/(anyOf|oneOf)\/\d+\//.test(error.schemaPath)) return null;
   const path = fieldPath(error.instancePath);
-  const message = messageOf(error);
+  const message = boundOf(error) ?? messageOf(error);
   const inner = innerName(error);
   return { field: clip(inner === null ? path : join(path, inner)), message };
 }
@@ -75,6 +82,42 @@ const describers: Readonly<Record<string, Describer>> = {
 function messageOf(error: ErrorObject): string {
   const describer = describers[error.keyword];
   return describer === undefined ? "is not valid" : describer(error.params as Record<string, unknown>, error);
+}
+
+const boundKeywords: ReadonlySet<string> = new Set([
+  "type",
+  "enum",
+  "minimum",
+  "maximum",
+  "minLength",
+  "maxLength",
+  "pattern",
+  "minItems",
+  "maxItems",
+]);
+
+/** The sentence that the library and the commands have for the bounds of a field; null for other schemas. */
+function boundOf({ keyword, parentSchema }: ErrorObject): string | null {
+  if (parentSchema === undefined || !boundKeywords.has(keyword)) return null;
+  const types = [parentSchema["type"]].flat() as readonly unknown[];
+  const sentence = sentenceOf(parentSchema, types);
+  return sentence === null || !types.includes("null") ? sentence : `${sentence}, or null`;
+}
+
+function sentenceOf(schema: Readonly<Record<string, unknown>>, types: readonly unknown[]): string | null {
+  const bounds = (low: string, high: string): readonly [number, number] | null =>
+    schema[low] === undefined || schema[high] === undefined
+      ? null
+      : [Number(schema[low]), Number(schema[high])];
+  const { enum: values, "x-rule": rule } = schema;
+  if (Array.isArray(values)) return choiceSentence(values.filter((value) => value !== null));
+  const numbers = bounds("minimum", "maximum");
+  if (numbers !== null) return numberSentence(types.includes("integer"), ...numbers);
+  const counts = bounds("minItems", "maxItems");
+  if (counts !== null) return listSentence(...counts);
+  const lengths = bounds("minLength", "maxLength");
+  if (lengths !== null && typeof rule === "string") return textSentence(rule, ...lengths);
+  return types.includes("boolean") ? flagSentence : null;
 }
 
 /** Names of these fields in other products. */

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { Tag } from "../resources/resource.ts";
 import type { Static, Schema } from "../resources/schema.ts";
 import type { ErrorCode } from "../domain/errors.ts";
 import type { PortalCapability } from "../domain/scope.ts";
@@ -104,31 +105,6 @@ export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
  * roles; see authentication.ts.
  */
 export type Access = "public" | "any" | "read" | "publish" | "manage" | "admin" | "session";
-
-export const tags = {
-  Events: "Publish events and follow their deliveries.",
-  Webhooks: "Webhooks: where events are sent, and how.",
-  Deliveries: "One event for one webhook, with every attempt.",
-  Search: "Search across events, deliveries and webhooks.",
-  Live: "Live updates as a stream.",
-  Statistics: "Published events and deliveries over time.",
-  "Dead letters": "Deliveries that were given up, and how to retry them.",
-  Problems: "Problems of webhooks and how to fix them.",
-  Operations: "Bulk actions on deliveries and their progress.",
-  "Event types": "The catalogue of event types and their data schemas.",
-  Tenants: "The owners of webhooks and events.",
-  "API keys": "The keys that can call this API.",
-  Alerts: "Conditions that need attention, and the rules that detect them.",
-  Notifications: "Email and chat notifications about webhooks.",
-  "Audit log": "Who changed what, and when.",
-  Profiles: "The published delivery semantics.",
-  "Source types": "How messages of each provider are verified, and how to set it up.",
-  Gateway: "Inbound requests: verified, recorded and forwarded to webhooks.",
-  Portal: "Sessions for your customers, and the appearance of the pages at `/portal`.",
-  Dashboard: "Login to the dashboard at `/ui`.",
-  System: "Health, metrics and documentation without a key; process settings for administrators.",
-} as const;
-export type Tag = keyof typeof tags;
 
 export interface AnswerDescription {
   readonly description: string;

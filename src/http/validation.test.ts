@@ -28,12 +28,15 @@ test("valid input has no problems", () => {
 test("messages say what is wrong", () => {
   assert.deepEqual(problems({ name: "a", count: 10, kind: "c", inner: { list_of: [true, 1, false] } }), {
     name: "must have at least 2 characters",
-    count: "must be at most 9",
-    kind: "must be one of a, b, null",
-    "inner.list_of[1]": "must be a boolean",
+    count: "must be a whole number from 1 to 9, or null",
+    kind: "must be one of a, b, or null",
+    "inner.list_of[1]": "must be true or false",
     "inner.list_of": "must have at most 2 items",
   });
-  assert.deepEqual(problems({ count: "1" }), { name: "is required", count: "must be an integer or null" });
+  assert.deepEqual(problems({ count: "1" }), {
+    name: "is required",
+    count: "must be a whole number from 1 to 9, or null",
+  });
   assert.deepEqual(problems([]), { "": "must be an object" });
 });
 

@@ -16,6 +16,7 @@ import {
   word,
 } from "./field.ts";
 import { eventTypeField, tenantIdField } from "./names.ts";
+import { defineResource, type OptionTable } from "./resource.ts";
 import {
   closed,
   idSchema,
@@ -76,6 +77,22 @@ export const alertRuleFields = {
 } satisfies Fields;
 export type AlertRuleInput = InputOf<typeof alertRuleFields>;
 
+export const alertRuleOptions: OptionTable<typeof alertRuleFields> = {
+  metric: "--metric <metric>",
+  threshold: "--threshold <number>",
+  comparison: "--comparison <word>",
+  severity: "--severity <severity>",
+  windowSeconds: "--window-seconds <n>",
+  forSeconds: "--for-seconds <n>",
+  keepFiringForSeconds: "--keep-firing-for-seconds <n>",
+  attemptsMin: "--attempts-min <n>",
+  webhookId: "--webhook <id>",
+  eventType: "--event-type <name>",
+  title: "--title <text>",
+  description: "--description <text>",
+  enabled: "--enabled <boolean>",
+};
+
 export const alertMuteFields = {
   until: required(
     timeOrDate({ doc: "Notifications are muted until this time; a time in the past ends the mute." }),
@@ -90,14 +107,15 @@ export const alertFilters = {
   tenantId: tenantIdField,
 } satisfies Fields;
 
+export const alertFilterOptions: OptionTable<typeof alertFilters> = {
+  states: ["--state <states>", "states such as firing, comma-separated"],
+  rule: "--rule <name>",
+  tenantId: ["--tenant <id>", "tenant (administrators)"],
+};
+
 const alertRuleFilters = { tenantId: tenantIdField } satisfies Fields;
 
 export const alertRuleQuery = closed(queryOf(alertRuleFilters) as Record<string, never>);
-export const alertRuleParams = closed({ name: Type.Unsafe<string>(schemaOfField(alertRuleNameField)) });
-export const alertRuleInputSchema = schemaOf(alertRuleFields, {
-  title: "AlertRuleInput",
-  examples: [{ metric: "failure_rate", threshold: 0.2, for_seconds: 300, attempts_min: 20 }],
-});
 export const alertMuteSchema = schemaOf(alertMuteFields, { title: "AlertMuteInput" });
 export const alertQuerySchema = listingQuery(alertFilters);
 
@@ -143,6 +161,22 @@ export const alertRuleListSchema = closed(
   { data: Type.Array(alertRuleSchema, { description: "Built-in rules first." }) },
   { title: "AlertRuleList" },
 );
+
+export const alertRuleResource = defineResource({
+  noun: "alert rule",
+  title: "AlertRule",
+  path: "/v1/alert-rules",
+  tag: "Alerts",
+  key: ["name", schemaOfField(alertRuleNameField)],
+  isPerTenant: true,
+  input: alertRuleFields,
+  shown: {},
+  create: {
+    title: "AlertRuleInput",
+    examples: [{ metric: "failure_rate", threshold: 0.2, for_seconds: 300, attempts_min: 20 }],
+  },
+  schemas: { one: alertRuleSchema, list: alertRuleListSchema },
+});
 
 export const alertPreviewSchema = closed(
   {

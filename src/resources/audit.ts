@@ -1,5 +1,7 @@
 import { auditActorKinds } from "../domain/scope.ts";
-import { auditFilters } from "./filters.ts";
+import { type Fields, line, timeOrDate } from "./field.ts";
+import { tenantIdField } from "./names.ts";
+import type { OptionTable } from "./resource.ts";
 import {
   closed,
   idSchema,
@@ -12,11 +14,30 @@ import {
   Type,
 } from "./schema.ts";
 
+const auditText = (doc: string) => line({ lengthMin: 1, lengthMax: 255, doc });
+
+export const auditFilters = {
+  actor: auditText(
+    "Id or name of an API key, id of a dashboard or portal session, or the `reference` of a portal session.",
+  ),
+  action: auditText("An action such as `webhook.update`, or a prefix such as `webhook`."),
+  target: auditText("Id of the changed resource; for event types, the name."),
+  from: timeOrDate({ doc: "At or after this time." }),
+  to: timeOrDate({ doc: "Before this time." }),
+  tenantId: tenantIdField,
+} satisfies Fields;
+
+export const auditFilterOptions: OptionTable<typeof auditFilters> = {
+  actor: "--actor <id-or-name>",
+  action: "--action <action>",
+  target: "--target <id>",
+};
+
 export const auditQuerySchema = closed({ ...pageProperties, ...queryOf(auditFilters) });
 
 const text = (description: string) => nullableSchema(Type.String({ description }));
 
-const auditEntrySchema = closed(
+export const auditEntrySchema = closed(
   {
     id: idSchema("the row"),
     at: instant("Time of the change."),

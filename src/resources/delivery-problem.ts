@@ -2,6 +2,7 @@ import { failureCategories } from "../domain/outcome.ts";
 import { problemStates } from "../features/problems/problem.ts";
 import { choice, type Fields, flag, id, line, list, nullable, text, timeOrDate } from "./field.ts";
 import { tenantIdField } from "./names.ts";
+import type { OptionTable } from "./resource.ts";
 import {
   closed,
   idParam,
@@ -22,6 +23,12 @@ export const problemFilters = {
   webhookIds: list(id(), { countMax: 100, api: "webhook_id", doc: severally }),
   tenantId: tenantIdField,
 } satisfies Fields;
+
+export const problemFilterOptions: OptionTable<typeof problemFilters> = {
+  states: "--state <state>",
+  webhookIds: "--webhook <id>",
+  tenantId: ["--tenant <id>", "tenant (administrators)"],
+};
 
 /** What people can set on a problem. */
 export const problemChangeFields = {

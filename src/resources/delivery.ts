@@ -16,6 +16,7 @@ import { deliveryRetryFields } from "./actions.ts";
 import { eventFields } from "./event-input.ts";
 import { choice, type Field, type Fields, id, integer, line, list, timeOrDate, word } from "./field.ts";
 import { eventPatternsField, tenantIdField } from "./names.ts";
+import type { OptionTable } from "./resource.ts";
 import {
   closed,
   freeObject,
@@ -88,6 +89,17 @@ export const deliveryFilterFields = {
   }),
 } satisfies Fields;
 
+export const deliveryFilterOptions: OptionTable<typeof deliveryFilterFields> = {
+  eventTypes: "--type <type>",
+  statuses: "--status <status>",
+  categories: "--category <category>",
+  httpStatuses: "--http-status <status>",
+  waitingFor: "--waiting-for <reason>",
+  origins: "--origin <origin>",
+  attemptMin: "--attempts-min <count>",
+  errorText: "--error <text>",
+};
+
 const idempotencyKeyField: Field<string> = Object.assign({}, eventFields.idempotencyKey, {
   doc: "Only deliveries of the event that was published with this key.",
 });
@@ -103,6 +115,14 @@ export const deliveryListFields = {
   }),
   tenantId: tenantIdField,
 } satisfies Fields;
+
+export const deliveryListOptions: OptionTable<typeof deliveryListFields> = {
+  webhookIds: ["--webhook <id>", "only this webhook, repeatable"],
+  eventId: "--event <id>",
+  idempotencyKey: "--idempotency-key <key>",
+  sourceId: "--source <id>",
+  tenantId: ["--tenant <id>", "tenant (administrators)"],
+};
 
 /** Complete by construction: a new reason that is missing here does not compile. */
 const waitingForDescriptions: Readonly<Record<WaitingFor, string>> = {
@@ -172,7 +192,7 @@ const deliveryProperties = {
   replayed_by: nullableSchema(idSchema("its latest replay")),
 };
 
-const deliverySchema = closed(deliveryProperties, { title: "Delivery" });
+export const deliverySchema = closed(deliveryProperties, { title: "Delivery" });
 export const deliveryListSchema = listOf(deliverySchema, "DeadLetterList");
 
 const keptForSome = "Kept for each attempt that was not accepted and for 1 in 100 others; otherwise null.";
@@ -216,7 +236,7 @@ const traceProperties = {
   }),
 };
 
-const attemptSchema = closed(
+export const attemptSchema = closed(
   {
     id: idSchema("the attempt"),
     webhook_id: idSchema("the webhook"),
@@ -256,7 +276,7 @@ const attemptSchema = closed(
   { title: "Attempt" },
 );
 
-const webhookSummarySchema = closed(
+export const webhookSummarySchema = closed(
   {
     id: idSchema("the webhook"),
     url: Type.String(),
@@ -392,7 +412,7 @@ export const renderedRequestSchema = closed(
   { title: "RenderedRequest" },
 );
 
-const deliveryHandleSchema = closed(
+export const deliveryHandleSchema = closed(
   { delivery_id: idSchema("the new delivery"), webhook_id: idSchema("the webhook") },
   { title: "DeliveryHandle" },
 );

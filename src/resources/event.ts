@@ -4,6 +4,7 @@ import { replayFields } from "./actions.ts";
 import { eventFields, linksCountMax } from "./event-input.ts";
 import { type Field, type Fields, flag, line, timeOrDate } from "./field.ts";
 import { eventPatternsField, tenantIdField } from "./names.ts";
+import type { OptionTable } from "./resource.ts";
 import {
   anyValue,
   closed,
@@ -175,7 +176,7 @@ const eventProperties = {
   ),
 };
 
-const eventSummarySchema = closed(eventProperties, { title: "EventSummary" });
+export const eventSummarySchema = closed(eventProperties, { title: "EventSummary" });
 
 export const eventSchema = closed(
   {
@@ -203,28 +204,34 @@ export const eventSchema = closed(
 
 export const eventSearchSchema = searchOf(eventSummarySchema, "EventList");
 
-export const eventMatchesSchema = listOf(
-  closed(
-    {
-      webhook_id: idSchema("the webhook"),
-      url: Type.String(),
-      status: oneOf(webhookStatuses, { description: "Current status of the webhook." }),
-      sent: Type.Boolean({
-        description: "Whether a delivery was created for it; see the delivery for its outcome.",
+export const eventMatchSchema = closed(
+  {
+    webhook_id: idSchema("the webhook"),
+    url: Type.String(),
+    status: oneOf(webhookStatuses, { description: "Current status of the webhook." }),
+    sent: Type.Boolean({
+      description: "Whether a delivery was created for it; see the delivery for its outcome.",
+    }),
+    delivery_id: nullableSchema(idSchema("the latest delivery of the event to it")),
+    delivery_status: nullableSchema(oneOf(deliveryStates)),
+    reason: nullableSchema(
+      oneOf(["other_type", "inactive", "made_later", "changed_later"], {
+        description:
+          "Why it was not sent: the webhook does not subscribe to the type; it was not active when the event was published; it was created later; it subscribed to the type later.",
       }),
-      delivery_id: nullableSchema(idSchema("the latest delivery of the event to it")),
-      delivery_status: nullableSchema(oneOf(deliveryStates)),
-      reason: nullableSchema(
-        oneOf(["other_type", "inactive", "made_later", "changed_later"], {
-          description:
-            "Why it was not sent: the webhook does not subscribe to the type; it was not active when the event was published; it was created later; it subscribed to the type later.",
-        }),
-      ),
-    },
-    { title: "EventMatch" },
-  ),
-  "EventMatchList",
+    ),
+  },
+  { title: "EventMatch" },
 );
+export const eventMatchesSchema = listOf(eventMatchSchema, "EventMatchList");
+
+export const eventListOptions: OptionTable<typeof eventListFields> = {
+  eventTypes: "--type <type>",
+  source: "--source <source>",
+  idempotencyKey: "--idempotency-key <key>",
+  unmatched: "--unmatched <yes>",
+  dataContains: "--data-contains <text>",
+};
 
 export const eventQuerySchema = listingQuery(eventListFields);
 

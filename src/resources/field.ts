@@ -115,6 +115,14 @@ export type InputOf<F extends Fields> = Flat<
   }
 >;
 
+/** What is stored and shown of fields: all of them have a value. */
+export type StoredOf<F extends Fields> = { readonly [Name in keyof F]: Whole<ValueOf<F[Name]>> };
+type Whole<Value> = Value extends readonly (infer Item)[]
+  ? readonly Whole<Item>[]
+  : Value extends object
+    ? { readonly [Name in keyof Value]-?: Whole<Value[Name]> }
+    : Value;
+
 /** Options of every field in addition to its kind. */
 export interface Notes<Value> {
   readonly api?: string;
@@ -295,6 +303,15 @@ export function described<Value>(one: Field<Value>, doc: string): Field<Value> {
 /** The default of a field that has one. */
 export function defaultOf<Value>(one: Field<Value>): NonNullable<Value> {
   return one.default as NonNullable<Value>;
+}
+
+/** The fields except these. */
+export function without<F extends Fields, const Name extends keyof F & string>(
+  fields: F,
+  names: readonly Name[],
+): Omit<F, Name> {
+  const kept = Object.entries(fields).filter(([name]) => !(names as readonly string[]).includes(name));
+  return Object.fromEntries(kept) as Omit<F, Name>;
 }
 
 /** The API name without the object that contains it. */

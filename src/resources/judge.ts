@@ -80,9 +80,9 @@ function problemOf(kind: Exclude<Kind, ListKind | ObjectKind>, value: unknown): 
     case "number":
       return numberProblem(kind, value);
     case "choice":
-      return kind.values.includes(value as string) ? null : `must be one of ${kind.values.join(", ")}`;
+      return kind.values.includes(value as string) ? null : choiceSentence(kind.values);
     case "flag":
-      return typeof value === "boolean" ? null : "must be true or false";
+      return typeof value === "boolean" ? null : flagSentence;
     case "time":
       return Number.isInteger(value) && Math.abs(Number(value)) <= timeMax
         ? null
@@ -102,6 +102,27 @@ function problemOf(kind: Exclude<Kind, ListKind | ObjectKind>, value: unknown): 
   }
 }
 
+// One sentence for each bound. The API uses them too, although it checks bounds by schema.
+
+export const flagSentence = "must be true or false";
+
+export function choiceSentence(values: readonly unknown[]): string {
+  return `must be one of ${values.join(", ")}`;
+}
+
+export function numberSentence(whole: boolean, min: number, max: number): string {
+  return `must be a ${whole ? "whole " : ""}number from ${min} to ${max}`;
+}
+
+/** `rule` follows "must be". */
+export function textSentence(rule: string, lengthMin: number, lengthMax: number): string {
+  return `must be ${rule}, of ${lengthMin} to ${lengthMax} characters`;
+}
+
+export function listSentence(countMin: number, countMax: number): string {
+  return `must be a list of ${countMin} to ${countMax} items`;
+}
+
 const exampleId = "0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c";
 /** The range of `Date`. */
 const timeMax = 8.64e15;
@@ -119,7 +140,7 @@ function textProblem(kind: TextKind, value: unknown): string | null {
   let compiled = patterns.get(pattern);
   if (compiled === undefined) patterns.set(pattern, (compiled = new RegExp(pattern, "u")));
   if (isText && length >= lengthMin && length <= lengthMax && compiled.test(value)) return null;
-  return `must be ${rule}, of ${lengthMin} to ${lengthMax} characters`;
+  return textSentence(rule, lengthMin, lengthMax);
 }
 
 /** Characters as JSON Schema counts them: a surrogate pair counts once. Most texts need no counting. */
@@ -132,7 +153,7 @@ function lengthOf(value: string, { lengthMin, lengthMax }: TextKind): number {
 function numberProblem({ min, max, whole }: NumberKind, value: unknown): string | null {
   const isFitting = typeof value === "number" && value >= min && value <= max;
   if (isFitting && (!whole || Number.isInteger(value))) return null;
-  return `must be a ${whole ? "whole " : ""}number from ${min} to ${max}`;
+  return numberSentence(whole, min, max);
 }
 
 function documentProblem(bytesMax: number | null, value: unknown): string | null {
@@ -144,7 +165,7 @@ function documentProblem(bytesMax: number | null, value: unknown): string | null
 function judgeList(kind: ListKind, { path, value }: Placed): readonly FieldError[] {
   const { item, countMin, countMax, isSet, bytesMax } = kind;
   if (!Array.isArray(value) || value.length < countMin || value.length > countMax) {
-    return [{ field: path, message: `must be a list of ${countMin} to ${countMax} items` }];
+    return [{ field: path, message: listSentence(countMin, countMax) }];
   }
   if (bytesMax !== null && (jsonBytes(value) ?? Infinity) > bytesMax) {
     return [{ field: path, message: `must have at most ${bytesMax} bytes as JSON` }];

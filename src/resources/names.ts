@@ -1,5 +1,5 @@
 import { eventTypeLengthMax, eventTypeNamePattern, eventTypePatternPattern } from "../domain/event-type.ts";
-import { line, secret, integer, list, word } from "./field.ts";
+import { type Fields, type InputOf, integer, line, list, required, secret, word } from "./field.ts";
 
 /** Maximum rows on one page of any list. */
 export const pageLimitMax = 250;
@@ -59,3 +59,25 @@ export const secretField = secret(
 
 /** Rows that a list can skip; deeper pages take a cursor. */
 export const pageOffsetMax = 100_000;
+
+const rateMax = 1_000_000;
+
+/** WDS-59, 60. */
+export const rateLimitFields = {
+  requestsPerMinute: required(integer({ min: 1, max: rateMax })),
+  burst: integer({
+    min: 1,
+    max: rateMax,
+    // WDS-60.
+    default: 20,
+    doc: "Burst size. If omitted, the current value is kept.",
+  }),
+} satisfies Fields;
+export type RateLimitInput = InputOf<typeof rateLimitFields>;
+
+export const pointerField = word({
+  lengthMax: 255,
+  pattern: "^(/[^/\\u0000-\\u001f]*)+$",
+  rule: "a JSON pointer such as /data/id",
+  examples: ["/data/id"],
+});

@@ -10,8 +10,8 @@ import {
   retryBatchFields,
 } from "./actions.ts";
 import { deliveryListFields, listedDeliverySchema } from "./delivery.ts";
-import { choice, type Fields, flag, id, list, nullable, object } from "./field.ts";
-import { deadLetterFilters } from "./filters.ts";
+import { choice, type Fields, flag, id, list, nullable, object, timeOrDate } from "./field.ts";
+import { eventTypeField, tenantIdField } from "./names.ts";
 import {
   closed,
   idSchema,
@@ -23,6 +23,17 @@ import {
   schemaOf,
   Type,
 } from "./schema.ts";
+
+const repeated = { countMin: 0, countMax: 100, doc: "May be repeated." };
+
+export const deadLetterFilters = {
+  webhookIds: list(id(), { ...repeated, api: "webhook_id" }),
+  eventTypes: list(eventTypeField, { ...repeated, api: "event_type" }),
+  categories: list(choice(failureCategories), { ...repeated, api: "failure_category" }),
+  from: timeOrDate({ doc: "Only deliveries created at or after this time." }),
+  to: timeOrDate({ doc: "Only deliveries created before this time." }),
+  tenantId: tenantIdField,
+} satisfies Fields;
 
 /** Input for operations on many deliveries. */
 

@@ -15,6 +15,7 @@ import {
   word,
 } from "./field.ts";
 import { tenantIdField } from "./names.ts";
+import type { OptionTable } from "./resource.ts";
 import {
   closed,
   instant,
@@ -152,6 +153,19 @@ export const portalSessionFields = {
   ),
   theme: nullable(object(portalThemeFields, { title: "PortalSessionTheme", doc: "Only for this session." })),
 } satisfies Fields;
+
+export const portalSessionOptions: OptionTable<typeof portalSessionFields> = {
+  tenantId: ["--tenant <id>", "tenant (administrators)"],
+  capabilities: [
+    "--capability <names>",
+    "capabilities, comma-separated (default: read access, endpoints:write, deliveries:retry and test:send)",
+  ],
+  expiresInSeconds: "--expires-in <seconds>",
+  reference: "--reference <text>",
+  webhookIds: "--webhook <ids>",
+  origin: "--origin <origin>",
+  locale: "--locale <language>",
+};
 export type PortalSessionInput = InputOf<typeof portalSessionFields>;
 
 export const portalRevokeFields = {

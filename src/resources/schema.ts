@@ -8,6 +8,7 @@ import {
   type NumberKind,
   type ObjectKind,
   type TextKind,
+  type ValueOf,
 } from "./field.ts";
 import { eventTypeField, pageLimitField, pageOffsetMax, tenantIdField } from "./names.ts";
 
@@ -247,14 +248,30 @@ const instantOrDateSchema = {
 };
 
 function shownObject(fields: Fields): JsonSchema {
-  return closedObject(
-    Object.entries(fields).map(([key, one]) => ({
-      name: apiName(key, one),
-      schema: orNull(one, { ...shownKind(one.kind), ...(one.doc !== null && { description: one.doc }) }),
-      isRequired: true,
-    })),
-  );
+  const slots = Object.entries(shownProperties(fields)).map(([name, schema]) => ({
+    name,
+    schema,
+    isRequired: true,
+  }));
+  return closedObject(slots);
 }
+
+/** Properties of output, next to hand-written ones. Typed for fields whose API name is that of the library. */
+export function shownProperties<F extends Fields>(fields: F): ShownProperties<F> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([key, one]) => [
+      apiName(key, one),
+      orNull(one, { ...shownKind(one.kind), ...(one.doc !== null && { description: one.doc }) }),
+    ]),
+  ) as ShownProperties<F>;
+}
+
+type ShownProperties<F extends Fields> = {
+  readonly [Name in keyof F & string as SnakeCase<Name>]: Schema<ValueOf<F[Name]>>;
+};
+type SnakeCase<Name extends string> = Name extends `${infer First}${infer Rest}`
+  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
+  : "";
 
 function shownKind(kind: Kind): JsonSchema {
   switch (kind.is) {

@@ -1,6 +1,6 @@
 import { portalCapabilities } from "../domain/scope.ts";
+import { apiKeyRoles } from "./api-key.ts";
 import { line } from "./field.ts";
-import { apiKeyRoles } from "./registry.ts";
 import { closed, idSchema, nullableSchema, oneOf, schemaOfField, Type } from "./schema.ts";
 
 /** One search text for several kinds of resources. */

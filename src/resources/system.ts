@@ -1,4 +1,4 @@
-import { apiKeyRoles } from "./registry.ts";
+import { apiKeyRoles } from "./api-key.ts";
 import { closed, instant, nullableSchema, oneOf, type Static, Type } from "./schema.ts";
 
 /** Dashboard login. */
@@ -84,4 +84,22 @@ export const systemSchema = closed(
     ),
   },
   { title: "System" },
+);
+
+export const indexSchema = closed(
+  {
+    service: Type.Literal("posthorn"),
+    documentation: Type.String({ description: "For people." }),
+    openapi: Type.String({ description: "For programs." }),
+  },
+  { title: "Index" },
+);
+
+export const readinessSchema = closed(
+  {
+    status: oneOf(["ok", "unavailable"]),
+    reasons: Type.Array(Type.String()),
+    details: Type.Optional(Type.Array(Type.String(), { description: "Actions for a person, if any." })),
+  },
+  { title: "Readiness" },
 );

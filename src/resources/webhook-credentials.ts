@@ -47,7 +47,6 @@ const oauth2Fields = {
   }),
 } satisfies Fields;
 const { clientSecret: _secret, ...oauth2Shown } = oauth2Fields;
-export { oauth2Shown };
 export type OAuth2Input = InputOf<typeof oauth2Fields>;
 
 export const headerBounds = {

@@ -4,6 +4,7 @@ import { webhookHistoryKinds } from "../domain/webhook-history.ts";
 import { webhookStatuses } from "../domain/webhook.ts";
 import {
   circuitActionFields,
+  incidentFields,
   pauseFields,
   receiverCheckFields,
   rotateFields,
@@ -22,6 +23,29 @@ import {
   Type,
 } from "./schema.ts";
 import { webhookHealthSchema } from "./webhook.ts";
+
+export const callbackQuerySchema = closed({
+  key: Type.String({ minLength: 1, maxLength: 256, description: "The secret of the callback URL." }),
+});
+
+export const callbackResultSchema = closed(
+  {
+    webhook_id: idSchema("the webhook"),
+    state: oneOf(["granted"]),
+    allowed_rate_per_minute: nullableSchema(Type.Integer()),
+  },
+  { title: "VerificationGranted" },
+);
+
+export const incidentInputSchema = schemaOf(incidentFields, {
+  title: "IncidentInput",
+  examples: [{ kind: "bad_signature", detail: "three messages signed with an unknown key" }],
+});
+
+export const incidentResultSchema = closed(
+  { event_id: idSchema("the operational event that announces it") },
+  { title: "IncidentReported" },
+);
 
 export const urlCheckInputSchema = schemaOf(urlCheckFields, {
   title: "UrlCheckInput",
@@ -85,7 +109,7 @@ const changes = Type.Unsafe<Record<string, unknown>>({
   },
 });
 
-const timelineEntrySchema = closed(
+export const timelineEntrySchema = closed(
   {
     at: instant("Time of the change."),
     kind: oneOf(webhookHistoryKinds, {
@@ -106,7 +130,7 @@ const timelineEntrySchema = closed(
 
 export const timelineSchema = listOf(timelineEntrySchema, "WebhookTimeline");
 
-const revisionSchema = closed(
+export const revisionSchema = closed(
   {
     revision: Type.Integer({ minimum: 1 }),
     at: instant("When the revision was created."),

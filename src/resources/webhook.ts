@@ -1,20 +1,19 @@
-import { attemptTimeoutMsMax, timeoutGrowthMax } from "../domain/delivery-policy.ts";
+import { circuitStates } from "../domain/circuit-breaker.ts";
 import { urlLengthMax } from "../domain/egress/url-policy.ts";
 import { type WebhookHealthState, webhookHealthStates } from "../domain/endpoint-health.ts";
-import { payloadFormats, signatureSchemeNames } from "../domain/profile.ts";
+import { type Profile, payloadFormats, signatureSchemeNames } from "../domain/profile.ts";
 import { profiles } from "../domain/profiles/index.ts";
-import { scheduleAttemptsMax, scheduleDelayMsMax } from "../domain/retry-schedule.ts";
 import {
   orderingGuarantees,
   tracePolicies,
-  verificationMethods,
+  type Webhook,
+  webhookDefaults,
   webhookStatuses,
 } from "../domain/webhook.ts";
-import { incidentFields } from "./actions.ts";
 import {
   choice,
-  decimal,
   document,
+  type Field,
   type Fields,
   flag,
   type Group,
@@ -27,161 +26,38 @@ import {
   object,
   objectOrText,
   onlyForCreation,
-  required,
   requiredToCreate,
   text,
-  time,
   url,
+  without,
 } from "./field.ts";
-import { webhookFilters } from "./filters.ts";
-import { eventPatternField, tenantIdField, secretField } from "./names.ts";
-import { rateLimitFields } from "./registry.ts";
+import { eventPatternField, eventTypeField, rateLimitFields, secretField, tenantIdField } from "./names.ts";
 import {
   closed,
-  freeObject,
+  idParam,
   idSchema,
   instant,
   listingQuery,
   listOf,
   nullableSchema,
   oneOf,
-  schemaOf,
+  shownProperties,
   shownSchemaOf,
   tenantIdSchema,
   Type,
 } from "./schema.ts";
+import { defineResource, type OptionTable } from "./resource.ts";
 import { credentialFields, credentialProperties, headerBounds } from "./webhook-credentials.ts";
-
-/** How a receiver confirms that it wants the events, and what it can report. */
-
-const verificationSchema = closed(
-  {
-    method: oneOf(verificationMethods),
-    state: oneOf(["none", "pending", "granted", "refused"]),
-    detail: nullableSchema(Type.String({ description: "The request and the response." })),
-    granted_at: nullableSchema(instant("When the receiver permitted deliveries.")),
-    requested_rate_per_minute: nullableSchema(Type.Integer()),
-    allowed_rate_per_minute: nullableSchema(
-      Type.Integer({ description: "The rate that the receiver permits; null if unlimited." }),
-    ),
-    when_unsupported: oneOf(["refuse", "slow"]),
-    dns_record: nullableSchema(
-      closed(
-        { name: Type.String(), value: Type.String() },
-        { title: "DnsRecord", description: "The TXT record to publish, with the method `dns`." },
-      ),
-    ),
-  },
-  { title: "Verification" },
-);
-
-export const callbackQuerySchema = closed({
-  key: Type.String({ minLength: 1, maxLength: 256, description: "The secret of the callback URL." }),
-});
-
-export const callbackResultSchema = closed(
-  {
-    webhook_id: idSchema("the webhook"),
-    state: oneOf(["granted"]),
-    allowed_rate_per_minute: nullableSchema(Type.Integer()),
-  },
-  { title: "VerificationGranted" },
-);
-
-export const incidentInputSchema = schemaOf(incidentFields, {
-  title: "IncidentInput",
-  examples: [{ kind: "bad_signature", detail: "three messages signed with an unknown key" }],
-});
-
-export const incidentResultSchema = closed(
-  { event_id: idSchema("the operational event that announces it") },
-  { title: "IncidentReported" },
-);
-
-/** Payloads are kept this long by default. */
-const ageMsMax = 30 * 86_400_000;
-
-/** For one request. A shorter timeout is likely a mistake: many receivers need longer for their first TLS handshake. */
-const timeoutBounds = { min: 100, max: attemptTimeoutMsMax };
-
-const delay = integer({ min: 0, max: scheduleDelayMsMax });
-
-/** `retry_config`: either the exponential fields of WDS-46 to 51, or a list of delays. */
-export const retryFields = {
-  maxAttempts: integer({
-    min: 1,
-    max: scheduleAttemptsMax,
-    doc: "Total number of requests, including the first.",
-  }),
-  baseDelayMs: integer({ min: 1, max: scheduleDelayMsMax, doc: "Delay before the second request." }),
-  maxDelayMs: integer({ min: 1, max: scheduleDelayMsMax, doc: "Upper bound of every delay." }),
-  backoffMultiplier: decimal({ min: 1, max: 100, doc: "Factor between consecutive delays." }),
-  timeoutMs: integer({ ...timeoutBounds, doc: "Timeout of one whole request." }),
-  timeoutGrowthFactor: decimal({
-    min: 1,
-    max: timeoutGrowthMax,
-    doc: "Factor by which the timeout grows with each attempt, up to three times the initial timeout.",
-  }),
-  scheduleMs: list(delay, {
-    // The first request needs no delay.
-    countMax: scheduleAttemptsMax - 1,
-    doc: "Delays between requests, instead of the exponential fields.",
-    examples: [[5_000, 60_000, 600_000]],
-  }),
-  maxAgeMs: integer({ min: 1_000, max: ageMsMax, doc: "A delivery older than this is dead-lettered." }),
-} satisfies Fields;
-export type RetryInput = InputOf<typeof retryFields>;
-
-// Fields that callers may set on a webhook, through the API and the library.
-
-/** WDS-52 to 57. */
-const circuitBreakerFields = {
-  enabled: flag(),
-  errorThresholdPercentage: decimal({
-    min: 1,
-    max: 100,
-    doc: "The circuit opens when this share of the calls in a window failed.",
-  }),
-  minimumThroughput: integer({
-    min: 1,
-    max: 1_000_000,
-    doc: "Minimum calls in a window before the circuit may open.",
-  }),
-  windowSizeMs: integer({ min: 1_000, max: 3_600_000, doc: "Length of the window." }),
-  sleepWindowMs: integer({
-    min: 100,
-    max: 86_400_000,
-    doc: "How long the circuit stays open before the first probe.",
-  }),
-  halfOpenMaxCalls: integer({ min: 1, max: 100, doc: "Concurrent probes." }),
-} satisfies Fields;
-
-export const circuitBreakerShown = {
-  ...circuitBreakerFields,
-  forceOpenUntil: nullable(time({ doc: "Forced open by hand until this time." })),
-} satisfies Fields;
-
-const agreementFields = {
-  acceptMultiStatus: flag({ doc: "Treat 207 as accepted." }),
-  followPermanentRedirect: flag({
-    doc: "Let a 308 change the stored URL; only with profiles that allow it.",
-  }),
-  idempotencyEnforced: flag({
-    doc: "The receiver enforces Idempotency-Key, so its 409 is retried.",
-  }),
-} satisfies Fields;
-
-const verificationFields = {
-  method: required(choice(verificationMethods)),
-  requestedRatePerMinute: nullable(
-    integer({ min: 1, max: 1_000_000, doc: "`cloudevents`: rate to request in the handshake." }),
-  ),
-  whenUnsupported: choice(["refuse", "slow"], {
-    default: "refuse",
-    doc: "`cloudevents`: for receivers that do not support the handshake: send nothing, or one request per minute.",
-  }),
-} satisfies Fields;
-export type VerificationInput = InputOf<typeof verificationFields>;
+import {
+  agreementFields,
+  circuitBreakerFields,
+  circuitBreakerShown,
+  retryConfigSchema,
+  retryFields,
+  timeoutBounds,
+  verificationFields,
+  verificationSchema,
+} from "./webhook-parts.ts";
 
 const signing: Group = {
   api: "signing",
@@ -278,66 +154,124 @@ export const webhookFields = {
 /** Everything a caller may set. An absent field keeps its value on update and takes the default on create. */
 export type WebhookInput = InputOf<typeof webhookFields>;
 
-const {
-  tenantId,
-  ownerId,
-  url: urlField,
-  events,
-  description,
-  bearerTokenIn,
-  http2,
-  migrationHeaders,
-  traceContext,
-  agreements,
-  ordering,
-  headers: headersField,
-  metadata,
-} = webhookFields;
+/** Fields whose stored form is not the given one; see features/webhooks. */
+const withOwnCode = [
+  "secret",
+  "active",
+  "bearerToken",
+  "credentialHeaders",
+  "clientCertificate",
+  "oauth2",
+  "retry",
+  "timeoutMs",
+  "circuitBreaker",
+  "rateLimit",
+  "verification",
+  "verifyUrl",
+] as const;
+
+/** Stored as given; null resets them to `webhookDefaults`. A new field is one of these unless it is named here. */
+export const webhookPlainFields = without(webhookFields, [...withOwnCode, "url", "tenantId", "agreements"]);
+
 /** For these fields a webhook shows the stored value; for the others, the value in force or less. */
-export const webhookShownAsStored = {
-  tenantId,
-  ownerId,
-  url: urlField,
-  events,
-  description,
-  bearerTokenIn,
-  http2,
-  migrationHeaders,
-  traceContext,
-  agreements,
-  ordering,
-  headers: headersField,
-  metadata,
+export const webhookShownAsStored = asStored({
+  tenantId: webhookFields.tenantId,
+  ownerId: webhookFields.ownerId,
+  ...without(webhookFields, [...withOwnCode, "tenantId", "ownerId", "profile", "schemes", "payloadFormat"]),
+});
+
+/** Null in the input resets to a default, so only fields without one are null in the output. */
+function asStored<Name extends keyof Webhook>(
+  fields: Readonly<Record<Name, Field>>,
+): { readonly [Each in Name]: Field<Webhook[Each]> } {
+  const defaults: Partial<Webhook> = webhookDefaults;
+  const shown = Object.entries<Field>(fields).map(([name, field]) => {
+    const isNull = (defaults[name as Name] ?? null) === null;
+    return [name, { ...field, isNullable: field.isNullable && isNull }];
+  });
+  return Object.fromEntries(shown) as { readonly [Each in Name]: Field<Webhook[Each]> };
+}
+
+/** Fields that contradict each other, and a message that continues a sentence about each of them. */
+type Contradiction = readonly [fields: readonly string[], message: string];
+
+/** Rules over several fields, checked after a change was merged. Those about credentials are in features/webhooks. */
+export function* webhookRules(webhook: Webhook, profile: Profile): Iterable<Contradiction> {
+  const { name, payloadFormats: formats, signatureSchemesAllowed: schemes, registration } = profile;
+  if (webhook.payloadFormat !== null && !formats.includes(webhook.payloadFormat))
+    yield [["payload_format", "profile"], `the profile ${name} supports the formats ${formats.join(", ")}`];
+  if (webhook.schemes?.some((scheme) => !schemes.includes(scheme)) === true)
+    yield [
+      ["signing.schemes", "profile"],
+      `the profile ${name} supports the signatures ${schemes.join(", ")}`,
+    ];
+  if (webhook.migrationHeaders && profile.migrationHeaders.length === 0)
+    yield [["migration_headers", "profile"], `the profile ${name} has no headers for migrations`];
+  if (webhook.agreements.followPermanentRedirect && !registration.permanentRedirectAllowed)
+    yield [
+      ["agreements.follow_permanent_redirect", "profile"],
+      `the profile ${name} does not follow redirects`,
+    ];
+}
+
+/** What customers may set in the portal; the other fields belong to the tenant. */
+const customerFields = [
+  "url",
+  "events",
+  "description",
+  "active",
+  "headers",
+  "rateLimit",
+  "timeoutMs",
+  "ordering",
+  "bearerToken",
+] as const satisfies readonly (keyof WebhookInput)[];
+
+const repeated = { countMin: 0, countMax: 100, doc: "May be repeated." };
+
+/**
+ * All orders except `created` begin with the webhooks that need attention; those without failures or a backlog come
+ * last.
+ */
+const webhookOrders = ["created", "last_failure", "failures", "failure_rate", "backlog"] as const;
+export type WebhookOrder = (typeof webhookOrders)[number];
+
+export const webhookFilters = {
+  active: flag(),
+  eventType: eventTypeField,
+  statuses: list(choice(webhookStatuses), { ...repeated, api: "status" }),
+  circuits: list(choice(circuitStates), {
+    ...repeated,
+    api: "circuit",
+    doc: "Current state of the circuit breaker. May be repeated.",
+  }),
+  health: list(choice(webhookHealthStates), {
+    ...repeated,
+    doc:
+      "One state per webhook: `suspended`, `disabled` or `unverified` by its status; otherwise `paused` if paused by hand; otherwise `circuit_open` " +
+      "while its circuit is not closed; otherwise `failing` if the last three attempts or most of the last eight failed; otherwise " +
+      "`healthy`. May be repeated.",
+  }),
+  failing: flag({
+    doc: "True for webhooks with a failed attempt since the last accepted one, false for all others.",
+  }),
+  paused: flag({ doc: "True for webhooks that were paused by hand, false for all others." }),
+  text: line({
+    lengthMin: 1,
+    lengthMax: 255,
+    api: "q",
+    doc: "Text in the URL or the description; case-insensitive.",
+  }),
+  sort: choice(webhookOrders, {
+    default: "created",
+    doc:
+      "`created`: newest first. `last_failure`: most recent failure first, webhooks without failures last. `failures`: most " +
+      "failed attempts of the last 24 hours first. `failure_rate`: of the last 24 hours; equal rates by number of failed " +
+      "attempts. `backlog`: most waiting deliveries first, counted up to 10,000 per webhook; webhooks beyond that by number of " +
+      "attempts of the last 24 hours.",
+  }),
+  tenantId: tenantIdField,
 } satisfies Fields;
-
-export const webhookCreateSchema = schemaOf(webhookFields, {
-  title: "WebhookCreate",
-  examples: [{ url: "https://example.com/hooks", events: ["order.*"] }],
-});
-
-export const webhookUpdateSchema = schemaOf(webhookFields, {
-  use: "update",
-  title: "WebhookUpdate",
-  description: "Omitted fields keep their values, for both PUT and PATCH.",
-  examples: [{ active: false }],
-});
-
-const retryConfigSchema = closed(
-  {
-    max_attempts: Type.Integer(),
-    base_delay_ms: nullableSchema(Type.Number({ description: "Null if `schedule_ms` is set." })),
-    max_delay_ms: nullableSchema(Type.Number()),
-    backoff_multiplier: nullableSchema(Type.Number()),
-    timeout_ms: Type.Integer(),
-    timeout_growth_factor: Type.Number(),
-    schedule_ms: nullableSchema(Type.Array(Type.Number(), { description: "Null for exponential delays." })),
-    max_age_ms: Type.Integer(),
-  },
-  {
-    title: "RetryConfig",
-    description: "The effective configuration: the profile with the webhook's overrides.",
-  },
-);
 
 export const webhookHealthSchema = oneOf(webhookHealthStates, {
   description:
@@ -348,11 +282,10 @@ export const webhookHealthSchema = oneOf(webhookHealthStates, {
 
 const webhookProperties = {
   id: idSchema("the webhook"),
+  ...shownProperties(without(webhookShownAsStored, ["ordering"])),
   tenant_id: tenantIdSchema,
-  owner_id: nullableSchema(Type.String()),
-  url: Type.String(),
-  events: Type.Array(Type.String()),
-  description: Type.String(),
+  agreements: shownSchemaOf(agreementFields, { title: "Agreements" }),
+  ordering_guarantee: oneOf(orderingGuarantees),
   active: Type.Boolean(),
   status: oneOf(webhookStatuses),
   status_reason: nullableSchema(Type.String({ description: "Why it is not active." })),
@@ -375,15 +308,8 @@ const webhookProperties = {
   timeout_ms: Type.Integer(),
   circuit_breaker_config: shownSchemaOf(circuitBreakerShown, { title: "CircuitBreakerConfig" }),
   rate_limit: nullableSchema(shownSchemaOf(rateLimitFields, { title: "RateLimit" })),
-  ordering_guarantee: oneOf(orderingGuarantees),
-  headers: Type.Unsafe<Record<string, string>>({ type: "object", additionalProperties: { type: "string" } }),
   ...credentialProperties,
-  http2: Type.Boolean(),
-  migration_headers: Type.Boolean(),
-  trace_context: oneOf(tracePolicies),
-  agreements: shownSchemaOf(agreementFields, { title: "Agreements" }),
   secret: nullableSchema(Type.String({ description: "Masked, except in the response that created it." })),
-  metadata: freeObject(),
   created_at: instant("When it was created."),
   updated_at: instant("When it was last changed."),
   revision: Type.Integer({
@@ -485,3 +411,50 @@ export const webhookQuerySchema = closed({
     ),
   ),
 });
+
+export const webhookResource = defineResource({
+  noun: "webhook",
+  title: "Webhook",
+  path: "/v1/webhooks",
+  tag: "Webhooks",
+  key: idParam("the webhook"),
+  input: webhookFields,
+  shown: webhookShownAsStored,
+  filters: webhookFilters,
+  customerFields,
+  create: {
+    title: "WebhookCreate",
+    examples: [{ url: "https://example.com/hooks", events: ["order.*"] }],
+  },
+  update: {
+    title: "WebhookUpdate",
+    description: "Omitted fields keep their values, for both PUT and PATCH.",
+    examples: [{ active: false }],
+  },
+  schemas: { one: webhookSchema, list: webhookListSchema, listQuery: webhookQuerySchema },
+});
+
+export const webhookOptions: OptionTable<typeof webhookFields> = {
+  description: "--description <text>",
+  profile: ["--profile <name>", "delivery profile"],
+  ordering: ["--ordering <guarantee>", ""],
+  timeoutMs: ["--timeout-ms <ms>", "timeout of a request"],
+  rateLimit: ["--rate-limit <per-minute>", "requests per minute"],
+  verification: ["--verification <method>", ""],
+  active: ["--active <boolean>", "false creates or keeps it disabled"],
+};
+
+export const webhookFilterOptions: OptionTable<typeof webhookFilters> = {
+  statuses: "--status <status>",
+  circuits: "--circuit <state>",
+  paused: "--paused <boolean>",
+  health: "--health <state>",
+  failing: "--failing <boolean>",
+  text: "--search <text>",
+  sort: "--sort <order>",
+};
+
+/** Labels of plain settings in the form of the dashboard. Kind and bounds follow from the field. */
+export const webhookFormLabels = {
+  timeoutMs: "Timeout, ms",
+} as const satisfies { readonly [Name in keyof WebhookInput]?: string };

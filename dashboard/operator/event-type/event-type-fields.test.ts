@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { eventTypeFields as apiFields } from "../../../src/resources/registry.ts";
+import { eventTypeFields as apiFields } from "../../../src/resources/event-type.ts";
 import { shell } from "../../shared/shell-text.ts";
 import { changeCommand } from "../form/change-command.ts";
 import { bodyOf, bodyTextOf, type Typed } from "../form/form-fields.ts";

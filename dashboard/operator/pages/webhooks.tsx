@@ -14,10 +14,9 @@ import { TextFilter } from "../filters/text-filter.tsx";
 import { pageSize, ResourceList } from "../list-page.tsx";
 import { useCourses } from "../webhook/courses.ts";
 import { durationText, failedText, WaitingText } from "../webhook/webhook-figures.tsx";
+import { webhookFilterNames } from "../../shared/webhook-settings.ts";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { healthStates, healthWords, WebhookBadge } from "../webhook/webhook-badge.tsx";
-
-const filterNames = ["status", "health", "circuit", "failing", "paused", "event_type", "tenant_id"];
 
 type SortingBy = (order: string) => NonNullable<Column<ListedWebhook>["sorting"]>;
 
@@ -64,7 +63,7 @@ function columnsOf(
 }
 
 /** All filters except health, which has its own control. */
-const linkedNames = filterNames.filter((name) => name !== "health");
+const linkedNames = webhookFilterNames.filter((name) => name !== "health");
 
 function HealthFilter() {
   const { params, set } = useAddress();
@@ -99,9 +98,9 @@ export function WebhooksPage() {
     include: ["stats", "backlog"],
     sort,
     q: params.get("q"),
-    ...Object.fromEntries(filterNames.map((name) => [name, params.getAll(name)])),
+    ...Object.fromEntries(webhookFilterNames.map((name) => [name, params.getAll(name)])),
   };
-  const isNarrowed = ["q", ...filterNames].some((name) => params.has(name));
+  const isNarrowed = ["q", ...webhookFilterNames].some((name) => params.has(name));
   // Same query as the list below, so both share one request.
   const shown = useApi<Page<ListedWebhook>>({ path: "v1/webhooks", query: { limit: pageSize, ...query } });
   const courses = useCourses((shown.data?.data ?? []).map(({ id }) => id));

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { snakeCase } from "../../../src/http/mapping.ts";
-import { rateLimitFields, tenantFields as apiFields } from "../../../src/resources/registry.ts";
+import { rateLimitFields } from "../../../src/resources/names.ts";
+import { tenantFields as apiFields } from "../../../src/resources/tenant.ts";
 import { bodyOf, typedOf, type Typed } from "../form/form-fields.ts";
 import { tenantCommand, tenantFields } from "./tenant-fields.ts";
 

@@ -1,10 +1,17 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { Webhook } from "../../shared/resources.ts";
+import { formHints } from "../../../scripts/form-hints.ts";
+import { webhookFilterNames, webhookSettings } from "../../shared/webhook-settings.ts";
 import { bodyOf } from "../form/form-fields.ts";
 import { typedWebhook, webhookFields } from "./webhook-fields.ts";
 
 suite("the form of a webhook", () => {
+  test("the generated settings are those of the definition (npm run form-hints)", () => {
+    const { settings, filters } = formHints();
+    assert.deepEqual([webhookSettings, webhookFilterNames], [settings, filters]);
+  });
+
   test("a new webhook sends typed fields and omits defaults", () => {
     const before = typedWebhook(null);
     const typed = {

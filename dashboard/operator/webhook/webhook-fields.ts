@@ -1,4 +1,5 @@
 import type { Webhook } from "../../shared/resources.ts";
+import { webhookSettings } from "../../shared/webhook-settings.ts";
 import { typedOf, type FormField, type Typed } from "../form/form-fields.ts";
 
 export const webhookFields: readonly FormField[] = [
@@ -39,7 +40,7 @@ export const webhookFields: readonly FormField[] = [
     ],
     isSeldom: true,
   },
-  { name: "timeout_ms", label: "Timeout, ms", kind: "number", isSeldom: true },
+  ...webhookSettings.map((setting): FormField => ({ ...setting, isSeldom: true })),
   { name: "retry_config.max_attempts", label: "Maximum attempts", kind: "number", isSeldom: true },
   {
     name: "verification",

@@ -1,9 +1,16 @@
 import type { Command } from "commander";
-import { alertFilters, alertMuteFields, alertRuleFields } from "../../resources/alert.ts";
+import {
+  alertFilterOptions,
+  alertFilters,
+  alertMuteFields,
+  alertRuleFields,
+  alertRuleOptions,
+} from "../../resources/alert.ts";
 import type { Json } from "../api-client.ts";
 import { addPageOptions, type ClientCall, clientCommand, printList, printOne } from "../client-command.ts";
 import { FieldOption, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
+import { addFieldOptions, bodyOf, queryOf } from "../plain-commands.ts";
 import { cellText, type Column, shortTime } from "../table.ts";
 
 const alertColumns: readonly Column<Json>[] = [
@@ -29,18 +36,16 @@ const ruleColumns: readonly Column<Json>[] = [
 
 export function addAlertsCommand(program: Command, invocation: Invocation): void {
   const alerts = program.command("alerts").description("show and mute alerts");
-  const list = addPageOptions(alerts.command("list").description("list alerts, newest first"))
-    .addOption(
-      new FieldOption("--state <states>", alertFilters.states, "states such as firing, comma-separated"),
-    )
-    .addOption(new FieldOption("--rule <name>", alertFilters.rule))
-    .addOption(tenantOption());
+  const list = addPageOptions(alerts.command("list").description("list alerts, newest first"));
+  addFieldOptions(list, alertFilters, alertFilterOptions);
   clientCommand(list, invocation, (call) =>
-    printList(call, "/v1/alerts", alertColumns, "no alerts", {
-      state: call.options.list("state"),
-      rule: call.options.text("rule"),
-      tenant_id: call.options.text("tenant"),
-    }),
+    printList(
+      call,
+      "/v1/alerts",
+      alertColumns,
+      "no alerts",
+      queryOf(call.options, alertFilters, alertFilterOptions),
+    ),
   );
   const mute = alerts
     .command("mute")
@@ -85,39 +90,24 @@ export function addAlertRulesCommand(program: Command, invocation: Invocation): 
     .argument("<name>", "rule name")
     .addOption(tenantOption());
   clientCommand(remove, invocation, async (call) => {
-    await call.client.call("DELETE", { path: pathOf(call), query: queryOf(call) });
+    await call.client.call("DELETE", { path: pathOf(call), query: tenantOf(call) });
     call.terminal.note("done");
   });
 }
 
 function withRuleOptions(command: Command): Command {
-  const { metric, threshold, comparison, severity, title, description } = alertRuleFields;
-  return command
-    .addOption(new FieldOption("--metric <metric>", metric))
-    .addOption(new FieldOption("--threshold <number>", threshold))
-    .addOption(new FieldOption("--comparison <word>", comparison))
-    .addOption(new FieldOption("--severity <severity>", severity))
-    .addOption(new FieldOption("--window-seconds <n>", alertRuleFields.windowSeconds))
-    .addOption(new FieldOption("--for-seconds <n>", alertRuleFields.forSeconds))
-    .addOption(new FieldOption("--keep-firing-for-seconds <n>", alertRuleFields.keepFiringForSeconds))
-    .addOption(new FieldOption("--attempts-min <n>", alertRuleFields.attemptsMin))
-    .addOption(new FieldOption("--webhook <id>", alertRuleFields.webhookId))
-    .addOption(new FieldOption("--event-type <name>", alertRuleFields.eventType))
-    .addOption(new FieldOption("--title <text>", title))
-    .addOption(new FieldOption("--description <text>", description))
-    .addOption(new FieldOption("--enabled <boolean>", alertRuleFields.enabled))
-    .addOption(tenantOption());
+  return addFieldOptions(command, alertRuleFields, alertRuleOptions).addOption(tenantOption());
 }
 
 async function put(call: ClientCall): Promise<void> {
-  const body = bodyOf(call);
-  printOne(call.terminal, await call.client.call("PUT", { path: pathOf(call), query: queryOf(call), body }));
+  const body = ruleOf(call);
+  printOne(call.terminal, await call.client.call("PUT", { path: pathOf(call), query: tenantOf(call), body }));
 }
 
 async function preview(call: ClientCall): Promise<void> {
   const found = await call.client.post("/v1/alert-rules/preview", {
-    query: queryOf(call),
-    body: bodyOf(call),
+    query: tenantOf(call),
+    body: ruleOf(call),
   });
   if (call.terminal.json) return printOne(call.terminal, found);
   const { fired, firing_seconds: seconds, from } = found;
@@ -128,29 +118,10 @@ function pathOf({ args }: ClientCall): string {
   return `/v1/alert-rules/${encodeURIComponent(args[0] ?? "")}`;
 }
 
-function queryOf({ options }: ClientCall) {
+function tenantOf({ options }: ClientCall) {
   return { tenant_id: options.text("tenant") };
 }
 
-function bodyOf({ options }: ClientCall): Json {
-  const number = (name: string): number | undefined => {
-    const text = options.text(name);
-    return text === undefined ? undefined : Number(text);
-  };
-  const enabled = options.text("enabled");
-  return {
-    metric: options.text("metric"),
-    threshold: number("threshold"),
-    comparison: options.text("comparison"),
-    severity: options.text("severity"),
-    window_seconds: number("windowSeconds"),
-    for_seconds: number("forSeconds"),
-    keep_firing_for_seconds: number("keepFiringForSeconds"),
-    attempts_min: number("attemptsMin"),
-    webhook_id: options.text("webhook"),
-    event_type: options.text("eventType"),
-    title: options.text("title"),
-    description: options.text("description"),
-    enabled: enabled === undefined ? undefined : enabled === "true",
-  };
+function ruleOf({ options }: ClientCall): Json {
+  return bodyOf(options, alertRuleFields, alertRuleOptions);
 }

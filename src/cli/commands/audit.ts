@@ -1,9 +1,10 @@
 import type { Command } from "commander";
-import { auditFilters } from "../../resources/filters.ts";
+import { auditFilterOptions, auditFilters } from "../../resources/audit.ts";
 import type { Json } from "../api-client.ts";
 import { addPageOptions, clientCommand, printList } from "../client-command.ts";
-import { FieldOption, tenantOption } from "../field-option.ts";
+import { tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
+import { addFieldOptions, addTimeRange, queryOf, timeRangeOf } from "../plain-commands.ts";
 import { cellText, type Column, shortTime } from "../table.ts";
 
 const columns: readonly Column<Json>[] = [
@@ -19,22 +20,14 @@ const columns: readonly Column<Json>[] = [
 export function addAuditCommand(program: Command, invocation: Invocation): void {
   const audit = addPageOptions(
     program.command("audit").description("list changes and who made them, newest first"),
-  )
-    .addOption(new FieldOption("--actor <id-or-name>", auditFilters.actor))
-    .addOption(new FieldOption("--action <action>", auditFilters.action))
-    .addOption(new FieldOption("--target <id>", auditFilters.target))
-    .option("--from <time>", "at or after this time, date, or duration before now such as 1h")
-    .option("--since <time>", "alias of --from")
-    .option("--to <time>", "before this time, date, or duration before now such as 1h")
-    .addOption(tenantOption());
+  );
+  addFieldOptions(audit, auditFilters, auditFilterOptions);
+  addTimeRange(audit, "").addOption(tenantOption());
   clientCommand(audit, invocation, (call) => {
     const { options } = call;
     return printList(call, "/v1/audit-log", columns, "no changes", {
-      actor: options.text("actor"),
-      action: options.text("action"),
-      target: options.text("target"),
-      from: options.time("from") ?? options.time("since"),
-      to: options.time("to"),
+      ...queryOf(options, auditFilters, auditFilterOptions),
+      ...timeRangeOf(options),
       tenant_id: options.text("tenant"),
     });
   });

@@ -1,9 +1,14 @@
 import { isUtf8 } from "node:buffer";
 import type { Command } from "commander";
 import { deliveryRetryFields } from "../../resources/actions.ts";
-import { deliveryFilterFields, deliveryListFields } from "../../resources/delivery.ts";
+import {
+  deliveryFilterFields,
+  deliveryFilterOptions,
+  deliveryListFields,
+  deliveryListOptions,
+} from "../../resources/delivery.ts";
 import { cancelDeliveriesFields, retryDeliveriesFields } from "../../resources/operation.ts";
-import type { CallOptions, Json } from "../api-client.ts";
+import type { Json } from "../api-client.ts";
 import {
   addPageOptions,
   type ClientCall,
@@ -13,8 +18,9 @@ import {
   printOne,
 } from "../client-command.ts";
 import { UsageError } from "../failures.ts";
-import { FieldOption, tenantOption } from "../field-option.ts";
+import { FieldOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
+import { addFieldOptions, addTimeRange, bodyOf, queryOf, timeRangeOf } from "../plain-commands.ts";
 import { cellText, type Column, printFields, printTable, shortTime } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 import { addBulkOptions, addCircuitOption, inactiveText, runBulk } from "./bulk.ts";
@@ -184,26 +190,17 @@ function addCancelCommand(deliveries: Command, invocation: Invocation): void {
 
 /** Adds the arguments and filters that select deliveries. */
 function addSelection(command: Command): Command {
-  return addDeliveryFilters(command.argument("[delivery-ids...]"))
-    .addOption(new FieldOption("--webhook <id>", webhookIds, "only this webhook, repeatable"))
-    .addOption(new FieldOption("--event <id>", eventId))
-    .addOption(new FieldOption("--idempotency-key <key>", idempotencyKey))
-    .addOption(new FieldOption("--source <id>", sourceId))
-    .addOption(tenantOption())
-    .option("--all", "select everything if no filter is given");
+  const filtered = addDeliveryFilters(command.argument("[delivery-ids...]"));
+  return addFieldOptions(filtered, deliveryListFields, deliveryListOptions).option(
+    "--all",
+    "select everything if no filter is given",
+  );
 }
 
 /** Null without filters. */
 function filterBody(options: OptionValues): Json | null {
   const { order: _, ...query } = deliveryFilterQuery(options) ?? {};
-  const filter = {
-    ...query,
-    webhook_id: options.list("webhook"),
-    event_id: options.text("event"),
-    idempotency_key: options.text("idempotencyKey"),
-    source_id: options.text("source"),
-    tenant_id: options.text("tenant"),
-  };
+  const filter = { ...query, ...bodyOf(options, deliveryListFields, deliveryListOptions) };
   return Object.values(filter).some((value) => value !== undefined) ? filter : null;
 }
 
@@ -242,61 +239,34 @@ function addRequestCommand(deliveries: Command, invocation: Invocation): void {
   });
 }
 
-const { webhookIds, eventId, idempotencyKey, sourceId } = deliveryListFields;
-const within = deliveryFilterFields;
-
 /** Adds filters on fields of the delivery itself. */
 export function addRowFilters(command: Command): Command {
-  return command
-    .addOption(new FieldOption("--type <type>", within.eventTypes))
-    .addOption(new FieldOption("--status <status>", within.statuses))
-    .addOption(new FieldOption("--category <category>", within.categories))
-    .addOption(new FieldOption("--http-status <status>", within.httpStatuses))
-    .addOption(new FieldOption("--waiting-for <reason>", within.waitingFor))
-    .addOption(new FieldOption("--origin <origin>", within.origins))
-    .addOption(new FieldOption("--attempts-min <count>", within.attemptMin))
-    .addOption(new FieldOption("--error <text>", within.errorText));
+  return addFieldOptions(command, deliveryFilterFields, deliveryFilterOptions);
 }
 
 /** Adds filters for lists within one webhook or event. */
 export function addDeliveryFilters(command: Command): Command {
-  return addRowFilters(command)
-    .option("--from <time>", "created at or after this time, date, or duration before now such as 1h")
-    .option("--since <time>", "alias of --from")
-    .option("--to <time>", "created before this time, date, or duration before now such as 1h")
-    .addOption(new FieldOption("--order <order>", within.order));
+  return addTimeRange(addRowFilters(command), "created ").addOption(
+    new FieldOption("--order <order>", deliveryFilterFields.order),
+  );
 }
 
-export function deliveryFilterQuery(options: OptionValues): CallOptions["query"] {
+export function deliveryFilterQuery(options: OptionValues) {
   return {
-    event_type: options.list("type"),
-    status: options.list("status"),
-    failure_category: options.list("category"),
-    http_status: options.list("httpStatus"),
-    waiting_for: options.list("waitingFor"),
-    origin: options.list("origin"),
-    attempt_min: options.number("attemptsMin"),
-    error: options.text("error"),
-    from: options.time("from") ?? options.time("since"),
-    to: options.time("to"),
+    ...queryOf(options, deliveryFilterFields, deliveryFilterOptions),
+    ...timeRangeOf(options),
     order: options.text("order"),
   };
 }
 
 function addListCommand(deliveries: Command, invocation: Invocation): void {
-  const list = addPageOptions(
-    addDeliveryFilters(
-      deliveries
-        .command("list")
-        .description("list deliveries of all webhooks or of one, newest first")
-        .argument("[webhook-id]"),
-    )
-      .addOption(new FieldOption("--webhook <id>", webhookIds, "only this webhook, repeatable"))
-      .addOption(new FieldOption("--event <id>", eventId))
-      .addOption(new FieldOption("--idempotency-key <key>", idempotencyKey))
-      .addOption(new FieldOption("--source <id>", sourceId))
-      .addOption(tenantOption()),
+  const list = addDeliveryFilters(
+    deliveries
+      .command("list")
+      .description("list deliveries of all webhooks or of one, newest first")
+      .argument("[webhook-id]"),
   );
+  addPageOptions(addFieldOptions(list, deliveryListFields, deliveryListOptions));
   clientCommand(list, invocation, (call) => {
     const { options, args } = call;
     const [webhookId] = args;
@@ -311,11 +281,7 @@ function addListCommand(deliveries: Command, invocation: Invocation): void {
       );
     return printList(call, "/v1/deliveries", columnsOverWebhooks, "no deliveries", {
       ...query,
-      webhook_id: options.list("webhook"),
-      event_id: options.text("event"),
-      idempotency_key: options.text("idempotencyKey"),
-      source_id: options.text("source"),
-      tenant_id: options.text("tenant"),
+      ...queryOf(options, deliveryListFields, deliveryListOptions),
       include: "webhook",
     });
   });

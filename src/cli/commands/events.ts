@@ -1,10 +1,11 @@
 import type { Command } from "commander";
 import { replayFields } from "../../resources/actions.ts";
-import { eventListFields } from "../../resources/event.ts";
+import { eventListFields, eventListOptions } from "../../resources/event.ts";
 import type { Json } from "../api-client.ts";
 import { addPageOptions, clientCommand, printList, printOne } from "../client-command.ts";
 import { FieldOption, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
+import { addFieldOptions, addTimeRange, queryOf, timeRangeOf } from "../plain-commands.ts";
 import { type Column, shortTime } from "../table.ts";
 import { addDeliveryFilters, deliveryColumns, deliveryFilterQuery } from "./deliveries.ts";
 
@@ -78,26 +79,13 @@ export function addEventCommands(program: Command, invocation: Invocation): void
 }
 
 function addListCommand(events: Command, invocation: Invocation): void {
-  const { eventTypes, source, idempotencyKey, unmatched, dataContains } = eventListFields;
-  const list = addPageOptions(events.command("list").description("list events, newest first"))
-    .addOption(new FieldOption("--type <type>", eventTypes))
-    .addOption(new FieldOption("--source <source>", source))
-    .addOption(new FieldOption("--idempotency-key <key>", idempotencyKey))
-    .addOption(new FieldOption("--unmatched <yes>", unmatched))
-    .addOption(new FieldOption("--data-contains <text>", dataContains))
-    .option("--from <time>", "accepted at or after this time, date, or duration before now such as 1h")
-    .option("--since <time>", "alias of --from")
-    .option("--to <time>", "accepted before this time, date, or duration before now such as 1h")
-    .addOption(tenantOption());
+  const list = addPageOptions(events.command("list").description("list events, newest first"));
+  addFieldOptions(list, eventListFields, eventListOptions);
+  addTimeRange(list, "accepted ").addOption(tenantOption());
   clientCommand(list, invocation, (call) =>
     printList(call, "/v1/events", columns, "no events. Publish one with: posthorn publish order.completed", {
-      event_type: call.options.list("type"),
-      source: call.options.text("source"),
-      idempotency_key: call.options.text("idempotencyKey"),
-      unmatched: call.options.boolean("unmatched"),
-      data_contains: call.options.text("dataContains"),
-      from: call.options.time("from") ?? call.options.time("since"),
-      to: call.options.time("to"),
+      ...queryOf(call.options, eventListFields, eventListOptions),
+      ...timeRangeOf(call.options),
       tenant_id: call.options.text("tenant"),
     }),
   );

@@ -1,17 +1,31 @@
 import type { Command } from "commander";
-import { parseLossless } from "../../domain/json/lossless.ts";
 import {
+  connectionColumns,
   connectionFields,
+  connectionOptions,
+  connectionResource,
   filterEvaluationFields,
-  requestFilters,
+} from "../../resources/connection.ts";
+import { requestFilterOptions, requestFilters } from "../../resources/gateway-request.ts";
+import {
+  sourceColumns,
   sourceFields,
+  sourceOptions,
+  sourceResource,
   sourceRotateFields,
-} from "../../resources/gateway.ts";
+} from "../../resources/source.ts";
 import type { Json } from "../api-client.ts";
-import { addPageOptions, clientCommand, parseJson, printList, printOne } from "../client-command.ts";
-import { UsageError } from "../failures.ts";
-import { FieldOption, tenantOption } from "../field-option.ts";
+import {
+  addPageOptions,
+  clientCommand,
+  documentOf,
+  parseJson,
+  printList,
+  printOne,
+} from "../client-command.ts";
+import { FieldOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
+import { addFieldOptions, bodyOf, PlainCommands, queryOf, tenantFilterOption } from "../plain-commands.ts";
 import { cellText, type Column, printTable, shortTime } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -106,19 +120,6 @@ function printRequests(terminal: Terminal, found: Json): void {
 const members = (names: Readonly<Record<string, string>>): readonly Column<Json>[] =>
   Object.entries(names).map(([title, name]) => ({ title, value: (row) => row[name] }));
 
-const sourceColumns: readonly Column<Json>[] = [
-  ...members({ ID: "id", NAME: "name" }),
-  { title: "VERIFIED BY", value: (row) => (row["verification"] as Json)["type"] },
-  ...members({ MODE: "effective_mode" }),
-  { title: "STATE", value: (row) => (row["active"] === true ? "active" : "disabled") },
-  { title: "WARNINGS", value: (row) => [row["warnings"]].flat().join("; ") },
-];
-
-const connectionColumns: readonly Column<Json>[] = [
-  ...members({ ID: "id", SOURCE: "source_id", WEBHOOK: "webhook_id" }),
-  { title: "STATE", value: (row) => (row["paused"] === true ? "paused" : "active") },
-];
-
 const requestColumns: readonly Column<Json>[] = [
   ...members({ ID: "id" }),
   { title: "RECEIVED (UTC)", value: (row) => shortTime(row["received_at"]) },
@@ -147,19 +148,11 @@ function addSources(sources: Command, invocation: Invocation): void {
     .requiredOption(
       "--verification <json>",
       'for example {"type":"github","secrets":["…"]}, see GET /v1/source-types',
-    )
-    .addOption(new FieldOption("--party <name>", sourceFields.party))
-    .option("--allow-probes <names>", "address checks to answer: head, get, validation_token")
-    .addOption(tenantOption());
+    );
+  addFieldOptions(create, sourceFields, sourceOptions);
   clientCommand(create, invocation, async ({ client, terminal, args: [name = ""], options }) => {
     const verification = documentOf(options.text("verification"), "--verification");
-    const body = {
-      name,
-      verification,
-      party: options.text("party"),
-      tenant_id: options.text("tenant"),
-      allow_probes: options.list("allowProbes"),
-    };
+    const body = { name, verification, ...bodyOf(options, sourceFields, sourceOptions) };
     const made = await client.post("/v1/sources", { body });
     if (terminal.json) return terminal.object(made);
     terminal.data(String(made["url"]));
@@ -167,15 +160,10 @@ function addSources(sources: Command, invocation: Invocation): void {
       `created source ${String(made["source_id"])}. Connect it with: posthorn connections create`,
     );
   });
-  const list = addPageOptions(sources.command("list").description("list sources, newest first")).addOption(
-    tenantOption(),
-  );
-  clientCommand(list, invocation, (call) =>
-    printList(call, "/v1/sources", sourceColumns, "no sources. Create one with: posthorn sources create", {
-      tenant_id: call.options.text("tenant"),
-    }),
-  );
-  addOne(sources, invocation, "get", "/v1/sources", "print a source");
+  const commands = new PlainCommands(sources, invocation, sourceResource);
+  const none = "no sources. Create one with: posthorn sources create";
+  commands.list("list sources, newest first", sourceColumns, none, tenantFilterOption);
+  commands.get("print a source", "<id>");
   const address = sources.command("address").description("print the secret address").argument("<source-id>");
   clientCommand(address, invocation, async ({ client, terminal, args: [id = ""] }) => {
     const found = await client.get(`/v1/sources/${encodeURIComponent(id)}/address`);
@@ -195,7 +183,7 @@ function addSources(sources: Command, invocation: Invocation): void {
   });
   addAcknowledge(sources, invocation);
   addChange(sources, invocation, "/v1/sources", "change a source");
-  addDelete(sources, invocation, "/v1/sources");
+  commands.delete("delete", "<id>");
 }
 
 function addAcknowledge(sources: Command, invocation: Invocation): void {
@@ -217,38 +205,18 @@ function addConnections(connections: Command, invocation: Invocation): void {
     .command("create")
     .description("forward messages of a source to a webhook")
     .argument("<source-id>")
-    .argument("<webhook-id>")
-    .addOption(new FieldOption("--name <text>", connectionFields.name))
-    .option("--filter <json>", 'forward only matching messages, for example {"body":{"action":"opened"}}')
-    .option("--deduplicate <json>", 'drop duplicates, for example {"window_ms":600000}')
-    .addOption(new FieldOption("--delay <ms>", connectionFields.delayMs))
-    .option("--allow-chain", "allow forwarding to an address of this deployment");
+    .argument("<webhook-id>");
+  addFieldOptions(create, connectionFields, connectionOptions);
   clientCommand(create, invocation, async ({ client, terminal, args, options }) => {
     const [sourceId = "", webhookId = ""] = args;
-    const filter = options.text("filter");
-    const deduplicate = options.text("deduplicate");
-    const body = {
-      source_id: sourceId,
-      webhook_id: webhookId,
-      name: options.text("name"),
-      ...(filter !== undefined && { filter: documentOf(filter, "--filter") }),
-      ...(deduplicate !== undefined && { deduplicate: documentOf(deduplicate, "--deduplicate") }),
-      delay_ms: options.number("delay"),
-      allow_chain: options.flag("allowChain") || undefined,
-    };
+    const ends = { source_id: sourceId, webhook_id: webhookId };
+    const body = { ...ends, ...bodyOf(options, connectionFields, connectionOptions) };
     printOne(terminal, await client.post("/v1/connections", { body }));
   });
-  const list = addPageOptions(connections.command("list").description("list connections, newest first"));
-  clientCommand(list, invocation, (call) =>
-    printList(
-      call,
-      "/v1/connections",
-      connectionColumns,
-      "no connections. Create one with: posthorn connections create",
-      {},
-    ),
-  );
-  addOne(connections, invocation, "get", "/v1/connections", "print a connection");
+  const commands = new PlainCommands(connections, invocation, connectionResource);
+  const none = "no connections. Create one with: posthorn connections create";
+  commands.list("list connections, newest first", connectionColumns, none);
+  commands.get("print a connection", "<id>");
   addChange(connections, invocation, "/v1/connections", "change a connection");
   for (const [name, paused] of [
     ["pause", true],
@@ -268,20 +236,20 @@ function addConnections(connections: Command, invocation: Invocation): void {
     });
   }
   addTryFilter(connections, invocation);
-  addDelete(connections, invocation, "/v1/connections");
+  commands.delete("delete", "<id>");
 }
 
 function addRequests(requests: Command, invocation: Invocation): void {
-  const list = addPageOptions(requests.command("list").description("list received requests, newest first"))
-    .addOption(new FieldOption("--source <id>", requestFilters.sourceId))
-    .addOption(new FieldOption("--outcome <outcome>", requestFilters.outcome))
-    .addOption(new FieldOption("--cause <cause>", requestFilters.rejectionCause));
+  const list = addPageOptions(requests.command("list").description("list received requests, newest first"));
+  addFieldOptions(list, requestFilters, requestFilterOptions);
   clientCommand(list, invocation, (call) =>
-    printList(call, "/v1/requests", requestColumns, "no requests", {
-      source_id: call.options.text("source"),
-      outcome: call.options.text("outcome"),
-      rejection_cause: call.options.text("cause"),
-    }),
+    printList(
+      call,
+      "/v1/requests",
+      requestColumns,
+      "no requests",
+      queryOf(call.options, requestFilters, requestFilterOptions),
+    ),
   );
   addOne(requests, invocation, "get", "/v1/requests", "print a request with its body");
   const replay = requests
@@ -319,23 +287,4 @@ function addChange(parent: Command, invocation: Invocation, path: string, says: 
     const body = documentOf(text, "the second argument");
     printOne(terminal, await client.call("PATCH", { path: `${path}/${encodeURIComponent(id)}`, body }));
   });
-}
-
-function addDelete(parent: Command, invocation: Invocation, path: string): void {
-  const command = parent.command("delete").description("delete").argument("<id>");
-  clientCommand(command, invocation, async ({ client, terminal, args: [id = ""] }) => {
-    await client.call("DELETE", { path: `${path}/${encodeURIComponent(id)}` });
-    if (terminal.json) terminal.object({ id, deleted: true });
-    else terminal.note(`deleted ${id}`);
-  });
-}
-
-function documentOf(text: string | undefined, where: string): Json {
-  try {
-    const value: unknown = parseLossless(text ?? "");
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Json;
-  } catch {
-    // Reported below.
-  }
-  throw new UsageError(`${where} must be a JSON object`);
 }

@@ -1,10 +1,11 @@
 import type { Command } from "commander";
-import { portalRevokeFields, portalSessionFields } from "../../resources/portal.ts";
+import { portalRevokeFields, portalSessionFields, portalSessionOptions } from "../../resources/portal.ts";
 import type { Json } from "../api-client.ts";
 import { addPageOptions, clientCommand, printList, printOne } from "../client-command.ts";
 import { UsageError } from "../failures.ts";
 import { FieldOption, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
+import { addFieldOptions, bodyOf } from "../plain-commands.ts";
 import { type Column, shortTime } from "../table.ts";
 
 const columns: readonly Column<Json>[] = [
@@ -42,30 +43,10 @@ export function addPortalSessionCommands(program: Command, invocation: Invocatio
 function addCreate(sessions: Command, invocation: Invocation): void {
   const create = sessions
     .command("create")
-    .description("create a session and print its link, which works once within one minute")
-    .addOption(tenantOption())
-    .addOption(
-      new FieldOption(
-        "--capability <names>",
-        portalSessionFields.capabilities,
-        "capabilities, comma-separated (default: read access, endpoints:write, deliveries:retry and test:send)",
-      ),
-    )
-    .addOption(new FieldOption("--expires-in <seconds>", portalSessionFields.expiresInSeconds))
-    .addOption(new FieldOption("--reference <text>", portalSessionFields.reference))
-    .addOption(new FieldOption("--webhook <ids>", portalSessionFields.webhookIds))
-    .addOption(new FieldOption("--origin <origin>", portalSessionFields.origin))
-    .addOption(new FieldOption("--locale <language>", portalSessionFields.locale));
+    .description("create a session and print its link, which works once within one minute");
+  addFieldOptions(create, portalSessionFields, portalSessionOptions);
   clientCommand(create, invocation, async ({ client, terminal, options }) => {
-    const body = {
-      tenant_id: options.text("tenant"),
-      capabilities: options.list("capability"),
-      expires_in_seconds: options.number("expiresIn"),
-      reference: options.text("reference"),
-      webhook_ids: options.list("webhook"),
-      origin: options.text("origin"),
-      locale: options.text("locale"),
-    };
+    const body = bodyOf(options, portalSessionFields, portalSessionOptions);
     const made = await client.post("/v1/portal-sessions", { body });
     if (terminal.json) terminal.object(made);
     else terminal.data(String(made["url"]));

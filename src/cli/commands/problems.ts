@@ -1,9 +1,14 @@
 import type { Command } from "commander";
-import { problemChangeFields, problemFilters } from "../../resources/delivery-problem.ts";
+import {
+  problemChangeFields,
+  problemFilterOptions,
+  problemFilters,
+} from "../../resources/delivery-problem.ts";
 import type { Json } from "../api-client.ts";
 import { addPageOptions, type ClientCall, clientCommand, printList, printOne } from "../client-command.ts";
-import { FieldOption, tenantOption } from "../field-option.ts";
+import { FieldOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
+import { addFieldOptions, queryOf } from "../plain-commands.ts";
 import { type Column, shortTime } from "../table.ts";
 
 const columns: readonly Column<Json>[] = [
@@ -17,19 +22,17 @@ const columns: readonly Column<Json>[] = [
 export function addProblemCommands(program: Command, invocation: Invocation): void {
   const problems = program.command("problems").description("problems of webhooks, with remedies");
 
-  const list = addPageOptions(problems.command("list").description("list problems, last changed first"))
-    .addOption(new FieldOption("--state <state>", problemFilters.states))
-    .addOption(new FieldOption("--webhook <id>", problemFilters.webhookIds))
-    .addOption(tenantOption());
-  clientCommand(list, invocation, (call) => {
-    const { options } = call;
-    const query = {
-      state: options.list("state"),
-      webhook_id: options.list("webhook"),
-      tenant_id: options.text("tenant"),
-    };
-    return printList(call, "/v1/problems", columns, "no problems", query);
-  });
+  const list = addPageOptions(problems.command("list").description("list problems, last changed first"));
+  addFieldOptions(list, problemFilters, problemFilterOptions);
+  clientCommand(list, invocation, (call) =>
+    printList(
+      call,
+      "/v1/problems",
+      columns,
+      "no problems",
+      queryOf(call.options, problemFilters, problemFilterOptions),
+    ),
+  );
 
   const get = problems.command("get").description("show a problem").argument("<problem-id>");
   clientCommand(get, invocation, async (call) => {

@@ -1,6 +1,10 @@
 import type { Command } from "commander";
-import { webhookFilters } from "../../resources/filters.ts";
-import { webhookFields } from "../../resources/webhook.ts";
+import {
+  webhookFields,
+  webhookFilterOptions,
+  webhookFilters,
+  webhookOptions,
+} from "../../resources/webhook.ts";
 import type { ApiClient, Json } from "../api-client.ts";
 import {
   addPageOptions,
@@ -13,8 +17,9 @@ import {
   printOne,
 } from "../client-command.ts";
 import { UsageError } from "../failures.ts";
-import { addRateLimitOptions, FieldOption, rateLimitOf, tenantOption } from "../field-option.ts";
+import { FieldOption, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
+import { addFieldOptions, bodyOf, queryOf } from "../plain-commands.ts";
 import { type Column, printFields, shortTime } from "../table.ts";
 
 /** Columns that some sort orders add. */
@@ -98,15 +103,11 @@ export function addWebhookCommands(webhooks: Command, invocation: Invocation): v
 function addListCommand(webhooks: Command, invocation: Invocation): void {
   const list = addPageOptions(webhooks.command("list").description("list webhooks"))
     .option("--type <type>", "only webhooks that receive this event type")
-    .option("--active <boolean>", "only active (true) or inactive (false) webhooks")
-    .addOption(new FieldOption("--status <status>", webhookFilters.statuses))
-    .addOption(new FieldOption("--circuit <state>", webhookFilters.circuits))
-    .addOption(new FieldOption("--paused <boolean>", webhookFilters.paused))
-    .addOption(new FieldOption("--health <state>", webhookFilters.health))
-    .addOption(new FieldOption("--failing <boolean>", webhookFilters.failing))
-    .addOption(new FieldOption("--search <text>", webhookFilters.text))
-    .addOption(new FieldOption("--sort <order>", webhookFilters.sort))
-    .option("--tenant <id>", "only this tenant (administrators)");
+    .option("--active <boolean>", "only active (true) or inactive (false) webhooks");
+  addFieldOptions(list, webhookFilters, webhookFilterOptions).option(
+    "--tenant <id>",
+    "only this tenant (administrators)",
+  );
   clientCommand(list, invocation, (call) => {
     const sort = call.options.text("sort");
     const numbers = shownNumbers[sort ?? ""];
@@ -119,13 +120,7 @@ function addListCommand(webhooks: Command, invocation: Invocation): void {
         include: numbers?.include,
         event_type: call.options.text("type"),
         active: call.options.text("active"),
-        status: call.options.list("status"),
-        circuit: call.options.list("circuit"),
-        paused: call.options.text("paused"),
-        health: call.options.list("health"),
-        failing: call.options.text("failing"),
-        q: call.options.text("search"),
-        sort,
+        ...queryOf(call.options, webhookFilters, webhookFilterOptions),
         tenant_id: call.options.text("tenant"),
       },
     );
@@ -173,16 +168,7 @@ const eventsOption = () =>
   );
 
 function addWebhookOptions(command: Command): Command {
-  command
-    .addOption(new FieldOption("--description <text>", webhookFields.description))
-    .addOption(new FieldOption("--profile <name>", webhookFields.profile, "delivery profile"))
-    .addOption(new FieldOption("--ordering <guarantee>", webhookFields.ordering, ""))
-    .addOption(new FieldOption("--timeout-ms <ms>", webhookFields.timeoutMs, "timeout of a request"));
-  return addRateLimitOptions(command, "requests per minute")
-    .addOption(new FieldOption("--verification <method>", webhookFields.verification, ""))
-    .addOption(
-      new FieldOption("--active <boolean>", webhookFields.active, "false creates or keeps it disabled"),
-    )
+  return addFieldOptions(command, webhookFields, webhookOptions)
     .option("--header <name:value>", "sent with every request, repeatable", collect)
     .option("--set <json>", 'other API fields, for example {"retry_config":{"schedule_ms":[5000,60000]}}');
 }
@@ -213,13 +199,7 @@ function webhookBody(options: OptionValues): Record<string, unknown> {
   const more = options.text("set");
   return {
     events: options.list("events"),
-    description: options.text("description"),
-    profile: options.text("profile"),
-    ordering_guarantee: options.text("ordering"),
-    timeout_ms: options.number("timeoutMs"),
-    verification: options.text("verification"),
-    rate_limit: rateLimitOf(options),
-    active: options.boolean("active"),
+    ...bodyOf(options, webhookFields, webhookOptions),
     headers: headersOf(options.texts("header")),
     ...(more === undefined ? {} : (parseJson(more, "--set") as object)),
   };

@@ -1,8 +1,9 @@
-import { UnavailableError } from "../../domain/errors.ts";
+import { NotFoundError, UnavailableError } from "../../domain/errors.ts";
 import type { ApiOptions } from "../../http/context.ts";
-import { filtersOf, formatInstant, formatInstantOrNull, inputOf } from "../../http/mapping.ts";
+import { filtersOf, inputOf, jsonOf } from "../../http/mapping.ts";
 import type { Pager } from "../../http/paging.ts";
-import { type Call, defineRoute, type Route } from "../../http/route.ts";
+import { PlainRoutes } from "../../http/plain-routes.ts";
+import { defineRoute, type Route } from "../../http/route.ts";
 import {
   alertFilters,
   alertListSchema,
@@ -11,10 +12,9 @@ import {
   alertPreviewSchema,
   alertQuerySchema,
   alertRuleFields,
-  alertRuleInputSchema,
   alertRuleListSchema,
-  alertRuleParams,
   alertRuleQuery,
+  alertRuleResource,
   alertRuleSchema,
   alertSchema,
 } from "../../resources/alert.ts";
@@ -29,69 +29,29 @@ const runbookOf = (page: string | null): string | null => (page === null ? null 
 const seconds = (ms: number): number => Math.round(ms / 1_000);
 
 function alertRuleJson(rule: AlertRule): Record<string, unknown> {
-  return {
-    name: rule.name,
-    tenant_id: rule.tenantId,
-    is_default: rule.isDefault,
-    title: rule.title,
-    description: rule.description,
-    severity: rule.severity,
-    metric: rule.metric,
-    comparison: rule.comparison,
-    threshold: rule.threshold,
-    window_seconds: seconds(rule.windowMs),
-    for_seconds: seconds(rule.forMs),
-    keep_firing_for_seconds: seconds(rule.keepFiringForMs),
-    attempts_min: rule.attemptsMin,
-    webhook_id: rule.webhookId,
-    event_type: rule.eventType,
-    audience: rule.audience,
-    enabled: rule.enabled,
-    muted_until: formatInstantOrNull(rule.mutedUntil),
-    mute_reason: rule.muteReason,
+  return jsonOf(alertRuleSchema, {
+    ...rule,
+    windowSeconds: seconds(rule.windowMs),
+    forSeconds: seconds(rule.forMs),
+    keepFiringForSeconds: seconds(rule.keepFiringForMs),
     runbook: runbookOf(rule.runbook),
-  };
+  });
 }
 
 export function alertJson({ alert, mutedUntil, muteReason }: AlertView): Record<string, unknown> {
   const known =
     alert.ruleTenantId === null ? defaultAlertRules.find(({ name }) => name === alert.rule) : undefined;
-  return {
-    id: alert.id,
-    rule: alert.rule,
-    rule_tenant_id: alert.ruleTenantId,
-    title: alert.title,
-    severity: alert.severity,
-    state: alert.state,
-    tenant_id: alert.tenantId,
-    webhook_id: alert.webhookId,
-    subject: alert.subject,
-    summary: alert.summary,
-    value: alert.value,
-    threshold: alert.threshold,
-    since: formatInstant(alert.since),
-    fired_at: formatInstantOrNull(alert.firedAt),
-    resolved_at: formatInstantOrNull(alert.resolvedAt),
-    told_at: formatInstantOrNull(alert.firedToldAt),
-    inhibited_by: alert.inhibitedBy,
-    muted_until: formatInstantOrNull(mutedUntil),
-    mute_reason: muteReason,
-    runbook: runbookOf(known?.runbook ?? null),
-  };
+  const runbook = runbookOf(known?.runbook ?? null);
+  return jsonOf(alertSchema, { ...alert, toldAt: alert.firedToldAt, mutedUntil, muteReason, runbook });
 }
 
 function alertPreviewJson(preview: AlertPreview): Record<string, unknown> {
-  return {
-    from: formatInstant(preview.from),
-    to: formatInstant(preview.to),
-    fired: preview.fired,
-    firing_seconds: seconds(preview.firingMs),
-    points: preview.points.map(({ at, value, isFiring }) => ({
-      at: formatInstant(at),
-      value: value === null ? null : Number(value.toPrecision(6)),
-      firing: isFiring,
-    })),
-  };
+  const points = preview.points.map(({ at, value, isFiring }) => ({
+    at,
+    value: value === null ? null : Number(value.toPrecision(6)),
+    firing: isFiring,
+  }));
+  return jsonOf(alertPreviewSchema, { ...preview, firingSeconds: seconds(preview.firingMs), points });
 }
 
 // Alert rules and the alerts they raise.
@@ -100,10 +60,39 @@ type Services = ApiOptions["services"];
 
 export function alertRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
   const { services } = options;
+  const rules = new PlainRoutes(
+    alertRuleResource,
+    async (scope, name, tenantId) => {
+      const known = await alertsOf(services).rules(scope, tenantId);
+      const rule = known.find((one) => one.name === name);
+      if (rule === undefined) throw new NotFoundError("the rule");
+      return rule;
+    },
+    alertRuleJson,
+  );
   return [
     listRulesRoute(services),
-    putRuleRoute(services),
-    deleteRuleRoute(services),
+    rules.put(
+      {
+        access: "manage",
+        description: `Omitted fields keep their values. Of a built-in rule, \`severity\`, \`threshold\`, \`for_seconds\`, \`keep_firing_for_seconds\`, \`enabled\` and the mute can be changed; a custom rule requires \`metric\` and \`threshold\`. ${whose}`,
+        answer: "Written.",
+        errors: ["limit_reached"],
+      },
+      async (scope, name, input, tenantId) => {
+        const { rule, created } = await alertsOf(services).putRule(scope, { tenantId, name, input });
+        return { row: rule, created };
+      },
+    ),
+    rules.delete(
+      {
+        access: "manage",
+        summary: "Delete a custom rule, or reset a built-in one",
+        answer: "Deleted or reset.",
+      },
+      (scope, name, tenantId) => alertsOf(services).deleteRule(scope, { tenantId, name }),
+      ["metric", "threshold", "enabled"],
+    ),
     previewRoute(services),
     listRoute(services, pager),
     muteRoute(services),
@@ -137,64 +126,6 @@ function listRulesRoute(services: Services): Route {
   });
 }
 
-function putRuleRoute(services: Services): Route {
-  return defineRoute({
-    method: "PUT",
-    path: "/v1/alert-rules/{name}",
-    operationId: "putAlertRule",
-    tag: "Alerts",
-    summary: "Create or update an alert rule",
-    description: `Omitted fields keep their values. Of a built-in rule, \`severity\`, \`threshold\`, \`for_seconds\`, \`keep_firing_for_seconds\`, \`enabled\` and the mute can be changed; a custom rule requires \`metric\` and \`threshold\`. ${whose}`,
-    access: "manage",
-    params: alertRuleParams,
-    query: alertRuleQuery,
-    body: alertRuleInputSchema,
-    answers: {
-      200: { description: "Changed.", schema: alertRuleSchema },
-      201: { description: "Written.", schema: alertRuleSchema },
-    },
-    errors: ["limit_reached"],
-    audit: {
-      action: "alert_rule.put",
-      target: "alert_rule",
-      idFrom: "name",
-      before: (call: RuleCall) => shownBefore(services, call),
-    },
-    handle: async ({ scope, params: { name }, query, body }) => {
-      const target = { tenantId: tenantOf(query), name };
-      const input = inputOf(alertRuleFields, body);
-      const { rule, created } = await alertsOf(services).putRule(scope, { ...target, input });
-      return { status: created ? 201 : 200, body: alertRuleJson(rule) };
-    },
-  });
-}
-
-function deleteRuleRoute(services: Services): Route {
-  return defineRoute({
-    method: "DELETE",
-    path: "/v1/alert-rules/{name}",
-    operationId: "deleteAlertRule",
-    tag: "Alerts",
-    summary: "Delete a custom rule, or reset a built-in one",
-    access: "manage",
-    params: alertRuleParams,
-    query: alertRuleQuery,
-    answers: { 204: { description: "Deleted or reset." } },
-    errors: ["not_found"],
-    audit: {
-      action: "alert_rule.delete",
-      target: "alert_rule",
-      idFrom: "name",
-      before: (call: RuleCall) => shownBefore(services, call),
-      removes: ["metric", "threshold", "enabled"],
-    },
-    handle: async ({ scope, params: { name }, query }) => {
-      await alertsOf(services).deleteRule(scope, { tenantId: tenantOf(query), name });
-      return { status: 204 };
-    },
-  });
-}
-
 function previewRoute(services: Services): Route {
   return defineRoute({
     method: "POST",
@@ -206,7 +137,7 @@ function previewRoute(services: Services): Route {
       "Evaluates the rule against the statistics of the last seven days without saving it. The last two days are evaluated per minute, earlier days per hour.",
     access: "manage",
     query: alertRuleQuery,
-    body: alertRuleInputSchema,
+    body: alertRuleResource.schemas.create,
     answers: {
       200: { description: "How often, for how long, and the values seen.", schema: alertPreviewSchema },
     },
@@ -262,14 +193,6 @@ function muteRoute(services: Services): Route {
       return { status: 200, body: alertJson(await alertsOf(services).mute(scope, params.id, input)) };
     },
   });
-}
-
-type RuleCall = Call<{ readonly name: string }, { readonly tenant_id?: string }>;
-
-async function shownBefore(services: Services, { scope, params, query }: RuleCall): Promise<object> {
-  const rules = await alertsOf(services).rules(scope, tenantOf(query));
-  const rule = rules.find(({ name }) => name === params.name);
-  return rule === undefined ? {} : alertRuleJson(rule);
 }
 
 function tenantOf(query: object): string | null {

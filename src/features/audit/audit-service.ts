@@ -3,7 +3,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { AuditEntry, AuditStore, StoredAuditEntry } from "../../ports/store/audit.ts";
 import { SearchBudget } from "../../ports/timing/search-budget.ts";
 import type { InputOf } from "../../resources/field.ts";
-import { auditFilters } from "../../resources/filters.ts";
+import { auditFilters } from "../../resources/audit.ts";
 import { tenantFilter } from "../scope.ts";
 import {
   judgeFilters,

@@ -1,10 +1,8 @@
 import type { ApiOptions } from "../../http/context.ts";
-import { formatInstant, inputOf } from "../../http/mapping.ts";
+import { inputOf, jsonOf } from "../../http/mapping.ts";
 import type { Pager } from "../../http/paging.ts";
 import { defineRoute, type Route } from "../../http/route.ts";
-import type { StoredAuditEntry } from "../../ports/store/audit.ts";
-import { auditListSchema, auditQuerySchema } from "../../resources/audit.ts";
-import { auditFilters } from "../../resources/filters.ts";
+import { auditEntrySchema, auditFilters, auditListSchema, auditQuerySchema } from "../../resources/audit.ts";
 import { boundedSearch } from "../deliveries/routes.ts";
 
 export function auditLogRoute({ services }: ApiOptions, pager: Pager): Route {
@@ -24,30 +22,10 @@ export function auditLogRoute({ services }: ApiOptions, pager: Pager): Route {
       const listing = { tenantId: scope.tenantId, route: "audit log", filters };
       const page = pager.searchRequest(query, listing);
       const found = await services.audit.list(scope, { ...filters, page });
-      return { status: 200, body: pager.searchAnswer(found, listing, entryJson) };
+      return {
+        status: 200,
+        body: pager.searchAnswer(found, listing, (entry) => jsonOf(auditEntrySchema, entry)),
+      };
     },
   });
-}
-
-function entryJson(entry: StoredAuditEntry): Record<string, unknown> {
-  const { actor, target } = entry;
-  return {
-    id: entry.id,
-    at: formatInstant(entry.at),
-    tenant_id: entry.tenantId,
-    actor: {
-      kind: actor.kind,
-      key_id: actor.keyId,
-      key_name: actor.keyName,
-      role: actor.role,
-      session_id: actor.sessionId,
-      reference: actor.reference,
-    },
-    action: entry.action,
-    route: entry.route,
-    target: { type: target.type, id: target.id },
-    changes: entry.changes,
-    address: entry.address,
-    request_id: entry.requestId,
-  };
 }

@@ -15,7 +15,6 @@ import { seesOperation, tenantFilter } from "../scope.ts";
 import type {
   BulkStarted,
   ChangeOperationCommand,
-  DeadLetterService,
   DeliveryView,
   DiscardCommand,
   InactiveWebhook,
@@ -43,7 +42,7 @@ export interface DeadLetterServiceOptions {
 }
 
 /** Dead letters and their bulk retry (WDS-112, 113). */
-export class DeadLetters implements DeadLetterService {
+export class DeadLetters {
   readonly #options: DeadLetterServiceOptions;
 
   constructor(options: DeadLetterServiceOptions) {
@@ -136,10 +135,12 @@ export class DeadLetters implements DeadLetterService {
     return counts;
   }
 
+  /** Removes dead letters permanently; they stay in the history. */
   discardBatch(scope: Scope, command: DiscardCommand): Promise<BulkStarted> {
     return this.#options.bulk.discard(scope, command);
   }
 
+  /** Bulk operations, newest first. */
   operationList(scope: Scope, page: PageRequest): Promise<Page<BatchOperation>> {
     return this.#options.operations.list({ tenantId: scope.tenantId, page });
   }
@@ -150,6 +151,7 @@ export class DeadLetters implements DeadLetterService {
     return operation;
   }
 
+  /** Changes the rate, pauses or resumes. */
   change(scope: Scope, command: ChangeOperationCommand): Promise<BatchOperation> {
     return this.#options.operations.change(scope, command);
   }

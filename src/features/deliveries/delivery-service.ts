@@ -16,7 +16,6 @@ import type {
   DeliveriesOfWebhookQuery,
   DeliveryListQuery,
   DeliveryPage,
-  DeliveryService,
   DeliveryView,
   RetriedDelivery,
   RetryDeliveryCommand,
@@ -46,7 +45,7 @@ export interface DeliveryServiceOptions {
 }
 
 /** Deliveries as visible to their owners, and manual retries. */
-export class Deliveries implements DeliveryService {
+export class Deliveries {
   readonly #options: DeliveryServiceOptions;
 
   constructor(options: DeliveryServiceOptions) {
@@ -61,6 +60,7 @@ export class Deliveries implements DeliveryService {
     return { view, attempts: await this.#options.history.listAttempts(id) };
   }
 
+  /** The reconstructed request of an attempt. Rejects with `payload_gone` once retention removed the payload. */
   async request(scope: Scope, { deliveryId, number }: AttemptName): Promise<RenderedRequest> {
     const { access, history } = this.#options;
     const delivery = await this.#require(scope, deliveryId);
@@ -78,12 +78,14 @@ export class Deliveries implements DeliveryService {
     return rendered;
   }
 
+  /** All visible deliveries. A page may end early when its budget is used up. */
   async list(scope: Scope, query: DeliveryListQuery): Promise<DeliveryPage> {
     const tenantId = tenantFilter(scope, query.tenantId ?? null);
     const webhookIds = seenWebhooks(scope, query.webhookIds);
     return this.#options.listing.page(tenantId, { ...query, webhookIds });
   }
 
+  /** Rejects with `not_found` for a webhook that the caller cannot see. */
   async listOfWebhook(scope: Scope, query: DeliveriesOfWebhookQuery): Promise<DeliveryPage> {
     const { access, listing } = this.#options;
     await access.refresh([query.webhookId]);
@@ -91,6 +93,10 @@ export class Deliveries implements DeliveryService {
     return listing.page(webhook.tenantId, { ...query, webhookIds: [webhook.id] });
   }
 
+  /**
+   * Retries the delivery at once and keeps its earlier attempts. A successful delivery is not changed; a copy of it is
+   * sent.
+   */
   async retry(scope: Scope, command: RetryDeliveryCommand): Promise<RetriedDelivery> {
     const { access, clock } = this.#options;
     await access.refresh([command.webhookId]);
@@ -146,10 +152,12 @@ export class Deliveries implements DeliveryService {
     };
   }
 
+  /** Like `retry`, for many deliveries. */
   retryBatch(scope: Scope, command: BulkDeliveriesCommand): Promise<BulkStarted> {
     return this.#options.bulk.retry(scope, command);
   }
 
+  /** Cancels waiting deliveries, so that they are not sent. */
   cancelBatch(scope: Scope, command: Omit<BulkDeliveriesCommand, "priority">): Promise<BulkStarted> {
     return this.#options.bulk.cancel(scope, command);
   }

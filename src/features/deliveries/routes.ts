@@ -1,5 +1,5 @@
 import type { ApiOptions } from "../../http/context.ts";
-import { filtersOf, inputOf } from "../../http/mapping.ts";
+import { filtersOf, inputOf, jsonOf } from "../../http/mapping.ts";
 import type { Pager } from "../../http/paging.ts";
 import { type Call, defineRoute, type Route } from "../../http/route.ts";
 import { deliveryRetryFields, retryBatchFields } from "../../resources/actions.ts";
@@ -15,8 +15,8 @@ import {
   retriedDeliverySchema,
   retryInputSchema,
 } from "../../resources/delivery.ts";
-import { deadLetterFilters } from "../../resources/filters.ts";
 import {
+  deadLetterFilters,
   deadLetterQuerySchema,
   retryBatchInputSchema,
   retryBatchStartedSchema,
@@ -25,13 +25,7 @@ import { closed, idParam, Type } from "../../resources/schema.ts";
 import { retryBatchStartedJson } from "../operations/views.ts";
 import type { ListedDelivery, Scope } from "../services.ts";
 import { webhookParams } from "../webhooks/routes.ts";
-import {
-  deliveryJson,
-  deliveryWithAttemptsJson,
-  listedDeliveryJson,
-  renderedRequestJson,
-  retriedJson,
-} from "./views.ts";
+import { deliveryJson, deliveryWithAttemptsJson, listedDeliveryJson, renderedRequestJson } from "./views.ts";
 
 export function deadLetterRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
   return [listDeadLettersRoute(options, pager), retryBatchRoute(options)];
@@ -228,7 +222,7 @@ function retryRoute({ services }: ApiOptions): Route {
         deliveryId: params.delivery_id,
         ...inputOf(deliveryRetryFields, body),
       });
-      return { status: 202, body: retriedJson(retried) };
+      return { status: 202, body: jsonOf(retriedDeliverySchema, retried) };
     },
   });
 }

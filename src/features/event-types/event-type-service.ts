@@ -4,15 +4,15 @@ import { withDoubles } from "../../domain/json/lossless.ts";
 import { jsonBytes } from "../../domain/plain-record.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { SchemaCompiler } from "../../ports/schema-compiler.ts";
-import type { EventType, EventTypePage, RegistryStore } from "../../ports/store/registry.ts";
+import type { EventType, EventTypeKey, EventTypePage, RegistryStore } from "../../ports/store/registry.ts";
 import { defaultOf } from "../../resources/field.ts";
+import { eventTypeFields, type EventTypeInput, type EventTypeName } from "../../resources/event-type.ts";
 import { judgeField } from "../../resources/judge.ts";
 import { eventTypeField, pageLimitField } from "../../resources/names.ts";
-import { eventTypeFields, type EventTypeFields } from "../../resources/registry.ts";
 import { ProblemList, readFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import { resolveTenant, tenantFilter } from "../scope.ts";
-import type { EventTypeInput, EventTypeListQuery, EventTypeService, Scope } from "../services.ts";
+import type { Scope } from "../services.ts";
 import type { TenantDirectory } from "../tenants/tenant-directory.ts";
 import type { SchemaRegistry } from "./schema-registry.ts";
 
@@ -32,8 +32,20 @@ const catalogueBytesMax = 4 * 1024 * 1024;
 /** A slow reader keeps a page in memory. */
 const pageBytesMax = 1024 * 1024;
 
+export interface EventTypeListQuery {
+  readonly tenantId: string | null;
+  readonly limit?: number;
+  readonly offset?: number;
+  readonly after?: EventTypeKey | null;
+}
+
+interface PutEventType {
+  readonly eventType: EventType;
+  readonly created: boolean;
+}
+
 /** The catalogue: the event types of a tenant, with the schemas that events must match. */
-export class EventTypes implements EventTypeService {
+export class EventTypes {
   readonly #options: EventTypeServiceOptions;
   readonly #changes = new KeyedQueue();
 
@@ -41,34 +53,29 @@ export class EventTypes implements EventTypeService {
     this.#options = options;
   }
 
+  /**
+   * Sorted by tenant and name. A page ends after `limit` rows (50) or about a megabyte; `next` is the `after` of the
+   * next.
+   */
   async list(scope: Scope, query: EventTypeListQuery): Promise<EventTypePage> {
     const tenantId = tenantFilter(scope, query.tenantId);
     const { limit = defaultOf(pageLimitField), offset = 0, after = null } = query;
     return this.#options.registry.eventTypePage({ tenantId, after, offset, limit, bytesMax: pageBytesMax });
   }
 
-  async get(
-    scope: Scope,
-    query: { readonly tenantId: string | null; readonly name: string },
-  ): Promise<EventType> {
+  async get(scope: Scope, query: EventTypeName): Promise<EventType> {
     const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: query.tenantId });
     const found = await this.#options.registry.eventType({ tenantId, name: query.name });
     if (found === null) throw new NotFoundError("the event type");
     return found;
   }
 
-  async put(
-    scope: Scope,
-    command: EventTypeInput,
-  ): Promise<{ readonly eventType: EventType; readonly created: boolean }> {
+  async put(scope: Scope, command: EventTypeInput): Promise<PutEventType> {
     const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: command.tenantId });
     return this.#changes.run(tenantId, () => this.#put(scope, { ...command, tenantId }));
   }
 
-  async delete(
-    scope: Scope,
-    query: { readonly tenantId: string | null; readonly name: string },
-  ): Promise<void> {
+  async delete(scope: Scope, query: EventTypeName): Promise<void> {
     const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: query.tenantId });
     await this.#changes.run(tenantId, async () => {
       const eventType = { tenantId, name: query.name };
@@ -79,10 +86,7 @@ export class EventTypes implements EventTypeService {
     });
   }
 
-  async #put(
-    scope: Scope,
-    input: EventTypeInput & { readonly tenantId: string },
-  ): Promise<{ readonly eventType: EventType; readonly created: boolean }> {
+  async #put(scope: Scope, input: EventTypeInput & { readonly tenantId: string }): Promise<PutEventType> {
     const { registry, schemas, clock } = this.#options;
     const { name, tenantId } = input;
     const before = typeof name === "string" ? await registry.eventType({ tenantId, name }) : null;
@@ -138,7 +142,7 @@ const blank = {
   schema: null,
   examples: [],
   deprecated: false,
-} satisfies Required<EventTypeFields>;
+} satisfies Partial<EventType>;
 
 function reportName(name: unknown, problems: ProblemList): void {
   const found = judgeField(eventTypeField, { path: "name", value: name });

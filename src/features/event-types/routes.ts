@@ -1,28 +1,45 @@
 import type { ApiOptions } from "../../http/context.ts";
-import { filtersOf, inputOf, present, shownJson } from "../../http/mapping.ts";
+import { filtersOf, present, shownJson } from "../../http/mapping.ts";
 import type { Pager } from "../../http/paging.ts";
-import { type Call, defineRoute, type Route } from "../../http/route.ts";
+import { PlainRoutes } from "../../http/plain-routes.ts";
+import { defineRoute, type Route } from "../../http/route.ts";
 import type { EventType, EventTypeKey } from "../../ports/store/registry.ts";
-import { eventTypeFilters } from "../../resources/filters.ts";
-import {
-  eventTypeFields,
-  eventTypeInputSchema,
-  eventTypeListQuery,
-  eventTypeListSchema,
-  eventTypeQuery,
-  eventTypeSchema,
-  eventTypeShown,
-} from "../../resources/registry.ts";
-import { closed, eventTypeName } from "../../resources/schema.ts";
+import { eventTypeFilters, eventTypeResource } from "../../resources/event-type.ts";
 
-const params = closed({ name: eventTypeName });
-const path = "/v1/event-types/{name}";
-const eventTypeBytesMax = 262_144;
-
-const eventTypeJson = (eventType: EventType) => shownJson(eventTypeShown, eventType);
+const eventTypeJson = (eventType: EventType) => shownJson(eventTypeResource.shown, eventType);
 
 export function eventTypeRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
-  return [listRoute(options, pager), getRoute(options), putRoute(options), deleteRoute(options)];
+  const { eventTypes } = options.services;
+  const routes = new PlainRoutes(
+    eventTypeResource,
+    (scope, name, tenantId) => eventTypes.get(scope, { tenantId, name }),
+    eventTypeJson,
+  );
+  return [
+    listRoute(options, pager),
+    routes.get({ access: "read", capability: "endpoints:read" }),
+    routes.put(
+      {
+        access: "manage",
+        description: "Omitted fields keep their values. Data published afterwards must match the schema.",
+        answer: "Registered.",
+        errors: ["limit_reached"],
+        body: { bodyBytesMax: 262_144, bodyBounds: { depthMax: 64, valuesMax: 50_000 } },
+      },
+      async (scope, name, input, tenantId) => {
+        const { eventType, created } = await eventTypes.put(scope, { tenantId, name, ...input });
+        return { row: eventType, created };
+      },
+    ),
+    routes.delete(
+      {
+        access: "manage",
+        description: "Events of the type can still be published, but they are no longer validated.",
+      },
+      (scope, name, tenantId) => eventTypes.delete(scope, { tenantId, name }),
+      ["description", "version"],
+    ),
+  ];
 }
 
 function listRoute({ services }: ApiOptions, pager: Pager): Route {
@@ -35,8 +52,8 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
     description: "A page ends after `limit` event types or about a megabyte, whichever comes first.",
     access: "read",
     capability: "endpoints:read",
-    query: eventTypeListQuery,
-    answers: { 200: { description: "A page of event types.", schema: eventTypeListSchema } },
+    query: eventTypeResource.schemas.listQuery,
+    answers: { 200: { description: "A page of event types.", schema: eventTypeResource.schemas.list } },
     errors: ["invalid_cursor"],
     handle: async ({ scope, query }) => {
       const filters = filtersOf(eventTypeFilters, query);
@@ -58,96 +75,4 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
 function keyOf(position: string): EventTypeKey {
   const [tenantId = "", name = ""] = position.split("/");
   return { tenantId, name };
-}
-
-function getRoute({ services }: ApiOptions): Route {
-  return defineRoute({
-    method: "GET",
-    path,
-    operationId: "getEventType",
-    tag: "Event types",
-    summary: "Get an event type",
-    access: "read",
-    capability: "endpoints:read",
-    params,
-    query: eventTypeQuery,
-    answers: { 200: { description: "The event type.", schema: eventTypeSchema } },
-    errors: ["not_found"],
-    handle: async ({ scope, params: { name }, query }) => {
-      const eventType = await services.eventTypes.get(scope, { tenantId: query.tenant_id ?? null, name });
-      return { status: 200, body: eventTypeJson(eventType) };
-    },
-  });
-}
-
-function putRoute({ services }: ApiOptions): Route {
-  return defineRoute({
-    method: "PUT",
-    path,
-    operationId: "putEventType",
-    tag: "Event types",
-    summary: "Create or update an event type",
-    description: "Omitted fields keep their values. Data published afterwards must match the schema.",
-    access: "manage",
-    params,
-    query: eventTypeQuery,
-    body: eventTypeInputSchema,
-    bodyBytesMax: eventTypeBytesMax,
-    bodyBounds: { depthMax: 64, valuesMax: 50_000 },
-    answers: {
-      200: { description: "Changed.", schema: eventTypeSchema },
-      201: { description: "Registered.", schema: eventTypeSchema },
-    },
-    errors: ["limit_reached"],
-    audit: {
-      action: "event_type.put",
-      target: "event_type",
-      idFrom: "name",
-      before: (call: TypeCall) => shownBefore(services, call),
-    },
-    handle: async ({ scope, params: { name }, query, body }) => {
-      const { eventType, created } = await services.eventTypes.put(scope, {
-        tenantId: query.tenant_id ?? null,
-        name,
-        ...inputOf(eventTypeFields, body),
-      });
-      return { status: created ? 201 : 200, body: eventTypeJson(eventType) };
-    },
-  });
-}
-
-function deleteRoute({ services }: ApiOptions): Route {
-  return defineRoute({
-    method: "DELETE",
-    path,
-    operationId: "deleteEventType",
-    tag: "Event types",
-    summary: "Delete an event type",
-    description: "Events of the type can still be published, but they are no longer validated.",
-    access: "manage",
-    params,
-    query: eventTypeQuery,
-    answers: { 204: { description: "Deleted." } },
-    errors: ["not_found"],
-    audit: {
-      action: "event_type.delete",
-      target: "event_type",
-      idFrom: "name",
-      before: (call: TypeCall) => shownBefore(services, call),
-      removes: ["description", "version"],
-    },
-    handle: async ({ scope, params: { name }, query }) => {
-      await services.eventTypes.delete(scope, { tenantId: query.tenant_id ?? null, name });
-      return { status: 204 };
-    },
-  });
-}
-
-type TypeCall = Call<{ readonly name: string }, { readonly tenant_id?: string }>;
-
-async function shownBefore(
-  services: ApiOptions["services"],
-  { scope, params: { name }, query }: TypeCall,
-): Promise<object> {
-  return eventTypeJson(await services.eventTypes.get(scope, { tenantId: query.tenant_id ?? null, name }));
 }

@@ -7,7 +7,7 @@ import { elementsOf, membersOf, skipSpace, textOf } from "../../domain/json/memb
 import { parseTraceContext, traceparentOf } from "../../domain/tracing/trace-context.ts";
 import { authorize } from "../../http/authentication.ts";
 import { type ApiOptions, batchBytesMax, envelopeBytesMax } from "../../http/context.ts";
-import { formatInstant, inputOf, present } from "../../http/mapping.ts";
+import { formatInstant, inputOf, jsonOf, present } from "../../http/mapping.ts";
 import { pageLimitDefault, type Pager } from "../../http/paging.ts";
 import { problemOf } from "../../http/problems.ts";
 import { defineRawForm, defineRoute, type RawForm, type Route } from "../../http/route.ts";
@@ -16,6 +16,7 @@ import type { EventSummary, StoredEvent } from "../../ports/store/history.ts";
 import { replayFields } from "../../resources/actions.ts";
 import {
   deliveryFilterFields,
+  deliveryHandleSchema,
   deliveryQuerySchema,
   deliverySearchSchema,
   replayResultSchema,
@@ -27,10 +28,12 @@ import {
   type EventInput,
   eventInputSchema,
   eventListFields,
+  eventMatchSchema,
   eventMatchesSchema,
   eventQuerySchema,
   eventSchema,
   eventSearchSchema,
+  eventSummarySchema,
   type RawEventQuery,
   rawEventQuerySchema,
   receiptSchema,
@@ -38,7 +41,6 @@ import {
 } from "../../resources/event.ts";
 import { closed, idParam, pageProperties } from "../../resources/schema.ts";
 import { boundedSearch, rowJson } from "../deliveries/routes.ts";
-import { handleJson } from "../deliveries/views.ts";
 import type { EventMatch, PublishEntry, PublishInput, PublishReceipt, RawContent } from "../services.ts";
 
 /** Position of an event in the bytes of a valid request. */
@@ -127,32 +129,20 @@ function receiptText(receipt: PublishReceipt): string {
 }
 
 function eventSummaryJson(event: EventSummary): Record<string, unknown> {
-  return {
-    id: event.id,
-    event_type: event.eventType,
-    tenant_id: event.tenantId,
-    timestamp: formatInstant(event.timestamp),
-    source: event.source,
-    idempotency_key: event.idempotencyKey ?? event.id,
-    priority: event.priority,
-    sequence_number: event.sequenceNumber,
-    content_type: event.contentType,
-    deliveries: event.deliveries,
-    created_at: formatInstant(event.createdAt),
-    trace_id: event.trace?.traceId ?? null,
-  };
+  const idempotencyKey = event.idempotencyKey ?? event.id;
+  return jsonOf(eventSummarySchema, { ...event, idempotencyKey, traceId: event.trace?.traceId });
 }
 
 function eventMatchJson({ webhook, delivery, reason }: EventMatch): Record<string, unknown> {
-  return {
-    webhook_id: webhook.id,
+  return jsonOf(eventMatchSchema, {
+    webhookId: webhook.id,
     url: webhook.url,
     status: webhook.status,
     sent: reason === null,
-    delivery_id: delivery?.id ?? null,
-    delivery_status: delivery?.progress.state ?? null,
+    deliveryId: delivery?.id,
+    deliveryStatus: delivery?.progress.state,
     reason,
-  };
+  });
 }
 
 /** Returns text, because `data` and `metadata` are shown exactly as published. */
@@ -410,7 +400,10 @@ function replayRoute({ services }: ApiOptions): Route {
     handle: async ({ scope, params, body }) => {
       const command = { eventId: params.id, ...inputOf(replayFields, body) };
       const handles = await services.events.replay(scope, command);
-      return { status: 202, body: { deliveries: handles.map(handleJson) } };
+      return {
+        status: 202,
+        body: { deliveries: handles.map((handle) => jsonOf(deliveryHandleSchema, handle)) },
+      };
     },
   });
 }

@@ -5,7 +5,9 @@ import type { AnswerClaim, AnswerStore, ForwardNote } from "../../ports/store/ga
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { type Authentic, claimMsOf, type MessageReading, placeOf, type Routed } from "./incoming.ts";
 import { loggedError } from "./limited-log.ts";
-import type { Connection, ConnectionDeduplicate } from "./source.ts";
+import type { Connection } from "./source.ts";
+
+type ConnectionDeduplicate = NonNullable<Connection["deduplicate"]>;
 
 export interface ConnectionDeduplicationOptions {
   readonly answers: Pick<AnswerStore, "claim" | "finish" | "release">;

@@ -1,166 +1,63 @@
 import { defaultBounds } from "../../domain/json/guard.ts";
 import type { ApiOptions } from "../../http/context.ts";
-import { filtersOf, formatInstant, inputOf, shownJson } from "../../http/mapping.ts";
+import { inputOf, jsonOf, shownJson } from "../../http/mapping.ts";
 import type { Pager } from "../../http/paging.ts";
-import { type Call, defineRoute, type Route } from "../../http/route.ts";
+import { PlainRoutes } from "../../http/plain-routes.ts";
+import { defineRoute, type Route } from "../../http/route.ts";
 import {
-  connectionChangeSchema,
-  connectionInputSchema,
-  connectionListSchema,
-  connectionQuery,
-  connectionSchema,
+  connectionResource,
+  filterEvaluationFields,
   filterEvaluationInputSchema,
   filterEvaluationSchema,
-} from "../../resources/gateway-views.ts";
-import {
-  connectionChangeFields,
-  connectionFields,
-  connectionFilters,
-  connectionShown,
-  filterEvaluationFields,
-} from "../../resources/gateway.ts";
-import { closed, idParam } from "../../resources/schema.ts";
-import type {
-  EvaluatedRequest,
-  FilterEvaluation,
-  MessageEvaluation,
-  RequestsEvaluation,
-} from "./gateway-services.ts";
+} from "../../resources/connection.ts";
+import type { ConnectionQuery, EvaluatedRequest, FilterEvaluation } from "./gateway-services.ts";
 import type { Connection } from "./source.ts";
 
 /** Connections between sources and webhooks. */
 export function connectionRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
+  const connections = () => options.gateway.connections;
+  const showAll = async (rows: readonly Connection[]) => {
+    const counts = await connections().heldCounts(rows);
+    return rows.map((connection) => connectionJson(connection, counts.get(connection.id) ?? 0));
+  };
+  const routes = new PlainRoutes(
+    connectionResource,
+    (scope, id) => connections().get(scope, id),
+    async (connection) => (await showAll([connection]))[0] ?? {},
+    showAll,
+  );
   return [
-    createRoute(options),
-    listRoute(options, pager),
-    getRoute(options),
-    changeRoute(options),
-    deleteRoute(options),
+    routes.create(
+      { access: "manage", summary: "Connect a source to a webhook", errors: ["conflict", "limit_reached"] },
+      (scope, input) => connections().create(scope, input),
+    ),
+    routes.list(
+      { access: "read", summary: "List connections, newest first" },
+      pager,
+      (scope, filters) => connections().list(scope, filters as unknown as ConnectionQuery),
+      ({ id }) => id,
+    ),
+    routes.get({ access: "read" }),
+    routes.update(
+      {
+        access: "manage",
+        summary: "Change, pause or resume a connection",
+        description:
+          "A resumed connection opens at once. It sends the messages that it held in the background, oldest first; new messages queue behind them. `held_count` shows how many are left.",
+      },
+      (scope, id, input) => connections().update(scope, id, input),
+    ),
+    routes.delete(
+      { access: "manage", description: "Existing deliveries are kept." },
+      (scope, id) => connections().delete(scope, id),
+      ["source_id", "webhook_id", "name"],
+    ),
   ];
 }
 
-const params = closed({ id: idParam("the connection") });
-
-function connectionJson(connection: Connection, heldCounts: ReadonlyMap<string, number>): object {
-  return shownJson(connectionShown, {
-    ...connection,
-    paused: connection.pausedAt !== null,
-    heldCount: heldCounts.get(connection.id) ?? 0,
-  });
-}
-
-async function shown({ gateway }: ApiOptions, connection: Connection): Promise<object> {
-  return connectionJson(connection, await gateway.connections.heldCounts([connection]));
-}
-
-function before(options: ApiOptions) {
-  return async ({ scope, params: { id } }: Call<{ readonly id: string }>) =>
-    shown(options, options.gateway.connections.get(scope, id));
-}
-
-function createRoute(options: ApiOptions): Route {
-  return defineRoute({
-    method: "POST",
-    path: "/v1/connections",
-    operationId: "createConnection",
-    tag: "Gateway",
-    summary: "Connect a source to a webhook",
-    access: "manage",
-    body: connectionInputSchema,
-    answers: { 201: { description: "The connection.", schema: connectionSchema } },
-    errors: ["conflict", "limit_reached"],
-    audit: { action: "connection.create", target: "connection" },
-    handle: async ({ scope, body }) => {
-      const created = await options.gateway.connections.create(scope, inputOf(connectionFields, body));
-      return { status: 201, body: await shown(options, created) };
-    },
-  });
-}
-
-function listRoute({ gateway }: ApiOptions, pager: Pager): Route {
-  return defineRoute({
-    method: "GET",
-    path: "/v1/connections",
-    operationId: "listConnections",
-    tag: "Gateway",
-    summary: "List connections, newest first",
-    access: "read",
-    query: connectionQuery,
-    answers: { 200: { description: "A page of connections.", schema: connectionListSchema } },
-    errors: ["invalid_cursor"],
-    handle: async ({ scope, query }) => {
-      const filters = filtersOf(connectionFilters, query);
-      const listing = { tenantId: scope.tenantId, route: "connections", filters };
-      const rows = gateway.connections.list(scope, filters);
-      const page = pager.slice(rows, { query, listing, idOf: ({ id }) => id, toJson: (row) => row });
-      const counts = await gateway.connections.heldCounts(page.data);
-      const data = page.data.map((connection) => connectionJson(connection, counts));
-      return { status: 200, body: { ...page, data } };
-    },
-  });
-}
-
-function getRoute(options: ApiOptions): Route {
-  return defineRoute({
-    method: "GET",
-    path: "/v1/connections/{id}",
-    operationId: "getConnection",
-    tag: "Gateway",
-    summary: "Get a connection",
-    access: "read",
-    params,
-    answers: { 200: { description: "The connection.", schema: connectionSchema } },
-    errors: ["not_found"],
-    handle: async (call) => ({ status: 200, body: await before(options)(call) }),
-  });
-}
-
-function changeRoute(options: ApiOptions): Route {
-  return defineRoute({
-    method: "PATCH",
-    path: "/v1/connections/{id}",
-    operationId: "updateConnection",
-    tag: "Gateway",
-    summary: "Change, pause or resume a connection",
-    description:
-      "A resumed connection opens at once. It sends the messages that it held in the background, oldest first; new messages queue behind them. `held_count` shows how many are left.",
-    access: "manage",
-    params,
-    body: connectionChangeSchema,
-    answers: { 200: { description: "The updated connection.", schema: connectionSchema } },
-    errors: ["not_found"],
-    audit: { action: "connection.update", target: "connection", before: before(options) },
-    handle: async ({ scope, params: { id }, body }) => {
-      const input = inputOf(connectionChangeFields, body);
-      const changed = await options.gateway.connections.update(scope, id, input);
-      return { status: 200, body: await shown(options, changed) };
-    },
-  });
-}
-
-function deleteRoute(options: ApiOptions): Route {
-  return defineRoute({
-    method: "DELETE",
-    path: "/v1/connections/{id}",
-    operationId: "deleteConnection",
-    tag: "Gateway",
-    summary: "Delete a connection",
-    description: "Existing deliveries are kept.",
-    access: "manage",
-    params,
-    answers: { 204: { description: "Deleted." } },
-    errors: ["not_found"],
-    audit: {
-      action: "connection.delete",
-      target: "connection",
-      before: before(options),
-      removes: ["source_id", "webhook_id", "name"],
-    },
-    handle: async (call) => {
-      await options.gateway.connections.delete(call.scope, call.params.id);
-      return { status: 204 };
-    },
-  });
+function connectionJson(connection: Connection, heldCount: number): Record<string, unknown> {
+  const paused = connection.pausedAt !== null;
+  return shownJson(connectionResource.shown, { ...connection, paused, heldCount });
 }
 
 /** Allowance for filter, headers, query and path in addition to the message body. */
@@ -194,38 +91,28 @@ function evaluateRoute({ gateway, limits }: ApiOptions): Route {
 }
 
 function evaluationJson(evaluation: FilterEvaluation): object {
-  return evaluation.kind === "message" ? messageJson(evaluation) : requestsJson(evaluation);
-}
-
-function messageJson({ verdict, trace }: MessageEvaluation): object {
-  return { matches: verdict === undefined ? null : verdict === null, rule: verdict ?? null, trace };
-}
-
-function requestsJson(found: RequestsEvaluation): object {
-  const { matched, notMatched, notExamined, notRoutedCount, isComplete, searchedTo } = found;
-  return {
+  if (evaluation.kind === "message") {
+    const { verdict, trace } = evaluation;
+    const matches = verdict === undefined ? null : verdict === null;
+    return jsonOf(filterEvaluationSchema, { matches, rule: verdict ?? null, trace });
+  }
+  const { matched, notMatched, notExamined, notRoutedCount, isComplete, searchedTo } = evaluation;
+  return jsonOf(filterEvaluationSchema, {
     examined: matched.count + notMatched.count,
     matched: matched.count,
-    not_matched: notMatched.count,
-    not_examined: notExamined.count,
-    not_routed: notRoutedCount,
+    notMatched: notMatched.count,
+    notExamined: notExamined.count,
+    notRouted: notRoutedCount,
     samples: {
-      matched: matched.samples.map(sampleJson),
-      not_matched: notMatched.samples.map(sampleJson),
-      not_examined: notExamined.samples.map(sampleJson),
+      matched: matched.samples.map(sampleOf),
+      notMatched: notMatched.samples.map(sampleOf),
+      notExamined: notExamined.samples.map(sampleOf),
     },
     complete: isComplete,
-    searched_to: searchedTo === null ? null : formatInstant(searchedTo),
-  };
+    searchedTo,
+  });
 }
 
-function sampleJson({ request, rule }: EvaluatedRequest): object {
-  const { id, receivedAt, eventType, originalType } = request;
-  return {
-    request_id: id,
-    received_at: formatInstant(receivedAt),
-    event_type: eventType,
-    original_type: originalType,
-    rule,
-  };
+function sampleOf({ request, rule }: EvaluatedRequest): object {
+  return { ...request, requestId: request.id, rule };
 }

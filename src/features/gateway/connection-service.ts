@@ -9,13 +9,13 @@ import {
   connectionChangeFields,
   connectionFields,
   type ConnectionInput,
-} from "../../resources/gateway.ts";
+} from "../../resources/connection.ts";
 import { ProblemList, readFields } from "../input.ts";
 import type { KeyedQueue } from "../keyed-queue.ts";
 import { isVisible, tenantFilter } from "../scope.ts";
 import type { Scope } from "../services.ts";
 import type { GatewayDirectory } from "./gateway-directory.ts";
-import type { ConnectionQuery, ConnectionService } from "./gateway-services.ts";
+import type { ConnectionQuery } from "./gateway-services.ts";
 import type { HeldMessages } from "./held-messages.ts";
 import type { OwnAddresses } from "./own-addresses.ts";
 import type { Connection } from "./source.ts";
@@ -34,7 +34,7 @@ export interface ConnectionServiceOptions {
 /** Per source: each message becomes that many deliveries. */
 const connectionsPerSourceMax = 50;
 
-export class Connections implements ConnectionService {
+export class Connections {
   readonly #options: ConnectionServiceOptions;
   constructor(options: ConnectionServiceOptions) {
     this.#options = options;
@@ -71,22 +71,14 @@ export class Connections implements ConnectionService {
       judgeRules(input, problems);
       problems.throwIfAny("the connection");
       const tenantId = await this.#requireEnds(scope, given);
-      const { sourceId, webhookId, name = "", required = true, paused = false, filter = null } = given;
-      const { delayMs = 0, deduplicate = null, retryDelaysMs = null, allowChain = false } = given;
+      const { paused = false, deduplicate = null, ...plain } = input;
       const connection: Connection = {
         id: access.nextId(),
         tenantId,
-        sourceId,
-        webhookId,
-        name,
-        required,
-        filter,
-        delayMs,
+        ...blank,
+        ...plain,
         deduplicate: deduplicateOf(deduplicate),
-        retryDelaysMs,
-        allowChain,
         pausedAt: paused ? now : null,
-        releasingSince: null,
         createdAt: now,
         updatedAt: now,
       };
@@ -162,6 +154,7 @@ export class Connections implements ConnectionService {
     });
   }
 
+  /** Waiting messages by connection id, counted up to 10,000; connections without any are omitted. */
   heldCounts(connections: readonly Connection[]): Promise<ReadonlyMap<string, number>> {
     return this.#options.held.counts(connections);
   }
@@ -175,6 +168,17 @@ export class Connections implements ConnectionService {
     });
   }
 }
+
+/** Defaults of a connection. */
+const blank = {
+  name: "",
+  required: true,
+  filter: null,
+  delayMs: 0,
+  retryDelaysMs: null,
+  allowChain: false,
+  releasingSince: null,
+} as const satisfies Partial<Connection>;
 
 function deduplicateOf(given: ConnectionInput["deduplicate"]): Connection["deduplicate"] {
   if (given === undefined || given === null) return null;

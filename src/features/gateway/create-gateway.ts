@@ -49,7 +49,7 @@ function describeService(deployment: DescribedDeployment): ServiceDescription {
     durability: durability[deployment.durability],
     idempotency_key:
       "The value of Idempotency-Key is sent on byte for byte with every attempt, retry and replay. Without one the message gets a key of the gateway, stable over repeats of the same message.",
-    deduplication: { window_ms_default: sourceDefaults.dedupMs, window_ms_min: 86_400_000 },
+    deduplication: { window_ms_default: sourceDefaults.dedupWindowMs, window_ms_min: 86_400_000 },
     retention: { payload_days: deployment.payloadDays, history_days: deployment.historyDays },
     limits: { payload_bytes_max: deployment.payloadBytesMax },
     retry_schedules: profiles.map(({ name, schedule }) => ({ profile: name, schedule })),

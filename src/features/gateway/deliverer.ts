@@ -126,7 +126,7 @@ export class Deliverer {
         source: source.name,
         relayed: withRetryDelays(authentic.relayed, [...open, ...held]),
         key: authentic.key,
-        dedupMs: source.dedupMs,
+        dedupMs: source.dedupWindowMs,
         targets: open.map(({ webhookId, delayMs }) => ({ webhookId, delayMs })),
         request: (id) => requestOf(stored(id)),
       });

@@ -29,7 +29,7 @@ import {
   evaluatedMessageFields,
   filterEvaluationFields,
   type FilterEvaluationInput,
-} from "../../resources/gateway.ts";
+} from "../../resources/connection.ts";
 import { ProblemList, readFields } from "../input.ts";
 import { isVisible } from "../scope.ts";
 import { searchBounds } from "../searched-pages.ts";
@@ -41,7 +41,6 @@ import type {
   EvaluatedRequest,
   EvaluatedRequests,
   FilterEvaluation,
-  FilterService,
   MessageEvaluation,
   RequestsEvaluation,
 } from "./gateway-services.ts";
@@ -129,7 +128,7 @@ const unrouted: ReadonlySet<GatewayOutcome> = new Set(["rejected", "duplicate", 
 
 const targets = ["requestId", "sourceId", "message"] as const;
 
-export class FilterEvaluations implements FilterService {
+export class FilterEvaluations {
   readonly #options: FilterEvaluationsOptions;
 
   constructor(options: FilterEvaluationsOptions) {

@@ -5,45 +5,22 @@
 import type { TraceStep, Verdict } from "../../domain/filter.ts";
 import type { ClientCertificateSeen } from "../../domain/http/client-certificate.ts";
 import type { ReceivedRequest, RequestFilter, RequestPlace } from "../../ports/store/gateway.ts";
-import type {
-  ConnectionChange,
-  ConnectionInput,
-  FilterEvaluationInput,
-  RequestReplayInput,
-  SourceInput,
-  SourceRotateInput,
-} from "../../resources/gateway.ts";
-import type { SearchedPage, SearchPageRequest } from "../searched-pages.ts";
-import type { Scope } from "../services.ts";
+import type { SearchPageRequest } from "../searched-pages.ts";
+import type { Connections } from "./connection-service.ts";
+import type { FilterEvaluations } from "./filter-evaluation.ts";
 import type { GatewayOutcome } from "./relayed.ts";
-import type { Connection, GatewayMode, Source } from "./source.ts";
+import type { Requests } from "./request-service.ts";
+import type { Sources } from "./source-service.ts";
+import type { GatewayMode, Source } from "./source.ts";
 
 export interface GatewayServices {
-  readonly sources: SourceService;
-  readonly connections: ConnectionService;
-  readonly requests: RequestService;
-  readonly filters: FilterService;
+  readonly sources: Pick<Sources, keyof Sources>;
+  readonly connections: Pick<Connections, keyof Connections>;
+  readonly requests: Pick<Requests, keyof Requests>;
+  readonly filters: Pick<FilterEvaluations, keyof FilterEvaluations>;
   readonly inbound: Inbound;
   /** Describes store and forward for operators of senders (EDS-9.7-6). */
   description(): ServiceDescription;
-}
-
-export interface SourceService {
-  list(scope: Scope, query: { readonly tenantId: string | null }): readonly SourceView[];
-  get(scope: Scope, id: string): SourceView;
-  /** Outcomes of up to 100 latest requests per source, by source id. */
-  recent(views: readonly SourceView[]): Promise<ReadonlyMap<string, RecentRequests>>;
-  create(scope: Scope, input: SourceInput): Promise<SourceWithPath>;
-  update(scope: Scope, id: string, input: SourceInput): Promise<SourceView>;
-  delete(scope: Scope, id: string): Promise<void>;
-  /** The current secret address. */
-  address(scope: Scope, id: string): SourceWithPath;
-  /** A new secret address; the previous one works during the overlap. */
-  rotate(scope: Scope, id: string, input: SourceRotateInput): Promise<SourceWithPath>;
-  acknowledge(
-    scope: Scope,
-    command: { readonly id: string; readonly version: string; readonly by: string },
-  ): Promise<SourceView>;
 }
 
 export interface SourceView {
@@ -65,38 +42,14 @@ export interface SourceWithPath {
   readonly path: string;
 }
 
-export interface ConnectionService {
-  list(scope: Scope, query: ConnectionQuery): readonly Connection[];
-  get(scope: Scope, id: string): Connection;
-  /** Waiting messages by connection id, counted up to 10,000; connections without any are omitted. */
-  heldCounts(connections: readonly Connection[]): Promise<ReadonlyMap<string, number>>;
-  create(scope: Scope, input: ConnectionInput): Promise<Connection>;
-  update(scope: Scope, id: string, input: ConnectionChange): Promise<Connection>;
-  delete(scope: Scope, id: string): Promise<void>;
-}
-
 export interface ConnectionQuery {
   readonly tenantId: string | null;
   readonly sourceId: string | null;
   readonly webhookId: string | null;
 }
 
-export interface RequestService {
-  /** Newest first. A page may end early when its budget is used up. */
-  list(scope: Scope, query: RequestQuery): Promise<SearchedPage<ReceivedRequest, RequestPlace>>;
-  get(scope: Scope, id: string): Promise<ReceivedRequest>;
-  /** Applies the current connections. A rejected request is verified again first, regardless of its age. */
-  replay(scope: Scope, id: string, input: RequestReplayInput): Promise<ReceivedRequest>;
-  bookmark(scope: Scope, id: string, name: string | null): Promise<ReceivedRequest>;
-}
-
 export interface RequestQuery extends RequestFilter {
   readonly page: SearchPageRequest<RequestPlace>;
-}
-
-/** Tests filters before they are saved. */
-export interface FilterService {
-  evaluate(scope: Scope, input: FilterEvaluationInput): Promise<FilterEvaluation>;
 }
 
 export type FilterEvaluation = MessageEvaluation | RequestsEvaluation;

@@ -1,12 +1,14 @@
 /** The CloudEvents handshake: a sender asks by OPTIONS whether it may deliver (CEW-4), and may get consent later. */
 import { judgeUrl, type UrlRules } from "../../domain/egress/url-policy.ts";
 import { PosthornError } from "../../domain/errors.ts";
-import type { Source, SourceHandshake } from "./source.ts";
+import type { Source } from "./source.ts";
 import type { Transport } from "../../ports/transport.ts";
 import { answerHandshake, type HandshakeRequest } from "../../receiver/handshake.ts";
 import type { ReceivedMessage } from "../../receiver/message/message.ts";
 import type { InboundAnswer } from "./gateway-services.ts";
 import type { OutsideCalls } from "../verification/outside-calls.ts";
+
+type SourceHandshake = NonNullable<Source["handshake"]>;
 
 /** The answer to a handshake and its log entry. */
 export interface Consent {

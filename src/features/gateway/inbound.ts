@@ -257,7 +257,7 @@ export class GatewayInbound implements Inbound {
     const methods = [
       ...new Set([
         "POST",
-        ...(source.allowsPut ? ["PUT"] : []),
+        ...(source.allowPut ? ["PUT"] : []),
         ...verifier.methods,
         ...(probes.has("head") ? ["HEAD"] : []),
         ...(probes.has("get") ? ["GET"] : []),

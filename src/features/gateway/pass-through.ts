@@ -174,7 +174,7 @@ export class PassThrough {
     };
     const detail = observation.kind === "response" ? String(observation.status) : verdict.reason;
     const now = this.#options.clock.now();
-    const keeps = { ...claim, now, expiresAt: now + source.dedupMs, result: serializeStored(answer) };
+    const keeps = { ...claim, now, expiresAt: now + source.dedupWindowMs, result: serializeStored(answer) };
     return {
       connection,
       answer,

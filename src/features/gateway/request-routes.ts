@@ -1,48 +1,29 @@
 import type { ApiOptions } from "../../http/context.ts";
-import { filtersOf, formatInstant, inputOf } from "../../http/mapping.ts";
+import { filtersOf, inputOf, jsonOf } from "../../http/mapping.ts";
 import type { Pager } from "../../http/paging.ts";
 import { defineRoute, type Route } from "../../http/route.ts";
 import type { ReceivedRequest } from "../../ports/store/gateway.ts";
 import {
+  requestBookmarkFields,
   requestBookmarkSchema,
+  requestFilters,
   requestListSchema,
   requestQuery,
+  requestReplayFields,
   requestReplaySchema,
   requestSchema,
-} from "../../resources/gateway-views.ts";
-import { requestBookmarkFields, requestFilters, requestReplayFields } from "../../resources/gateway.ts";
+  requestSummarySchema,
+} from "../../resources/gateway-request.ts";
 import { closed, idParam } from "../../resources/schema.ts";
 import { boundedSearch } from "../deliveries/routes.ts";
 
 /** A listed request, without headers and body. */
 export function gatewayRequestJson(request: ReceivedRequest): object {
-  const { forwards } = request;
-  return {
-    id: request.id,
-    tenant_id: request.tenantId,
-    source_id: request.sourceId,
-    received_at: formatInstant(request.receivedAt),
-    method: request.method,
-    path: request.path,
-    body_bytes: request.bodyBytes,
-    status: request.status,
-    outcome: request.outcome,
-    rejection_cause: request.cause,
-    detail: request.detail,
-    duration_ms: request.durationMs,
-    scheme: request.scheme,
-    event_type: request.eventType,
-    original_type: request.originalType,
-    event_id: request.eventId,
-    bookmark: request.bookmark,
-    more_count: request.more,
-    forwards: forwards.map(({ connectionId, webhookId, result, detail }) => ({
-      connection_id: connectionId,
-      webhook_id: webhookId,
-      result,
-      detail,
-    })),
-  };
+  return jsonOf(requestSummarySchema, shownOf(request));
+}
+
+function shownOf(request: ReceivedRequest) {
+  return { ...request, rejectionCause: request.cause, moreCount: request.more };
 }
 
 /** The log of inbound requests. */
@@ -55,12 +36,12 @@ const params = closed({ id: idParam("the request") });
 function withBody(request: ReceivedRequest): object {
   const { headers, body } = request;
   const text = body === null ? null : utf8Of(body);
-  return {
-    ...gatewayRequestJson(request),
+  return jsonOf(requestSchema, {
+    ...shownOf(request),
     headers: headers.flatMap((name, at) => (at % 2 === 0 ? [{ name, value: headers[at + 1] ?? "" }] : [])),
     body: text,
-    body_base64: body === null || text !== null ? null : Buffer.from(body).toString("base64"),
-  };
+    bodyBase64: body === null || text !== null ? null : Buffer.from(body).toString("base64"),
+  });
 }
 
 function utf8Of(body: Uint8Array): string | null {

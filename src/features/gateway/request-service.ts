@@ -14,7 +14,7 @@ import {
 import type { HistoryStore, StoredEvent } from "../../ports/store/history.ts";
 import type { SearchPage } from "../../ports/store/search.ts";
 import { SearchBudget } from "../../ports/timing/search-budget.ts";
-import { requestReplayFields, type RequestReplayInput } from "../../resources/gateway.ts";
+import { requestReplayFields, type RequestReplayInput } from "../../resources/gateway-request.ts";
 import { originalsOf, replaysOf, requireAccepted } from "../deliveries/redelivery.ts";
 import { ProblemList, readFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
@@ -25,7 +25,7 @@ import { readAddress } from "./address.ts";
 import type { Delivered, Deliverer } from "./deliverer.ts";
 import { hopHeader, nextHops } from "./forwarded-headers.ts";
 import type { GatewayDirectory } from "./gateway-directory.ts";
-import type { RequestQuery, RequestService } from "./gateway-services.ts";
+import type { RequestQuery } from "./gateway-services.ts";
 import { answerConsent, type ConsentSender, giveConsent } from "./handshake.ts";
 import { authenticOf, type Incoming, messageOf, readKeyField, routed } from "./incoming.ts";
 import type { RequestLog } from "./request-log.ts";
@@ -76,7 +76,7 @@ interface RequestServiceOptions {
 const bookmarksPerTenantMax = 200;
 
 /** The request log and replays. */
-export class Requests implements RequestService {
+export class Requests {
   readonly #options: RequestServiceOptions;
   /** Serialized by tenant: two concurrent calls could both take the last slot. */
   readonly #marks = new KeyedQueue();
@@ -85,6 +85,7 @@ export class Requests implements RequestService {
     this.#options = options;
   }
 
+  /** Newest first. A page may end early when its budget is used up. */
   async list(
     scope: Scope,
     { page, ...query }: RequestQuery,
@@ -151,6 +152,7 @@ export class Requests implements RequestService {
     );
   }
 
+  /** Applies the current connections. A rejected request is verified again first, regardless of its age. */
   async replay(scope: Scope, id: string, given: RequestReplayInput): Promise<ReceivedRequest> {
     const problems = new ProblemList();
     const { connectionIds = null } = readFields(requestReplayFields, given, problems);

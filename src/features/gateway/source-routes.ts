@@ -2,29 +2,23 @@ import { NotFoundError } from "../../domain/errors.ts";
 import type { ApiOptions } from "../../http/context.ts";
 import { inputOf, shownJson, snakeCaseJson } from "../../http/mapping.ts";
 import type { Pager } from "../../http/paging.ts";
+import { PlainRoutes } from "../../http/plain-routes.ts";
 import { type Answer, type Call, defineRoute, type Route } from "../../http/route.ts";
 import { serverAddress } from "../../http/server-address.ts";
-import {
-  serviceDescriptionSchema,
-  sourceAcknowledgeSchema,
-  sourceAddressSchema,
-  sourceChangeSchema,
-  sourceInputSchema,
-  sourceListSchema,
-  sourceQuery,
-  sourceRotateSchema,
-  sourceSchema,
-  sourceTypeListSchema,
-  sourceTypeSchema,
-} from "../../resources/gateway-views.ts";
+import { closed, idParam, line, pageProperties } from "../../resources/schema.ts";
 import {
   listedSourceShown,
+  serviceDescriptionSchema,
   sourceAcknowledgeFields,
+  sourceAcknowledgeSchema,
+  sourceAddressSchema,
   sourceFields,
+  sourceResource,
   sourceRotateFields,
-  sourceShown,
-} from "../../resources/gateway.ts";
-import { closed, idParam, line, pageProperties } from "../../resources/schema.ts";
+  sourceRotateSchema,
+  sourceTypeListSchema,
+  sourceTypeSchema,
+} from "../../resources/source.ts";
 import type { SourceView, SourceWithPath } from "./gateway-services.ts";
 
 export function sourceTypeRoutes({ sourceTypes }: ApiOptions, pager: Pager): readonly Route[] {
@@ -72,12 +66,50 @@ export function sourceTypeRoutes({ sourceTypes }: ApiOptions, pager: Pager): rea
 
 /** Addresses for inbound requests. */
 export function sourceRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
+  const sources = () => options.gateway.sources;
+  const routes = new PlainRoutes(
+    sourceResource,
+    (scope, id) => sources().get(scope, id),
+    sourceJson,
+    async (views, { include }: { readonly include?: readonly string[] }) => {
+      const recent = include === undefined ? null : await sources().recent(views);
+      return views.map((view) =>
+        shownJson(listedSourceShown, { ...shownOf(view), recent: recent?.get(view.source.id) ?? null }),
+      );
+    },
+  );
   return [
     createRoute(options),
-    listRoute(options, pager),
-    getRoute(options),
-    changeRoute(options),
-    deleteRoute(options),
+    routes.list(
+      {
+        access: "read",
+        summary: "List sources, newest first",
+        answer: "A page of sources, without their addresses.",
+      },
+      pager,
+      (scope, filters) => sources().list(scope, filters as { readonly tenantId: string | null }),
+      ({ source }) => source.id,
+    ),
+    routes.get({ access: "read", answer: "The source, with its secrets masked." }),
+    routes.update(
+      {
+        access: "manage",
+        description:
+          "Omitted fields keep their values. A given `verification` replaces the previous one as a whole.",
+        errors: ["not_found", "conflict", "acknowledgement_required"],
+      },
+      (scope, id, input) => sources().update(scope, id, input),
+    ),
+    routes.delete(
+      {
+        access: "manage",
+        summary: "Delete a source with its connections",
+        description:
+          "Its address returns 404 from now on. To inform senders that it is gone, set `when_inactive` instead.",
+      },
+      (scope, id) => sources().delete(scope, id),
+      ["name", "party"],
+    ),
     addressRoute(options),
     rotateRoute(options),
     acknowledgeRoute(options),
@@ -88,8 +120,8 @@ export function sourceRoutes(options: ApiOptions, pager: Pager): readonly Route[
 const params = closed({ id: idParam("the source") });
 type Params = { readonly id: string };
 
-function sourceJson(view: SourceView): object {
-  return shownJson(sourceShown, shownOf(view));
+function sourceJson(view: SourceView): Record<string, unknown> {
+  return shownJson(sourceResource.shown, shownOf(view));
 }
 
 function shownOf({ source, verification, warnings, effectiveMode }: SourceView) {
@@ -98,8 +130,6 @@ function shownOf({ source, verification, warnings, effectiveMode }: SourceView) 
     verification,
     warnings,
     effectiveMode,
-    allowPut: source.allowsPut,
-    dedupWindowMs: source.dedupMs,
     acknowledgedBy: source.acknowledgement?.by ?? null,
     acknowledgedAt: source.acknowledgement?.at ?? null,
   };
@@ -137,7 +167,7 @@ function createRoute(options: ApiOptions): Route {
     summary: "Create a source",
     description: "Messages are verified according to `verification` and forwarded to the connected webhooks.",
     access: "manage",
-    body: sourceInputSchema,
+    body: sourceResource.schemas.create,
     answers: { 201: { description: "The source, with its secret address.", schema: sourceAddressSchema } },
     errors: ["conflict", "limit_reached", "acknowledgement_required"],
     answerIsSecret: true,
@@ -145,99 +175,6 @@ function createRoute(options: ApiOptions): Route {
     handle: async ({ scope, body, headers }) => {
       const made = await options.gateway.sources.create(scope, inputOf(sourceFields, body));
       return addressAnswer(options, { ...made, headers, status: 201 });
-    },
-  });
-}
-
-interface ListQuery {
-  readonly tenant_id?: string;
-  readonly include?: readonly string[];
-}
-
-function listRoute({ gateway }: ApiOptions, pager: Pager): Route {
-  return defineRoute({
-    method: "GET",
-    path: "/v1/sources",
-    operationId: "listSources",
-    tag: "Gateway",
-    summary: "List sources, newest first",
-    access: "read",
-    query: sourceQuery,
-    answers: {
-      200: { description: "A page of sources, without their addresses.", schema: sourceListSchema },
-    },
-    errors: ["invalid_cursor"],
-    handle: async ({ scope, query }) => {
-      const { tenant_id: tenantId = null, include } = query as ListQuery;
-      const listing = { tenantId: scope.tenantId, route: "sources", filters: { tenantId } };
-      const rows = gateway.sources.list(scope, { tenantId });
-      const idOf = ({ source }: SourceView) => source.id;
-      const { data, next_cursor } = pager.slice(rows, { query, listing, idOf, toJson: (view) => view });
-      const recent = include === undefined ? null : await gateway.sources.recent(data);
-      const toJson = (view: SourceView) =>
-        shownJson(listedSourceShown, { ...shownOf(view), recent: recent?.get(idOf(view)) ?? null });
-      return { status: 200, body: { data: data.map(toJson), next_cursor } };
-    },
-  });
-}
-
-function getRoute({ gateway }: ApiOptions): Route {
-  return defineRoute({
-    method: "GET",
-    path: "/v1/sources/{id}",
-    operationId: "getSource",
-    tag: "Gateway",
-    summary: "Get a source",
-    access: "read",
-    params,
-    answers: { 200: { description: "The source, with its secrets masked.", schema: sourceSchema } },
-    errors: ["not_found"],
-    handle: async (call) => ({
-      status: 200,
-      body: sourceJson(gateway.sources.get(call.scope, call.params.id)),
-    }),
-  });
-}
-
-function changeRoute(options: ApiOptions): Route {
-  return defineRoute({
-    method: "PATCH",
-    path: "/v1/sources/{id}",
-    operationId: "updateSource",
-    tag: "Gateway",
-    summary: "Change a source",
-    description:
-      "Omitted fields keep their values. A given `verification` replaces the previous one as a whole.",
-    access: "manage",
-    params,
-    body: sourceChangeSchema,
-    answers: { 200: { description: "The updated source.", schema: sourceSchema } },
-    errors: ["not_found", "conflict", "acknowledgement_required"],
-    audit: { action: "source.update", target: "source", before: before(options) },
-    handle: async ({ scope, params: { id }, body }) => {
-      const input = inputOf(sourceFields, body);
-      return { status: 200, body: sourceJson(await options.gateway.sources.update(scope, id, input)) };
-    },
-  });
-}
-
-function deleteRoute(options: ApiOptions): Route {
-  return defineRoute({
-    method: "DELETE",
-    path: "/v1/sources/{id}",
-    operationId: "deleteSource",
-    tag: "Gateway",
-    summary: "Delete a source with its connections",
-    description:
-      "Its address returns 404 from now on. To inform senders that it is gone, set `when_inactive` instead.",
-    access: "manage",
-    params,
-    answers: { 204: { description: "Deleted." } },
-    errors: ["not_found"],
-    audit: { action: "source.delete", target: "source", before: before(options), removes: ["name", "party"] },
-    handle: async (call) => {
-      await options.gateway.sources.delete(call.scope, call.params.id);
-      return { status: 204 };
     },
   });
 }
@@ -296,7 +233,7 @@ function acknowledgeRoute(options: ApiOptions): Route {
     access: "admin",
     params,
     body: sourceAcknowledgeSchema,
-    answers: { 200: { description: "The updated source.", schema: sourceSchema } },
+    answers: { 200: { description: "The updated source.", schema: sourceResource.schemas.one } },
     errors: ["not_found", "conflict"],
     audit: { action: "source.acknowledge", target: "source", before: before(options) },
     handle: async ({ scope, params: { id }, body, principal }) => {

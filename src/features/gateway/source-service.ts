@@ -17,7 +17,7 @@ import {
   type SourceInput,
   sourceRotateFields,
   type SourceRotateInput,
-} from "../../resources/gateway.ts";
+} from "../../resources/source.ts";
 import { mergeRateLimit, ProblemList, readFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import { isVisible, resolveTenant, tenantFilter } from "../scope.ts";
@@ -25,13 +25,7 @@ import type { Scope } from "../services.ts";
 import type { TenantDirectory } from "../tenants/tenant-directory.ts";
 import { isForwardable } from "./forwarded-headers.ts";
 import type { GatewayDirectory } from "./gateway-directory.ts";
-import type {
-  RecentRequests,
-  ServiceDescription,
-  SourceService,
-  SourceView,
-  SourceWithPath,
-} from "./gateway-services.ts";
+import type { RecentRequests, ServiceDescription, SourceView, SourceWithPath } from "./gateway-services.ts";
 import { recentRequestsMax } from "./relayed.ts";
 import type { RequestLog } from "./request-log.ts";
 import {
@@ -71,7 +65,7 @@ export const newSource: Settable = {
   forwardHeaders: [],
   forwardPath: false,
   passSignatures: false,
-  allowsPut: false,
+  allowPut: false,
   allowProbes: [],
   customResponse: null,
   rateLimit: null,
@@ -80,7 +74,7 @@ export const newSource: Settable = {
   retriesWithinBudget: false,
   statusOverrides: {},
   handshake: null,
-  dedupMs: sourceDefaults.dedupMs,
+  dedupWindowMs: sourceDefaults.dedupWindowMs,
   updatedAt: 0,
 };
 
@@ -114,14 +108,12 @@ function readSource(given: SourceInput, base: Settable, how: Reading): ReadSourc
   if (eventType !== null) judgeEventType(eventType, problems, verifier);
   judgeHeaders(input.forwardHeaders ?? [], problems);
   judgeOverrides(input.statusOverrides ?? {}, problems);
-  const { verification, customResponse, rateLimit, dedupWindowMs, allowPut, tenantId: _, ...others } = input;
+  const { verification, customResponse, rateLimit, tenantId: _, ...others } = input;
   const { handshake, statusOverrides, ...plain } = others;
   const source: Settable = {
     ...base,
     ...plain,
     eventType,
-    dedupMs: dedupWindowMs ?? base.dedupMs,
-    allowsPut: allowPut ?? base.allowsPut,
     rateLimit: mergeRateLimit(base.rateLimit, rateLimit),
     customResponse: responseOf(customResponse, base),
     handshake: handshakeOf(handshake, base),
@@ -233,7 +225,7 @@ const noRequests: RecentRequests = {
   lastReceivedAt: null,
 };
 
-export class Sources implements SourceService {
+export class Sources {
   readonly #options: SourceServiceOptions;
   readonly #changes = new KeyedQueue();
 
@@ -254,6 +246,7 @@ export class Sources implements SourceService {
     return this.#view(this.#require(scope, id));
   }
 
+  /** Outcomes of up to 100 latest requests per source, by source id. */
   async recent(views: readonly SourceView[]): Promise<ReadonlyMap<string, RecentRequests>> {
     const { store, log } = this.#options;
     await log.flush();
@@ -268,6 +261,7 @@ export class Sources implements SourceService {
     return known;
   }
 
+  /** The current secret address. */
   address(scope: Scope, id: string): SourceWithPath {
     return this.#withPath(this.#require(scope, id));
   }
@@ -330,6 +324,7 @@ export class Sources implements SourceService {
     });
   }
 
+  /** A new secret address; the previous one works during the overlap. */
   async rotate(scope: Scope, id: string, input: SourceRotateInput): Promise<SourceWithPath> {
     const problems = new ProblemList();
     const { overlapSeconds = defaultOf(sourceRotateFields.overlapSeconds) } = readFields(

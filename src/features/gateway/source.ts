@@ -1,6 +1,9 @@
-import type { SourceProbe } from "../../domain/source-probe.ts";
 import type { AttemptObservation } from "../../domain/outcome.ts";
-import type { RateLimitConfig } from "../../domain/profile.ts";
+import type { Connection } from "../../resources/connection.ts";
+import type { StoredOf } from "../../resources/field.ts";
+import type { sourceFields } from "../../resources/source.ts";
+
+export type { Connection };
 
 /** A way to verify the messages of a source, as `GET /v1/source-types` describes it to forms and readers. */
 export interface SourceType {
@@ -47,7 +50,6 @@ export type GatewayMode = (typeof gatewayModes)[number];
 
 /** What senders get while a source is disabled: retry later, or never again. */
 export const inactiveAnswers = ["unavailable", "gone"] as const;
-type InactiveAnswer = (typeof inactiveAnswers)[number];
 
 /** Where a message contains its event type; exactly one is set. */
 export interface EventTypeSource {
@@ -61,23 +63,8 @@ export interface EventTypeSource {
   readonly allowUnsigned?: boolean;
 }
 
-/** The response to a sender whose message is stored. */
-interface CustomResponse {
-  readonly status: number;
-  readonly contentType: string | null;
-  readonly body: string | null;
-}
-
 /** Exceptions of a source from the table in upstream-status.ts: maps `404`, `timeout` or `not_reached` to a status. */
 export type StatusOverrides = Readonly<Record<string, number>>;
-
-/** Whether CloudEvents senders may request permission by OPTIONS, and which ones get it (CEW-4). */
-export interface SourceHandshake {
-  /** DNS names that senders state; `*` allows all. */
-  readonly allowedOrigins: readonly string[];
-  /** Maximum granted rate; null for no limit. */
-  readonly ratePerMinuteMax: number | null;
-}
 
 /** A secret address: a hash for comparison, and a sealed form that can be shown again. */
 export interface SourceToken {
@@ -97,78 +84,19 @@ interface Acknowledgement {
   readonly version: string;
 }
 
+/** Stored as given. */
+type PlainSettings = Omit<StoredOf<typeof sourceFields>, "verification" | "eventType" | "statusOverrides">;
+
 /** An address that a sender sends to. */
-export interface Source {
+export interface Source extends PlainSettings {
   readonly id: string;
-  readonly tenantId: string;
-  readonly name: string;
-  readonly description: string;
-  /** Name in `/_webhooks/{party}/…`, unique in the deployment; null if there is only the secret address. */
-  readonly party: string | null;
   /** Newest first. */
   readonly tokens: readonly SourceToken[];
   /** JSON of the verification with its secrets, sealed, base64. */
   readonly verification: string;
-  readonly mode: GatewayMode;
   readonly acknowledgement: Acknowledgement | null;
-  readonly active: boolean;
-  readonly whenInactive: InactiveAnswer;
   readonly eventType: EventTypeSource | null;
-  /** JSON pointers whose values together identify a message, if the sender provides no id. */
-  readonly keyPointers: readonly string[] | null;
-  readonly forwardHeaders: readonly string[];
-  readonly forwardPath: boolean;
-  readonly passSignatures: boolean;
-  readonly allowsPut: boolean;
-  /** Address checks that are answered, in addition to the provider's. */
-  readonly allowProbes: readonly SourceProbe[];
-  readonly customResponse: CustomResponse | null;
-  readonly rateLimit: RateLimitConfig | null;
-  readonly bodyBytesMax: number | null;
-  /** Pass-through: time until the sender is answered. */
-  readonly budgetMs: number;
-  /** Pass-through: transient failures are retried within the budget. */
-  readonly retriesWithinBudget: boolean;
   readonly statusOverrides: StatusOverrides;
-  /** Null answers OPTIONS with 405. */
-  readonly handshake: SourceHandshake | null;
-  /** How long a key is remembered. */
-  readonly dedupMs: number;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-}
-
-/** When two messages of a connection count as duplicates, for senders that provide no id. */
-export interface ConnectionDeduplicate {
-  readonly windowMs: number;
-  /** JSON pointers into the body; only these are compared. Null for the whole body. */
-  readonly includeFields: readonly string[] | null;
-  /** Excluded from the comparison; null for none. */
-  readonly excludeFields: readonly string[] | null;
-}
-
-/** Connects a source to the webhook that receives its messages. */
-export interface Connection {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly sourceId: string;
-  readonly webhookId: string;
-  readonly name: string;
-  /** In pass-through, the sender gets a success only if this webhook accepted. */
-  readonly required: boolean;
-  /** Since when it holds messages; null if it is not paused. */
-  readonly pausedAt: number | null;
-  /** Since when it has been sending held messages; newer ones wait behind them. Null when none remain. */
-  readonly releasingSince: number | null;
-  /** See domain/filter.ts; null passes all messages. */
-  readonly filter: Readonly<Record<string, unknown>> | null;
-  /** In store and forward, messages wait at least this long before they are sent. */
-  readonly delayMs: number;
-  readonly deduplicate: ConnectionDeduplicate | null;
-  /** Delays between attempts; null uses the webhook's schedule. */
-  readonly retryDelaysMs: readonly number[] | null;
-  /** Whether it may lead to an address of this deployment. */
-  readonly allowChain: boolean;
   readonly createdAt: number;
   readonly updatedAt: number;
 }
@@ -180,7 +108,7 @@ export function isHolding({ pausedAt, releasingSince }: Connection): boolean {
 
 export const sourceDefaults = {
   budgetMs: 10_000,
-  dedupMs: 7 * 86_400_000,
+  dedupWindowMs: 7 * 86_400_000,
 } as const;
 
 // Which status a sender gets for the destination's response, as data. Never a redirect, never a success for a message

@@ -1,5 +1,5 @@
 import type { ApiOptions } from "../../http/context.ts";
-import { filtersOf, formatInstant, formatInstantOrNull, inputOf } from "../../http/mapping.ts";
+import { filtersOf, inputOf, jsonOf } from "../../http/mapping.ts";
 import type { Pager } from "../../http/paging.ts";
 import { type Call, defineRoute, type Route } from "../../http/route.ts";
 import {
@@ -14,30 +14,11 @@ import {
 import type { DeliveryProblemView } from "../services.ts";
 
 export function deliveryProblemJson(view: DeliveryProblemView): Record<string, unknown> {
-  const { problem, mute } = view;
-  const { kind } = problem;
-  return {
-    id: problem.id,
-    webhook_id: problem.webhookId,
-    tenant_id: problem.tenantId,
-    state: view.state,
-    title: view.title,
-    remedy: view.remedy,
-    failure_category: kind.category,
-    http_status: kind.statusCode,
-    error_code: kind.errorCode,
-    answer: kind.answer,
-    outcome: problem.outcome,
-    first_seen_at: formatInstant(problem.firstSeenAt),
-    last_seen_at: formatInstant(problem.lastSeenAt),
-    resolved_at: formatInstantOrNull(problem.resolvedAt),
-    count: problem.count,
-    deliveries: problem.deliveries,
-    delivery_ids: problem.deliveryIds,
-    muted_until: formatInstantOrNull(mute?.until ?? null),
-    mute_reason: mute?.reason ?? null,
-    note: problem.note,
-  };
+  const { problem, mute, state, title, remedy } = view;
+  const { category: failureCategory, statusCode: httpStatus, errorCode, answer } = problem.kind;
+  const kind = { failureCategory, httpStatus, errorCode, answer };
+  const muted = { mutedUntil: mute?.until ?? null, muteReason: mute?.reason ?? null };
+  return jsonOf(deliveryProblemSchema, { ...problem, ...kind, ...muted, state, title, remedy });
 }
 
 /** Similar failures, grouped into problems. */

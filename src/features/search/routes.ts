@@ -1,8 +1,8 @@
 import { rolesFor } from "../../http/authentication.ts";
 import type { ApiOptions } from "../../http/context.ts";
+import { jsonOf } from "../../http/mapping.ts";
 import { defineRoute, type Route } from "../../http/route.ts";
 import { callerSchema, capabilities, searchHitsSchema, searchQuerySchema } from "../../resources/search.ts";
-import type { SearchHit } from "../services.ts";
 
 export function searchRoutes(options: ApiOptions): readonly Route[] {
   return [searchRoute(options), callerRoute(options)];
@@ -21,13 +21,9 @@ function searchRoute({ services }: ApiOptions): Route {
     errors: [],
     handle: async ({ scope, query }) => ({
       status: 200,
-      body: { data: (await services.search.find(scope, query.q)).map(hitJson) },
+      body: jsonOf(searchHitsSchema, { data: await services.search.find(scope, query.q) }),
     }),
   });
-}
-
-function hitJson({ type, id, tenantId, title, matched }: SearchHit): Record<string, unknown> {
-  return { type, id, tenant_id: tenantId, title, matched };
 }
 
 function callerRoute({ version }: ApiOptions): Route {

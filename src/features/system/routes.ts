@@ -1,9 +1,8 @@
 import type { ApiOptions, SystemReport } from "../../http/context.ts";
-import { formatInstant } from "../../http/mapping.ts";
+import { jsonOf } from "../../http/mapping.ts";
 import { type Answer, defineRoute, type Route } from "../../http/route.ts";
-import { indexSchema, readinessSchema } from "../../resources/registry.ts";
 import { freeObject, Type } from "../../resources/schema.ts";
-import { systemSchema } from "../../resources/system.ts";
+import { indexSchema, readinessSchema, systemSchema } from "../../resources/system.ts";
 
 export function systemRoutes(options: ApiOptions): readonly Route[] {
   return [
@@ -32,36 +31,24 @@ export function systemReportRoute({ system, readiness, version, clock }: ApiOpti
       const report = await system();
       const { ready, reasons } = readiness();
       const uptimeSeconds = Math.max(0, Math.floor((clock.now() - report.startedAt) / 1_000));
-      const own = { version, uptime_seconds: uptimeSeconds, ready, reasons };
-      return { status: 200, body: { ...own, ...systemJson(report) } };
+      const own = { version, uptimeSeconds, ready, reasons };
+      return { status: 200, body: jsonOf(systemSchema, { ...report, ...own, ...shownOf(report) }) };
     },
   });
 }
 
-function systemJson(report: SystemReport): Record<string, unknown> {
-  const { pools, store, queue, sharedState, retention } = report;
+/** What of the report is not shown as it is. */
+function shownOf({ pools, store, queue, sharedState, settings }: SystemReport) {
   return {
-    roles: report.roles,
-    warnings: report.warnings,
-    started_at: formatInstant(report.startedAt),
-    worker_pools: pools && [...pools].map(([name, workers]) => ({ name, workers })),
-    store: {
-      kind: store.kind,
-      schema_version: store.facts?.schemaVersion ?? null,
-      size_bytes: store.facts?.sizeBytes ?? null,
-    },
+    workerPools: pools && [...pools].map(([name, workers]) => ({ name, workers })),
+    store: { ...store.facts, kind: store.kind },
     queue: { kind: queue.kind, available: queue.isAvailable },
-    shared_state: { kind: sharedState.kind, available: sharedState.isAvailable },
-    retention: {
-      payload_days: retention.payloadDays,
-      history_days: retention.historyDays,
-      audit_days: retention.auditDays,
-    },
-    settings: report.settings.map(({ name, value, source }) => ({
+    sharedState: { kind: sharedState.kind, available: sharedState.isAvailable },
+    settings: settings.map(({ name, value, source }) => ({
       name,
       value,
-      source: source?.kind ?? null,
-      from: source?.name ?? null,
+      source: source?.kind,
+      from: source?.name,
     })),
   };
 }

@@ -5,11 +5,11 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { AuditEntry } from "../../ports/store/audit.ts";
 import type { ApiKey, RegistryStore } from "../../ports/store/registry.ts";
-import { apiKeyFields, type ApiKeyInput } from "../../resources/registry.ts";
+import { apiKeyFields, type ApiKeyInput } from "../../resources/api-key.ts";
 import { ProblemList, readFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import { isVisible, resolveTenant } from "../scope.ts";
-import type { ApiKeyService, Principal, Scope } from "../services.ts";
+import type { Principal, Scope } from "../services.ts";
 import type { TenantDirectory } from "./tenant-directory.ts";
 
 export interface ApiKeyServiceOptions {
@@ -34,7 +34,7 @@ const adminPrincipal: Principal = { keyId: "admin", role: "admin", tenantId: nul
  * API keys: `phk_` and 32 random bytes. Only their SHA-256 is stored, which is enough for keys that cannot be guessed.
  * The lookup by hash leaks nothing through timing, because a caller cannot control the prefix of a hash.
  */
-export class ApiKeys implements ApiKeyService {
+export class ApiKeys {
   readonly #options: ApiKeyServiceOptions;
   readonly #byHash = new Map<string, ApiKey>();
   readonly #creations = new KeyedQueue();
@@ -58,15 +58,18 @@ export class ApiKeys implements ApiKeyService {
     }
   }
 
+  /** The principal of the key, or null. Constant-time in the key. */
   authenticate(presentedKey: string): Principal | null {
     if (presentedKey.length === 0 || presentedKey.length > keyLengthMax) return null;
     return this.holderOf(hashApiKey(presentedKey));
   }
 
+  /** The stored form of a key, which reveals nothing about it. */
   hashOf(key: string): string {
     return hashApiKey(key);
   }
 
+  /** The principal of the key with this hash, or null. */
   holderOf(hash: string): Principal | null {
     const { adminKeyHash, clock } = this.#options;
     if (adminKeyHash !== null && isEqual(hash, adminKeyHash)) return adminPrincipal;
@@ -119,6 +122,7 @@ export class ApiKeys implements ApiKeyService {
     await this.#remove(expired);
   }
 
+  /** The name of the key; null if it was deleted. */
   nameOf(keyId: string): string | null {
     if (keyId === adminPrincipal.keyId) return "POSTHORN_ADMIN_KEY";
     return [...this.#byHash.values()].find(({ id }) => id === keyId)?.name ?? null;

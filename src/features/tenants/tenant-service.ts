@@ -5,10 +5,10 @@ import type { Clock } from "../../ports/clock.ts";
 import type { RegistryStore, Tenant } from "../../ports/store/registry.ts";
 import { judgeField } from "../../resources/judge.ts";
 import { tenantIdField } from "../../resources/names.ts";
-import { tenantFields } from "../../resources/registry.ts";
+import { tenantFields, type TenantInput } from "../../resources/tenant.ts";
 import { mergeRateLimit, ProblemList, readFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
-import type { PutTenantCommand, Scope, TenantService } from "../services.ts";
+import type { Scope } from "../services.ts";
 import { newTenant, type TenantDirectory } from "./tenant-directory.ts";
 
 export interface TenantServiceOptions {
@@ -18,11 +18,21 @@ export interface TenantServiceOptions {
   readonly clock: Clock;
 }
 
+interface PutTenantCommand {
+  readonly id: string;
+  readonly input: TenantInput;
+}
+
+interface PutTenant {
+  readonly tenant: Tenant;
+  readonly created: boolean;
+}
+
 /** Fields that a tenant cannot set itself. */
 const setByAdministrators = ["rateLimit", "webhooksMax", "workerPool"] as const;
 
 /** Administrators see and create all tenants; a tenant sees itself and cannot change its own limits. */
-export class Tenants implements TenantService {
+export class Tenants {
   readonly #options: TenantServiceOptions;
   readonly #changes = new KeyedQueue();
 
@@ -41,7 +51,8 @@ export class Tenants implements TenantService {
     return tenant;
   }
 
-  async put(scope: Scope, command: PutTenantCommand): ReturnType<TenantService["put"]> {
+  /** Creates or merges. */
+  async put(scope: Scope, command: PutTenantCommand): Promise<PutTenant> {
     const { id, input } = command;
     if (scope.tenantId !== null && scope.tenantId !== id) throw new NotFoundError("the tenant");
     if (scope.tenantId !== null && setByAdministrators.some((field) => input[field] !== undefined)) {
@@ -53,7 +64,7 @@ export class Tenants implements TenantService {
     return this.#changes.run(id, () => this.#put(scope, command));
   }
 
-  async #put(scope: Scope, { id, input }: PutTenantCommand): ReturnType<TenantService["put"]> {
+  async #put(scope: Scope, { id, input }: PutTenantCommand): Promise<PutTenant> {
     const { registry, tenants, access, clock } = this.#options;
     const existing = tenants.get(id);
     const now = clock.now();

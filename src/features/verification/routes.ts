@@ -8,8 +8,8 @@ import {
   callbackResultSchema,
   incidentInputSchema,
   incidentResultSchema,
-  webhookSchema,
-} from "../../resources/webhook.ts";
+} from "../../resources/webhook-state.ts";
+import { webhookSchema } from "../../resources/webhook.ts";
 import { webhookBefore, webhookParams, webhookTenant } from "../webhooks/routes.ts";
 import { webhookJson } from "../webhooks/views.ts";
 

@@ -12,7 +12,7 @@ import type { Random } from "../../ports/random.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
 import type { StoredSecret } from "../../ports/store/webhooks.ts";
 import type { ClientCertificate, OutboundRequest, Transport } from "../../ports/transport.ts";
-import type { ConfirmVerificationCommand, WebhookService } from "../services.ts";
+import type { ConfirmVerificationCommand, VerificationConfirmed } from "../services.ts";
 import {
   afterVerification,
   challengeBody,
@@ -317,10 +317,7 @@ export class WebhookVerifications {
   }
 
   /** Permission through the callback URL (CEW-4.1.3). All refusals are equal, so that none reveals what exists. */
-  async confirm(
-    command: ConfirmVerificationCommand,
-    change: ChangeWebhook,
-  ): ReturnType<WebhookService["confirmVerification"]> {
+  async confirm(command: ConfirmVerificationCommand, change: ChangeWebhook): Promise<VerificationConfirmed> {
     const { id, key, allowedRate } = command;
     const found = this.#options.access.webhook(id)?.webhook;
     if (found === undefined || !this.#keys.opens(found, key)) throw unknownLink();

@@ -1,12 +1,11 @@
-import { InvalidRequestError } from "../../domain/errors.ts";
 import type { ApiOptions } from "../../http/context.ts";
 import { filtersOf, formatInstantOrNull, inputOf } from "../../http/mapping.ts";
 import { pageLimitDefault, type Pager } from "../../http/paging.ts";
+import { PlainRoutes } from "../../http/plain-routes.ts";
 import { type Call, defineRoute, type Route } from "../../http/route.ts";
 import type { WaitingCount } from "../../ports/store/history.ts";
 import type { StoredHistoryEntry } from "../../ports/store/webhooks.ts";
 import { rotateFields } from "../../resources/actions.ts";
-import { webhookFilters } from "../../resources/filters.ts";
 import { closed, idParam } from "../../resources/schema.ts";
 import {
   historyQuerySchema,
@@ -17,31 +16,63 @@ import {
   timelineSchema,
 } from "../../resources/webhook-state.ts";
 import {
-  webhookCreateSchema,
   webhookFields,
+  webhookFilters,
   webhookListSchema,
   webhookQuerySchema,
+  webhookResource,
   webhookSchema,
-  webhookUpdateSchema,
 } from "../../resources/webhook.ts";
-import type { Scope, WebhookView } from "../services.ts";
+import type { Scope, WebhookInput, WebhookView } from "../services.ts";
 import { webhookStatisticsJson, webhookWaitingJson } from "../statistics/views.ts";
 import { revisionJson, secretJson, timelineJson, webhookJson } from "./views.ts";
 
 export const webhookParams = closed({ id: idParam("the webhook") });
 
+function plainRoutes({ services: { webhooks } }: ApiOptions) {
+  return new PlainRoutes(
+    webhookResource,
+    (scope, id) => webhooks.get(scope, id),
+    (view) => webhookJson(view),
+  );
+}
+
 export function webhookRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
+  const { webhooks } = options.services;
+  const routes = plainRoutes(options);
+  const update = (scope: Scope, id: string, input: WebhookInput) => webhooks.update(scope, { id, input });
+  const updating = {
+    access: "manage",
+    capability: "endpoints:write",
+    description: "Omitted fields keep their values, for both PUT and PATCH.",
+    errors: ["not_found", "conflict", "limit_reached", "secret_in_use"],
+  } as const;
   return [
     createRoute(options),
     listRoute(options, pager),
-    getRoute(options),
-    updateRoute(options, "PUT", "updateWebhook"),
-    updateRoute(options, "PATCH", "patchWebhook"),
-    deleteRoute(options),
+    routes.get({
+      access: "read",
+      capability: "endpoints:read",
+      answer: "The webhook; its secret is masked.",
+    }),
+    // PUT merges like PATCH, so that a client that omits a field does not reset it.
+    routes.update(updating, update, "PUT"),
+    routes.update({ ...updating, operationId: "patchWebhook" }, update),
+    routes.delete(
+      {
+        access: "manage",
+        capability: "endpoints:delete",
+        description:
+          "Its waiting deliveries are cancelled. A delivery in flight is cancelled too, but counts as a success if the receiver accepts it.",
+      },
+      (scope, id) => webhooks.delete(scope, id),
+      ["url", "events", "description"],
+    ),
   ];
 }
 
-function createRoute({ services }: ApiOptions): Route {
+function createRoute(options: ApiOptions): Route {
+  const routes = plainRoutes(options);
   return defineRoute({
     method: "POST",
     path: "/v1/webhooks",
@@ -51,14 +82,14 @@ function createRoute({ services }: ApiOptions): Route {
     description: "The signing secret is shown only in this response; later use GET /v1/webhooks/{id}/secret.",
     access: "manage",
     capability: "endpoints:write",
-    body: webhookCreateSchema,
+    body: webhookResource.schemas.create,
     answers: { 201: { description: "The webhook, with its secret.", schema: webhookSchema } },
     errors: ["conflict", "secret_in_use", "limit_reached"],
     answerIsSecret: true,
     audit: { action: "webhook.create", target: "webhook" },
     handle: async ({ scope, body }) => {
-      refuseFieldsOfOthers(scope, body);
-      const { view, secret } = await services.webhooks.create(scope, inputOf(webhookFields, body));
+      const input = inputOf(webhookFields, routes.permitted(scope, body));
+      const { view, secret } = await options.services.webhooks.create(scope, input);
       const headers = { location: `/v1/webhooks/${view.webhook.id}`, "cache-control": "no-store" };
       return { status: 201, headers, body: webhookJson(view, secret) };
     },
@@ -132,100 +163,6 @@ async function besideRows(
       ...(waiting !== null && { backlog: webhookWaitingJson(waiting.get(id)) }),
     };
   };
-}
-
-function getRoute({ services }: ApiOptions): Route {
-  return defineRoute({
-    method: "GET",
-    path: "/v1/webhooks/{id}",
-    operationId: "getWebhook",
-    tag: "Webhooks",
-    summary: "Get a webhook",
-    access: "read",
-    capability: "endpoints:read",
-    params: webhookParams,
-    answers: { 200: { description: "The webhook; its secret is masked.", schema: webhookSchema } },
-    errors: ["not_found"],
-    handle: async ({ scope, params }) => ({
-      status: 200,
-      body: webhookJson(await services.webhooks.get(scope, params.id)),
-    }),
-  });
-}
-
-/** PUT merges like PATCH, so that a client that omits a field does not reset it. */
-function updateRoute({ services }: ApiOptions, method: "PUT" | "PATCH", operationId: string): Route {
-  return defineRoute({
-    method,
-    path: "/v1/webhooks/{id}",
-    operationId,
-    tag: "Webhooks",
-    summary: "Change a webhook",
-    description: "Omitted fields keep their values, for both PUT and PATCH.",
-    access: "manage",
-    capability: "endpoints:write",
-    params: webhookParams,
-    body: webhookUpdateSchema,
-    answers: { 200: { description: "The updated webhook.", schema: webhookSchema } },
-    errors: ["not_found", "conflict", "limit_reached", "secret_in_use"],
-    audit: { action: "webhook.update", target: "webhook", before: webhookBefore(services) },
-    handle: async ({ scope, params, body }) => {
-      refuseFieldsOfOthers(scope, body);
-      const view = await services.webhooks.update(scope, {
-        id: params.id,
-        input: inputOf(webhookFields, body),
-      });
-      return { status: 200, body: webhookJson(view) };
-    },
-  });
-}
-
-function deleteRoute({ services }: ApiOptions): Route {
-  return defineRoute({
-    method: "DELETE",
-    path: "/v1/webhooks/{id}",
-    operationId: "deleteWebhook",
-    tag: "Webhooks",
-    summary: "Delete a webhook",
-    description:
-      "Its waiting deliveries are cancelled. A delivery in flight is cancelled too, but counts as a success if the receiver accepts it.",
-    access: "manage",
-    capability: "endpoints:delete",
-    params: webhookParams,
-    answers: { 204: { description: "Deleted." } },
-    errors: ["not_found"],
-    audit: {
-      action: "webhook.delete",
-      target: "webhook",
-      before: webhookBefore(services),
-      removes: ["url", "events", "description"],
-    },
-    handle: async ({ scope, params }) => {
-      await services.webhooks.delete(scope, params.id);
-      return { status: 204 };
-    },
-  });
-}
-
-/** Fields that customers may set; the others are reserved for the tenant. */
-const fieldsOfCustomers: ReadonlySet<string> = new Set([
-  "url",
-  "events",
-  "description",
-  "active",
-  "headers",
-  "rate_limit",
-  "timeout_ms",
-  "ordering_guarantee",
-  "bearer_token",
-]);
-
-function refuseFieldsOfOthers({ portal }: Scope, body: unknown): void {
-  if (portal === undefined) return;
-  const others = Object.keys(body as object).filter((name) => !fieldsOfCustomers.has(name));
-  if (others.length === 0) return;
-  const problems = others.map((field) => ({ field, message: "cannot be set in the portal" }));
-  throw new InvalidRequestError("The body is not valid.", problems);
 }
 
 /** For the audit log: the webhook as visible to the caller. */

@@ -1,71 +1,44 @@
 import type { CircuitSnapshot } from "../../domain/circuit-breaker.ts";
 import { attemptsMax } from "../../domain/retry-schedule.ts";
 import type { WebhookRetryOverrides } from "../../domain/webhook.ts";
-import {
-  formatInstant,
-  formatInstantOrNull,
-  shownJson,
-  snakeCase,
-  snakeCaseJson,
-} from "../../http/mapping.ts";
+import { jsonOf, snakeCase, snakeCaseJson } from "../../http/mapping.ts";
 import type { StoredHistoryEntry } from "../../ports/store/webhooks.ts";
 import { apiPath, type Fields } from "../../resources/field.ts";
-import { rateLimitFields } from "../../resources/registry.ts";
-import { oauth2Shown } from "../../resources/webhook-credentials.ts";
-import { circuitBreakerShown, webhookFields, webhookShownAsStored } from "../../resources/webhook.ts";
+import {
+  backlogSchema,
+  circuitSchema,
+  healthSchema,
+  revisionSchema,
+  secretSchema,
+  timelineEntrySchema,
+} from "../../resources/webhook-state.ts";
+import { retryConfigSchema } from "../../resources/webhook-parts.ts";
+import { webhookFields, webhookSchema } from "../../resources/webhook.ts";
 import { webhookUrlShown } from "../notifications/operational-event.ts";
 import type { WebhookBacklogView, WebhookHealthView, WebhookSecretView, WebhookView } from "../services.ts";
 
 /** `retry_config` in force, or the overrides of a webhook with null for values of its profile. */
-function retryConfigJson({
-  schedule,
-  timeoutMs,
-  timeoutGrowthFactor,
-  ageMsMax,
-}: WebhookRetryOverrides): Record<string, unknown> {
+function retryConfigOf({ schedule, timeoutMs, timeoutGrowthFactor, ageMsMax }: WebhookRetryOverrides) {
   const exponential = schedule?.kind === "exponential" ? schedule : null;
   return {
-    max_attempts: schedule && attemptsMax(schedule),
-    base_delay_ms: exponential?.baseDelayMs ?? null,
-    max_delay_ms: exponential?.delayMsMax ?? null,
-    backoff_multiplier: exponential?.multiplier ?? null,
-    timeout_ms: timeoutMs,
-    timeout_growth_factor: timeoutGrowthFactor,
-    schedule_ms: schedule?.kind === "list" ? schedule.delaysMs : null,
-    max_age_ms: ageMsMax,
+    maxAttempts: schedule && attemptsMax(schedule),
+    baseDelayMs: exponential?.baseDelayMs,
+    maxDelayMs: exponential?.delayMsMax,
+    backoffMultiplier: exponential?.multiplier,
+    timeoutMs,
+    timeoutGrowthFactor,
+    scheduleMs: schedule?.kind === "list" ? schedule.delaysMs : null,
+    maxAgeMs: ageMsMax,
   };
 }
 
 /** Replaces a secret in responses. It cannot be sent back as a value. */
 const masked = "…";
 
-function credentialsJson(view: WebhookView): Record<string, unknown> {
-  const { webhook, clientCertificate, credentialHeaderNames } = view;
-  return {
-    has_bearer_token: view.hasBearerToken,
-    credential_headers: Object.fromEntries(credentialHeaderNames.map((name) => [name, masked])),
-    client_certificate: clientCertificate && {
-      subject: clientCertificate.subject,
-      issuer: clientCertificate.issuer,
-      fingerprint_sha256: clientCertificate.fingerprint,
-      expires_at: formatInstant(clientCertificate.expiresAt),
-      warning: clientCertificate.warning,
-    },
-    oauth2: webhook.oauth2 && shownJson(oauth2Shown, webhook.oauth2),
-  };
-}
-
 type Json = Record<string, unknown>;
 
 export function timelineJson(entry: StoredHistoryEntry): Json {
-  return {
-    at: formatInstant(entry.at),
-    kind: entry.kind,
-    by: byJson(entry),
-    reason: entry.reason,
-    revision: entry.revision,
-    changed: Object.keys(entry.changes).map(fieldName),
-  };
+  return jsonOf(timelineEntrySchema, { ...entry, changed: Object.keys(entry.changes).map(fieldName) });
 }
 
 export function revisionJson(entry: StoredHistoryEntry): Json {
@@ -73,16 +46,7 @@ export function revisionJson(entry: StoredHistoryEntry): Json {
     const shown = Object.entries(change).map(([when, value]) => [when, valueJson(name, value)]);
     return [fieldName(name), Object.fromEntries(shown) as Json];
   });
-  return {
-    revision: entry.revision,
-    at: formatInstant(entry.at),
-    by: byJson(entry),
-    changes: Object.fromEntries(changes) as Json,
-  };
-}
-
-function byJson({ by }: StoredHistoryEntry): Json | null {
-  return by && { kind: by.kind, key_name: by.keyName, reference: by.reference };
+  return jsonOf(revisionSchema, { ...entry, changes: Object.fromEntries(changes) as Json });
 }
 
 /** The name of the field in the API. */
@@ -100,124 +64,62 @@ const grouped: Readonly<Record<string, string>> = {
 /** The value in API form. Names of headers and metadata belong to the owner and are not converted. */
 function valueJson(name: string, value: unknown): unknown {
   if (name === "headers" || name === "metadata") return value;
-  return name === "retry" ? retryConfigJson(value as WebhookRetryOverrides) : snakeCaseJson(value);
+  return name === "retry"
+    ? jsonOf(retryConfigSchema, retryConfigOf(value as WebhookRetryOverrides))
+    : snakeCaseJson(value);
 }
 
 /** Circuit breaker state as in WDS-89 to 99. */
-export function circuitJson(webhookId: string, circuit: CircuitSnapshot): Record<string, unknown> {
-  return {
-    webhook_id: webhookId,
-    state: circuit.state,
-    failure_count_in_window: circuit.failureCountInWindow,
-    success_count_in_window: circuit.successCountInWindow,
-    total_calls_in_window: circuit.totalCallsInWindow,
-    error_percentage: circuit.errorPercentage,
-    window_start: formatInstant(circuit.windowStart),
-    state_transition_at: formatInstant(circuit.stateTransitionAt),
-    next_half_open_at: formatInstantOrNull(circuit.nextHalfOpenAt),
-    half_open_attempts: circuit.halfOpenAttempts,
-    half_open_successes: circuit.halfOpenSuccesses,
-    forced_open_until: formatInstantOrNull(circuit.forcedOpenUntil),
-    forced_closed_until: formatInstantOrNull(circuit.forcedClosedUntil),
-  };
+export function circuitJson(webhookId: string, circuit: CircuitSnapshot): Json {
+  return jsonOf(circuitSchema, { ...circuit, webhookId });
 }
 
-export function healthJson(health: WebhookHealthView): Record<string, unknown> {
-  const { stats } = health;
-  return {
-    webhook_id: health.webhookId,
-    health: health.health,
-    status: health.status,
-    status_reason: health.statusReason,
-    circuit_breaker: circuitJson(health.webhookId, health.circuit),
-    paused_until: formatInstantOrNull(health.pausedUntil),
-    pause_reason: health.pauseReason,
-    in_flight: health.inFlight,
-    stats: {
-      since: formatInstant(health.statsSince),
-      total: stats.total,
-      accepted: stats.accepted,
-      transient: stats.transient,
-      terminal: stats.terminal,
-      duration_ms_p50: stats.durationMsP50,
-      duration_ms_p95: stats.durationMsP95,
-      last_attempt_at: formatInstantOrNull(stats.lastAttemptAt),
-    },
-    error_distribution: stats.byCategory,
-    last_success_at: formatInstantOrNull(health.lastSuccessAt),
-    disables_at: formatInstantOrNull(health.disablesAt),
-  };
+export function healthJson(health: WebhookHealthView): Json {
+  const { webhookId, circuit, stats, statsSince: since } = health;
+  return jsonOf(healthSchema, {
+    ...health,
+    circuitBreaker: { ...circuit, webhookId },
+    stats: { ...stats, since },
+    errorDistribution: stats.byCategory,
+  });
 }
 
-export function secretJson({ secret, previous }: WebhookSecretView): Record<string, unknown> {
-  return {
-    secret,
-    previous: previous && { secret: previous.secret, expires_at: formatInstant(previous.expiresAt) },
-  };
+export function secretJson(view: WebhookSecretView): Json {
+  return jsonOf(secretSchema, view);
 }
 
-export function backlogJson(backlog: WebhookBacklogView): Record<string, unknown> {
-  return {
-    webhook_id: backlog.webhookId,
-    waiting: backlog.waiting,
-    total: backlog.total,
+export function backlogJson(backlog: WebhookBacklogView): Json {
+  return jsonOf(backlogSchema, {
+    ...backlog,
     more: backlog.isMore,
-    oldest_created_at: formatInstantOrNull(backlog.oldestCreatedAt),
-    accepted_per_second: backlog.perSecond,
-    drain_seconds: backlog.drainMs === null ? null : backlog.drainMs / 1_000,
-  };
-}
-
-function verificationJson({ webhook, dnsRecord }: WebhookView): Record<string, unknown> {
-  const { verification } = webhook;
-  return {
-    method: verification.method,
-    state: verification.state,
-    detail: verification.detail,
-    granted_at: formatInstantOrNull(verification.grantedAt),
-    requested_rate_per_minute: verification.requestedRatePerMinute,
-    allowed_rate_per_minute: verification.allowedRatePerMinute,
-    when_unsupported: verification.whenUnsupported,
-    dns_record: dnsRecord,
-  };
+    acceptedPerSecond: backlog.perSecond,
+    drainSeconds: backlog.drainMs === null ? null : backlog.drainMs / 1_000,
+  });
 }
 
 /** `secret` is included unmasked only in the response that creates it. */
-export function webhookJson(
-  view: WebhookView,
-  secret: string | null = view.secretHint,
-): Record<string, unknown> {
-  const { webhook, policy } = view;
-  return {
-    id: webhook.id,
-    ...shownJson(webhookShownAsStored, webhook),
+export function webhookJson(view: WebhookView, secret: string | null = view.secretHint): Json {
+  const { webhook, policy, credentialHeaderNames } = view;
+  return jsonOf(webhookSchema, {
+    ...webhook,
+    ...view,
     url: webhookUrlShown(webhook),
     active: webhook.status === "active",
-    status: webhook.status,
-    status_reason: webhook.statusReason,
-    health: view.health,
-    pause: view.pause && {
-      since: formatInstant(view.pause.since),
-      until: formatInstantOrNull(view.pause.until),
-      reason: view.pause.reason,
-    },
     profile: policy.profile,
     signing: { schemes: policy.signatureSchemes },
-    payload_format: policy.payloadFormat,
-    verification: verificationJson(view),
-    retry_config: retryConfigJson(policy),
-    timeout_ms: policy.timeoutMs,
-    circuit_breaker_config: shownJson(circuitBreakerShown, {
-      ...policy.circuitBreaker,
-      forceOpenUntil: view.forcedOpenUntil,
-    }),
-    rate_limit: policy.rateLimit && shownJson(rateLimitFields, policy.rateLimit),
-    ...credentialsJson(view),
+    payloadFormat: policy.payloadFormat,
+    verification: { ...webhook.verification, dnsRecord: view.dnsRecord },
+    retryConfig: retryConfigOf(policy),
+    timeoutMs: policy.timeoutMs,
+    circuitBreakerConfig: { ...policy.circuitBreaker, forceOpenUntil: view.forcedOpenUntil },
+    rateLimit: policy.rateLimit,
+    orderingGuarantee: webhook.ordering,
+    credentialHeaders: Object.fromEntries(credentialHeaderNames.map((name) => [name, masked])),
+    clientCertificate: view.clientCertificate && {
+      ...view.clientCertificate,
+      fingerprintSha256: view.clientCertificate.fingerprint,
+    },
     secret,
-    created_at: formatInstant(webhook.createdAt),
-    updated_at: formatInstant(webhook.updatedAt),
-    revision: webhook.revision,
-    last_success_at: formatInstantOrNull(view.lastSuccessAt),
-    last_failure_at: formatInstantOrNull(view.lastFailedAt),
-  };
+    lastFailureAt: view.lastFailedAt,
+  });
 }

@@ -12,7 +12,8 @@ import {
   type WebhookRetryOverrides,
 } from "../../domain/webhook.ts";
 import { apiPath } from "../../resources/field.ts";
-import { retryFields, type RetryInput } from "../../resources/webhook.ts";
+import { retryFields, type RetryInput } from "../../resources/webhook-parts.ts";
+import { webhookPlainFields, webhookRules } from "../../resources/webhook.ts";
 import { mergeRateLimit, type ProblemList } from "../input.ts";
 import type { WebhookInput } from "../services.ts";
 import { hasRecords, settled } from "../verification/verification.ts";
@@ -88,27 +89,10 @@ function reportHeaders({ headers }: Webhook, { credentials, problems }: Context)
 }
 
 function reportProfile(webhook: Webhook, profile: Profile, { credentials, problems }: Context): void {
-  const { payloadFormats, signatureSchemesAllowed, registration, migrationHeaders } = profile;
-  if (webhook.payloadFormat !== null && !payloadFormats.includes(webhook.payloadFormat)) {
-    const message = `the profile ${profile.name} supports the formats ${payloadFormats.join(", ")}`;
-    problems.contradiction(["payload_format", "profile"], message);
-  }
-  if (webhook.schemes?.some((scheme) => !signatureSchemesAllowed.includes(scheme)) === true) {
-    const message = `the profile ${profile.name} supports the signatures ${signatureSchemesAllowed.join(", ")}`;
-    problems.contradiction(["signing.schemes", "profile"], message);
-  }
-  if (registration.bearerTokenRequired && !credentials.bearerToken && webhook.oauth2 === null) {
-    const message = `the profile ${profile.name} requires a bearer_token, or oauth2 to obtain one`;
-    problems.contradiction(["bearer_token", "profile"], message);
-  }
-  if (webhook.migrationHeaders && migrationHeaders.length === 0) {
-    const message = `the profile ${profile.name} has no headers for migrations`;
-    problems.contradiction(["migration_headers", "profile"], message);
-  }
-  if (webhook.agreements.followPermanentRedirect && !registration.permanentRedirectAllowed) {
-    const message = `the profile ${profile.name} does not follow redirects`;
-    problems.contradiction(["agreements.follow_permanent_redirect", "profile"], message);
-  }
+  for (const [fields, message] of webhookRules(webhook, profile)) problems.contradiction(fields, message);
+  if (!profile.registration.bearerTokenRequired || credentials.bearerToken || webhook.oauth2 !== null) return;
+  const message = `the profile ${profile.name} requires a bearer_token, or oauth2 to obtain one`;
+  problems.contradiction(["bearer_token", "profile"], message);
 }
 
 /** Header names were validated earlier; a refused name must still not break a log line. */
@@ -375,28 +359,14 @@ export function mergeWebhook(base: Webhook, input: WebhookInput, context: MergeC
   return settled(webhook, now);
 }
 
-const storedNames = [
-  "events",
-  "description",
-  "ownerId",
-  "profile",
-  "schemes",
-  "payloadFormat",
-  "bearerTokenIn",
-  "http2",
-  "migrationHeaders",
-  "traceContext",
-  "ordering",
-  "headers",
-  "metadata",
-] as const satisfies readonly (keyof WebhookInput & keyof Webhook)[];
-
 /** Fields that are stored as given; `null` resets to the default. */
 function storedAsGiven(input: WebhookInput): Partial<Webhook> {
-  const none: Partial<Webhook> = { ownerId: null, schemes: null, ...webhookDefaults };
-  const given = storedNames.filter((name) => input[name] !== undefined);
-  return Object.fromEntries(given.map((name) => [name, input[name] ?? none[name]]));
+  const none: Partial<Webhook> = webhookDefaults;
+  const given = plainNames.filter((name) => input[name] !== undefined);
+  return Object.fromEntries(given.map((name) => [name, input[name] ?? none[name] ?? null]));
 }
+
+const plainNames = Object.keys(webhookPlainFields) as readonly (keyof typeof webhookPlainFields)[];
 
 /** Omitted members keep their values; `null` removes all of them (EDS-9.2-2). */
 function mergeObject<Value extends object>(

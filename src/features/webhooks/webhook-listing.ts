@@ -4,7 +4,7 @@ import { isEventTypeName, matches } from "../../domain/event-type.ts";
 import { pauseAt, type Webhook } from "../../domain/webhook.ts";
 import { healthOf, type LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
-import { webhookFilters, type WebhookOrder } from "../../resources/filters.ts";
+import { webhookFilters, type WebhookOrder, webhookShownAsStored } from "../../resources/webhook.ts";
 import { judgeFilters } from "../searched-pages.ts";
 import type { WebhookFilters, WebhookListQuery } from "../services.ts";
 import {
@@ -155,9 +155,9 @@ async function firstOf(candidates: readonly LiveWebhook[], more: Searching): Pro
 
 /** Filters by configuration and status. */
 function isWanted(webhook: Webhook, query: WebhookFilters, now: number): boolean {
-  const { tenantId = null, active = null, paused = null, eventType = null, text = null } = query;
+  const { active = null, paused = null, eventType = null, text = null } = query;
   return (
-    (tenantId === null || webhook.tenantId === tenantId) &&
+    equalityFilters.every((name) => (query[name] ?? null) === null || webhook[name] === query[name]) &&
     (active === null || (webhook.status === "active") === active) &&
     (paused === null || (pauseAt(webhook, now) !== null) === paused) &&
     isOneOf(query.statuses, webhook.status) &&
@@ -165,6 +165,11 @@ function isWanted(webhook: Webhook, query: WebhookFilters, now: number): boolean
     (text === null || says(webhook, text.toLowerCase()))
   );
 }
+
+/** Filters with the name of a stored field compare it. */
+const equalityFilters = Object.keys(webhookFilters).filter(
+  (name) => name in webhookShownAsStored,
+) as readonly (keyof typeof webhookFilters & keyof typeof webhookShownAsStored)[];
 
 function asksForState({ circuits, failing, health }: WebhookFilters): boolean {
   return (circuits ?? []).length > 0 || (health ?? []).length > 0 || (failing ?? null) !== null;

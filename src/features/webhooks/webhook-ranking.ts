@@ -3,7 +3,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { DeliveryStore } from "../../ports/store/deliveries.ts";
 import type { HistoryStore, WaitingCount } from "../../ports/store/history.ts";
 import { SearchBudget } from "../../ports/timing/search-budget.ts";
-import type { WebhookOrder } from "../../resources/filters.ts";
+import type { WebhookOrder } from "../../resources/webhook.ts";
 import { searchBounds } from "../searched-pages.ts";
 import type { StatisticsService } from "../services.ts";
 import type { WebhookFailures } from "../statistics/statistics-service.ts";

@@ -1,13 +1,16 @@
+import type { CircuitSnapshot } from "../../domain/circuit-breaker.ts";
 import { resolvePolicy } from "../../domain/delivery-policy.ts";
 import type { UrlRules } from "../../domain/egress/url-policy.ts";
+import type { WebhookHealthState } from "../../domain/endpoint-health.ts";
 import { PosthornError } from "../../domain/errors.ts";
 import { findProfile } from "../../domain/profiles/index.ts";
 import { changedAt, pauseAt, type Webhook } from "../../domain/webhook.ts";
 import { healthOf, type LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Store } from "../../ports/store.ts";
-import type { StoredSecret, WebhookHistoryQuery } from "../../ports/store/webhooks.ts";
+import type { Page, Store } from "../../ports/store.ts";
+import type { WaitingCount } from "../../ports/store/history.ts";
+import type { StoredHistoryEntry, StoredSecret, WebhookHistoryQuery } from "../../ports/store/webhooks.ts";
 import { webhookFields } from "../../resources/webhook.ts";
 import { ProblemList, readFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
@@ -18,15 +21,20 @@ import type {
   ConfirmVerificationCommand,
   PauseCommand,
   RecoverCommand,
+  RecoveryStarted,
   ReportIncidentCommand,
   RotateSecretCommand,
   Scope,
   StatisticsService,
   TestWebhookCommand,
+  VerificationConfirmed,
+  WebhookBacklogView,
   WebhookFilters,
+  WebhookHealthView,
   WebhookInput,
   WebhookListQuery,
-  WebhookService,
+  WebhookPublicKeyView,
+  WebhookSecretView,
   WebhookView,
 } from "../services.ts";
 import type { TenantDirectory } from "../tenants/tenant-directory.ts";
@@ -95,11 +103,29 @@ interface WebhookServiceOptions {
   readonly webhooksPerTenantMax: number;
 }
 
+interface WebhookPage {
+  readonly views: readonly WebhookView[];
+  readonly next: string | null;
+  /** False if the time limit did not allow sorting all webhooks: those not examined are at the end. */
+  readonly isComplete: boolean;
+  /** Unix milliseconds: webhooks whose last failure is older were not examined. Null if not applicable. */
+  readonly searchedTo: number | null;
+  /** When the order was computed, Unix milliseconds; null if current. */
+  readonly rankedAt: number | null;
+  /** The result of `waitingOf` as counted for the order; null if not sorted by backlog. */
+  readonly waiting: ReadonlyMap<string, WaitingCount | null> | null;
+}
+
+interface TestStarted {
+  readonly eventId: string;
+  readonly deliveryId: string;
+}
+
 /**
  * Webhooks as visible to their owners. Changes are stored first and applied right after, sequentially per webhook.
  * Creations are sequential, so that limits hold.
  */
-export class Webhooks implements WebhookService {
+export class Webhooks {
   readonly #options: WebhookServiceOptions;
   readonly #changes = new KeyedQueue();
   readonly #rankings: KeptRankings;
@@ -148,7 +174,7 @@ export class Webhooks implements WebhookService {
     return this.#view(await this.#fresh(scope, id));
   }
 
-  async list(scope: Scope, query: WebhookListQuery): ReturnType<WebhookService["list"]> {
+  async list(scope: Scope, query: WebhookListQuery): Promise<WebhookPage> {
     const tenantId = tenantFilter(scope, query.tenantId ?? null);
     const narrowed = { ...query, tenantId, webhookIds: seenWebhooks(scope, null) };
     const { store } = this.#options;
@@ -163,12 +189,14 @@ export class Webhooks implements WebhookService {
     return { views: found.map((live) => this.#view(live)), ...page };
   }
 
-  healthCounts(scope: Scope, query: WebhookFilters): ReturnType<WebhookService["healthCounts"]> {
+  /** Number of webhooks in each state of health, after all filters except those on that state. */
+  healthCounts(scope: Scope, query: WebhookFilters): Promise<Readonly<Record<WebhookHealthState, number>>> {
     const tenantId = tenantFilter(scope, query.tenantId ?? null);
     return countedHealth({ ...query, tenantId, webhookIds: seenWebhooks(scope, null) }, this.#options);
   }
 
-  waitingOf(webhookIds: readonly string[]): ReturnType<WebhookService["waitingOf"]> {
+  /** The backlog of each webhook, null if the time limit was reached; webhooks without work are omitted. */
+  waitingOf(webhookIds: readonly string[]): Promise<ReadonlyMap<string, WaitingCount | null>> {
     return waitingOfRows(webhookIds, { history: this.#options.store.history, clock: this.#options.clock });
   }
 
@@ -228,6 +256,7 @@ export class Webhooks implements WebhookService {
     return before === "active" ? this.resume(scope, id) : view;
   }
 
+  /** Sends nothing until `until`, or `resume`. Events published during the pause are kept and sent afterwards. */
   pause(scope: Scope, command: PauseCommand): Promise<WebhookView> {
     const now = this.#options.clock.now();
     const pause = readPause(command, now);
@@ -236,6 +265,7 @@ export class Webhooks implements WebhookService {
     );
   }
 
+  /** Ends a pause, whether manual or requested by a response of the receiver. */
   async resume(scope: Scope, id: string): Promise<WebhookView> {
     const { clock } = this.#options;
     await this.#change(scope, id, async (live) =>
@@ -251,41 +281,48 @@ export class Webhooks implements WebhookService {
     return this.#setActive(scope, { id, active: false });
   }
 
+  /** Queries the receiver or the name servers again. Rejects with `conflict` if no method is set. */
   async verify(scope: Scope, id: string): Promise<WebhookView> {
     await this.#fresh(scope, id);
     return this.#view(await this.#options.verifications.ask(id, this.#alter));
   }
 
-  async confirmVerification(
-    command: ConfirmVerificationCommand,
-  ): ReturnType<WebhookService["confirmVerification"]> {
+  /**
+   * Permission through the callback URL of a handshake (CEW-4.1.3-3). It takes no scope, because the key is the authorisation.
+   * An invalid id, key or time always rejects with the same `not_found`. `allowedRate` is the value of
+   * `WebHook-Allowed-Rate`.
+   */
+  async confirmVerification(command: ConfirmVerificationCommand): Promise<VerificationConfirmed> {
     await this.#options.access.refresh([command.id]);
     return this.#options.verifications.confirm(command, this.#alter);
   }
 
-  async reportIncident(
-    scope: Scope,
-    command: ReportIncidentCommand,
-  ): ReturnType<WebhookService["reportIncident"]> {
+  /**
+   * A receiver reports a problem with messages that claim to come from us (TS16-81): logged, and announced to the
+   * owner.
+   */
+  async reportIncident(scope: Scope, command: ReportIncidentCommand): Promise<{ readonly eventId: string }> {
     return this.#options.incidents.report(await this.#fresh(scope, command.id), command);
   }
 
-  async health(scope: Scope, id: string): ReturnType<WebhookService["health"]> {
+  async health(scope: Scope, id: string): Promise<WebhookHealthView> {
     const { store, clock } = this.#options;
     return webhookHealth(await this.#fresh(scope, id), store.history, clock);
   }
 
-  async backlog(scope: Scope, id: string): ReturnType<WebhookService["backlog"]> {
+  /** The backlog, counted up to 10,000. */
+  async backlog(scope: Scope, id: string): Promise<WebhookBacklogView> {
     const { store, statistics, clock } = this.#options;
     return webhookBacklog(await this.#fresh(scope, id), store.history, statistics, clock);
   }
 
-  async history(scope: Scope, query: WebhookHistoryQuery): ReturnType<WebhookService["history"]> {
+  /** The history of a webhook, or only the revisions of its configuration, newest first. */
+  async history(scope: Scope, query: WebhookHistoryQuery): Promise<Page<StoredHistoryEntry>> {
     await this.#fresh(scope, query.webhookId);
     return this.#options.store.webhooks.history(query);
   }
 
-  async circuit(scope: Scope, command: CircuitCommand): ReturnType<WebhookService["circuit"]> {
+  async circuit(scope: Scope, command: CircuitCommand): Promise<CircuitSnapshot> {
     return changeCircuit(
       await this.#fresh(scope, command.id),
       command,
@@ -294,11 +331,11 @@ export class Webhooks implements WebhookService {
     );
   }
 
-  async secret(scope: Scope, id: string): ReturnType<WebhookService["secret"]> {
+  async secret(scope: Scope, id: string): Promise<WebhookSecretView> {
     return this.#options.secrets.view(await this.#fresh(scope, id));
   }
 
-  async rotateSecret(scope: Scope, command: RotateSecretCommand): ReturnType<WebhookService["rotateSecret"]> {
+  async rotateSecret(scope: Scope, command: RotateSecretCommand): Promise<WebhookSecretView> {
     const { secrets } = this.#options;
     await this.#fresh(scope, command.id);
     const rotate = () =>
@@ -310,11 +347,12 @@ export class Webhooks implements WebhookService {
     return (command.secret ?? null) === null ? rotate() : this.#changes.run(creationLine, rotate);
   }
 
-  async publicKey(scope: Scope, id: string): ReturnType<WebhookService["publicKey"]> {
+  async publicKey(scope: Scope, id: string): Promise<WebhookPublicKeyView> {
     return this.#options.secrets.publicKey(await this.#fresh(scope, id));
   }
 
-  async test(scope: Scope, command: TestWebhookCommand): ReturnType<WebhookService["test"]> {
+  /** Publishes a `posthorn.test` event to only this webhook, through the whole path. */
+  async test(scope: Scope, command: TestWebhookCommand): Promise<TestStarted> {
     return sendTestEvent(await this.#fresh(scope, command.id), {
       ...this.#options,
       eventType: command.eventType,
@@ -322,7 +360,8 @@ export class Webhooks implements WebhookService {
     });
   }
 
-  async recover(scope: Scope, command: RecoverCommand): ReturnType<WebhookService["recover"]> {
+  /** Retries deliveries that became dead letters or were skipped since a given time. With `dryRun` only counts. */
+  async recover(scope: Scope, command: RecoverCommand): Promise<RecoveryStarted> {
     const live = await this.#fresh(scope, command.id);
     return this.#options.recovery.recover(scope, live, command);
   }

@@ -3,10 +3,8 @@ import {
   connectionChangeFields,
   filterEvaluationFields,
   type FilterEvaluationInput,
-  sourceAcknowledgeFields,
-  sourceFields,
-  sourceRotateFields,
-} from "../../../src/resources/gateway.ts";
+} from "../../../src/resources/connection.ts";
+import { sourceAcknowledgeFields, sourceFields, sourceRotateFields } from "../../../src/resources/source.ts";
 import type { Resource } from "./resource.ts";
 
 /** A source and a connection that are changed repeatedly, because their number is limited. */

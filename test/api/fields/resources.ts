@@ -36,7 +36,9 @@ import {
   portalSessionFields,
   portalSettingsFields,
 } from "../../../src/resources/portal.ts";
-import { apiKeyFields, eventTypeFields, tenantFields } from "../../../src/resources/registry.ts";
+import { apiKeyFields } from "../../../src/resources/api-key.ts";
+import { eventTypeFields } from "../../../src/resources/event-type.ts";
+import { tenantFields } from "../../../src/resources/tenant.ts";
 import { webhookFields } from "../../../src/resources/webhook.ts";
 import { refusingPath } from "../../scenarios/api/agreeable-transport.ts";
 import { gatewayResources } from "./gateway-resources.ts";

@@ -1,14 +1,11 @@
-import { scheduleAttemptsMax, scheduleDelayMsMax } from "../domain/retry-schedule.ts";
-import { type GatewayOutcome, gatewayOutcomes, recentRequestsMax } from "../features/gateway/relayed.ts";
-import { gatewayModes, inactiveAnswers, sourceDefaults } from "../features/gateway/source.ts";
 import { sourceProbes } from "../domain/source-probe.ts";
+import { type GatewayOutcome, recentRequestsMax } from "../features/gateway/relayed.ts";
+import { gatewayModes, inactiveAnswers, sourceDefaults } from "../features/gateway/source.ts";
 import {
-  anyJson,
   choice,
   document,
   type Fields,
   flag,
-  headers,
   id,
   type InputOf,
   integer,
@@ -22,26 +19,32 @@ import {
   secret,
   text,
   time,
-  timeOrDate,
   word,
 } from "./field.ts";
-import { eventTypeField, tenantIdField } from "./names.ts";
-import { rateLimitFields } from "./registry.ts";
+import { eventTypeField, pointerField, rateLimitFields, tenantIdField } from "./names.ts";
+import { type ColumnTable, defineResource, type OptionTable } from "./resource.ts";
+import {
+  anyValue,
+  closed,
+  freeObject,
+  idParam,
+  idSchema,
+  listingQuery,
+  listOf,
+  nullableSchema,
+  oneOf,
+  schemaOf,
+  shownSchemaOf,
+  Type,
+} from "./schema.ts";
 
-/** Sources, connections and requests of the gateway: input fields and shown fields. */
+/** Sources of the gateway: addresses for inbound requests. */
 
 const headerName = word({
   lengthMax: 128,
   pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
   rule: "the name of a header",
   examples: ["X-GitHub-Event"],
-});
-
-const pointer = word({
-  lengthMax: 255,
-  pattern: "^(/[^/\\u0000-\\u001f]*)+$",
-  rule: "a JSON pointer such as /data/id",
-  examples: ["/data/id"],
 });
 
 const mediaType = word({
@@ -54,7 +57,7 @@ const mediaType = word({
 const eventTypeSourceFields = {
   fixed: { ...eventTypeField, doc: "A fixed type for every message." },
   header: { ...headerName, doc: "Read from this header." },
-  pointer: { ...pointer, doc: "Read from the body, at this JSON pointer." },
+  pointer: { ...pointerField, doc: "Read from the body, at this JSON pointer." },
   query: line({ lengthMin: 1, lengthMax: 128, doc: "Read from this query parameter." }),
   path: flag({ doc: "Read from `/_webhooks/{party}/…/{event_type}`." }),
   allowUnsigned: flag({
@@ -132,7 +135,7 @@ export const sourceFields = {
     }),
   ),
   keyPointers: nullable(
-    list(pointer, {
+    list(pointerField, {
       countMax: 8,
       isSet: true,
       doc: "Members of the body that together identify a message, for senders that provide no id.",
@@ -193,7 +196,7 @@ export const sourceFields = {
   dedupWindowMs: integer({
     min: 86_400_000,
     max: 31 * 86_400_000,
-    default: sourceDefaults.dedupMs,
+    default: sourceDefaults.dedupWindowMs,
     doc: "How long a repeated message is recognised.",
   }),
 } satisfies Fields;
@@ -292,188 +295,124 @@ export const sourceAcknowledgeFields = {
   ),
 } satisfies Fields;
 
-export const sourceFilters = { tenantId: tenantIdField } satisfies Fields;
-export const requestFilters = {
-  sourceId: id({ doc: "Only requests of this source." }),
-  status: integer({ min: 100, max: 599, doc: "Status of the response to the sender." }),
-  outcome: choice(gatewayOutcomes),
-  rejectionCause: line({
-    lengthMin: 1,
-    lengthMax: 64,
-    doc: "A cause such as `no_matching_signature` or `too_old`.",
+const sourceFilters = { tenantId: tenantIdField } satisfies Fields;
+
+export const sourceRotateSchema = schemaOf(sourceRotateFields, { title: "SourceRotateInput" });
+export const sourceAcknowledgeSchema = schemaOf(sourceAcknowledgeFields, { title: "SourceAcknowledge" });
+const listedSourceSchema = shownSchemaOf(listedSourceShown, { title: "ListedSource" });
+
+export const sourceResource = defineResource({
+  noun: "source",
+  title: "Source",
+  path: "/v1/sources",
+  tag: "Gateway",
+  key: idParam("the source"),
+  input: sourceFields,
+  shown: sourceShown,
+  filters: sourceFilters,
+  create: {
+    title: "SourceCreate",
+    examples: [{ name: "GitHub", verification: { type: "github", secrets: ["a long random text"] } }],
+  },
+  update: { title: "SourceUpdate", examples: [{ active: false }] },
+  schemas: {
+    list: listOf(listedSourceSchema, "SourceList"),
+    listQuery: closed({
+      ...listingQuery(sourceFilters).properties,
+      include: Type.Optional(
+        Type.Array(Type.String({ pattern: "^recent$", "x-rule": "recent" }), {
+          maxItems: 1,
+          description: "Additional parts of each row: `recent`, its latest requests by outcome.",
+        }),
+      ),
+    }),
+  },
+});
+
+export const sourceAddressSchema = closed(
+  {
+    source_id: idSchema("the source"),
+    url: Type.String({
+      description: "A secret: anyone with this address can send. Give it only to the sender.",
+    }),
+    party_url: nullableSchema(
+      Type.String({ description: "The address with the public name; null without one." }),
+    ),
+    source: sourceResource.schemas.one,
+  },
+  { title: "SourceAddress" },
+);
+
+const described = (description: string) => Type.String({ description });
+
+export const serviceDescriptionSchema = closed(
+  {
+    service: described("Always `posthorn gateway`."),
+    version: described(
+      "Changes with the content of this document; acknowledged by `POST /v1/sources/{id}/acknowledge`.",
+    ),
+    modes: freeObject({ description: "Guarantees of each mode." }),
+    durability: described("Where a stored message is kept before it is acknowledged."),
+    idempotency_key: described("How the sender's key is used."),
+    deduplication: freeObject(),
+    retention: freeObject(),
+    limits: freeObject(),
+    retry_schedules: Type.Array(anyValue(), { description: "Schedule of each delivery profile." }),
+  },
+  { title: "ServiceDescription" },
+);
+
+// The schema of `GET /v1/source-types`: features/gateway/source.ts with names in snake_case.
+
+const field = closed({
+  name: Type.String(),
+  kind: oneOf(["text", "texts", "number", "choice", "verifiers"], {
+    description: "`texts` accepts one or several texts, such as two secrets during a rotation.",
   }),
-  bookmarked: flag({ doc: "True for requests with a bookmark, false for all others." }),
-  from: timeOrDate({ doc: "At or after this time." }),
-  to: timeOrDate({ doc: "Before this time." }),
-  tenantId: tenantIdField,
-} satisfies Fields;
+  is_required: Type.Boolean(),
+  is_secret: Type.Boolean({ description: "Encrypted in storage and masked in responses." }),
+  choices: Type.Array(Type.String(), { description: "Empty unless `kind` is `choice`." }),
+  description: Type.String(),
+});
 
-export const requestReplayFields = {
-  connectionIds: nullable(
-    list(id(), {
-      countMax: 100,
-      isSet: true,
-      doc: "Only these connections; if omitted, all of the source.",
-    }),
+const provider = closed({
+  documentation: Type.String({ format: "uri" }),
+  steps: Type.Array(Type.String(), {
+    description: "Steps to set up the provider; `{url}` is the address of the source, `{secret}` its secret.",
+  }),
+  remarks: Type.Array(Type.String()),
+  signature: Type.String(),
+  signed: Type.String({ description: "What the signature covers." }),
+  replay_protection: Type.String(),
+  forward_headers: Type.Array(Type.String()),
+  address_check: nullableSchema(
+    oneOf(["get", "head", "post"], { description: "How the provider verifies the address." }),
   ),
-} satisfies Fields;
-export type RequestReplayInput = InputOf<typeof requestReplayFields>;
+});
 
-export const requestBookmarkFields = {
-  name: nullable(
-    line({
-      lengthMin: 1,
-      lengthMax: 255,
-      doc: "Why the request is kept. It is kept until null removes the bookmark.",
-      examples: ["an order with two items"],
-    }),
-  ),
-} satisfies Fields;
+export const sourceTypeSchema = closed(
+  {
+    type: Type.String({ description: "Value of `verification.type`.", examples: ["github"] }),
+    title: Type.String({ examples: ["GitHub"] }),
+    fields: Type.Array(field),
+    provider: nullableSchema(provider),
+  },
+  { title: "SourceType" },
+);
 
-// Input for connections: which source leads to which webhook, and by which rules.
+export const sourceTypeListSchema = listOf(sourceTypeSchema, "SourceTypeList");
 
-const deduplicateFields = {
-  windowMs: required(
-    integer({
-      min: 1_000,
-      max: 31 * 86_400_000,
-      doc: "How long after the first message another one counts as its duplicate.",
-    }),
-  ),
-  includeFields: nullable(
-    list(pointer, {
-      countMax: 16,
-      isSet: true,
-      doc: "JSON pointers into the body: only these members are compared. A message without one of them counts as new.",
-    }),
-  ),
-  excludeFields: nullable(
-    list(pointer, {
-      countMax: 16,
-      isSet: true,
-      doc: "Members excluded from the comparison, such as a sending time. Cannot be combined with `include_fields`.",
-    }),
-  ),
-} satisfies Fields;
-
-const deduplicateNotes = {
-  doc: "Ignores duplicates from senders that provide no id: the body, or parts of it, identify a message.",
+export const sourceOptions: OptionTable<typeof sourceFields> = {
+  party: "--party <name>",
+  allowProbes: ["--allow-probes <names>", "address checks to answer: head, get, validation_token"],
+  tenantId: ["--tenant <id>", "tenant (administrators)"],
 };
 
-/** For both creating and changing a connection. */
-const connectionRules = {
-  delayMs: integer({
-    min: 0,
-    max: 86_400_000,
-    default: 0,
-    doc: "`store_and_forward`: messages wait at least this long before they are sent. Ignored in `pass_through`, because the sender is waiting.",
-  }),
-  deduplicate: nullable(
-    object(deduplicateFields, { ...deduplicateNotes, title: "ConnectionDeduplicateInput" }),
-  ),
-  retryDelaysMs: nullable(
-    list(integer({ min: 0, max: scheduleDelayMsMax }), {
-      countMax: scheduleAttemptsMax - 1,
-      doc: "`store_and_forward`: delays between attempts instead of the webhook's schedule, for messages received from now on.",
-      examples: [[5_000, 60_000, 600_000]],
-    }),
-  ),
-  allowChain: flag({
-    doc: "Allow a webhook whose URL is an address of this deployment. Otherwise it is refused, because messages could loop.",
-  }),
-} satisfies Fields;
-
-export const connectionFields = {
-  sourceId: required(onlyForCreation(id({ doc: "Source of the messages." }))),
-  webhookId: required(onlyForCreation(id({ doc: "Webhook that receives the messages." }))),
-  name: line({ lengthMax: 255, doc: "Display name." }),
-  required: flag({
-    doc: "`pass_through`: the sender gets a success only if this webhook accepted. Defaults to true.",
-  }),
-  paused: flag({
-    doc: "`store_and_forward`: holds messages in order until the connection is resumed. `pass_through`: senders are asked to retry later.",
-  }),
-  filter: nullable(
-    document({
-      bytesMax: 16_384,
-      doc: "Only matching messages pass: `body`, `headers`, `query` and `path` with `$eq`, `$neq`, `$in`, `$nin`, `$gt`, `$gte`, `$lt`, `$lte`, `$startsWith`, `$endsWith`, `$exist`, `$and`, `$or`, `$not`.",
-      examples: [{ body: { action: { $in: ["opened", "closed"] } } }],
-    }),
-  ),
-  ...connectionRules,
-} satisfies Fields;
-export const connectionChangeFields = {
-  name: connectionFields.name,
-  required: connectionFields.required,
-  paused: connectionFields.paused,
-  filter: connectionFields.filter,
-  ...connectionRules,
-} satisfies Fields;
-export type ConnectionInput = InputOf<typeof connectionFields>;
-export type ConnectionChange = InputOf<typeof connectionChangeFields>;
-
-export const connectionShown = {
-  id: id({ doc: "Id of the connection." }),
-  tenantId: tenantIdField,
-  sourceId: id({ doc: "Source of the messages." }),
-  webhookId: id({ doc: "Webhook that receives the messages." }),
-  name: connectionFields.name,
-  required: connectionFields.required,
-  paused: flag(),
-  pausedAt: nullable(time({ doc: "Since when the connection has been holding messages." })),
-  heldCount: integer({
-    doc: "Messages that wait for this connection, counted up to 10,000. While it is paused they are held; after it is resumed they are sent, oldest first, and new messages wait behind them.",
-    min: 0,
-    max: 10_000,
-  }),
-  releasingSince: nullable(
-    time({
-      doc: "When the connection was resumed, while held messages are still being sent; otherwise null.",
-    }),
-  ),
-  filter: connectionFields.filter,
-  ...connectionRules,
-  deduplicate: nullable(object(deduplicateFields, { ...deduplicateNotes, title: "ConnectionDeduplicate" })),
-  createdAt: time({ doc: "When the connection was created." }),
-  updatedAt: time({ doc: "When the connection was last changed." }),
-} satisfies Fields;
-
-export const connectionFilters = {
-  sourceId: id({ doc: "Only connections of this source." }),
-  webhookId: id({ doc: "Only connections to this webhook." }),
-  tenantId: tenantIdField,
-} satisfies Fields;
-
-// Input for testing a filter on messages before it is saved.
-
-export const evaluatedMessageFields = {
-  headers: headers({
-    countMax: 200,
-    valueLengthMax: 16_384,
-    doc: "Names in any case; filters see them in lower case.",
-  }),
-  query: headers({ countMax: 200, valueLengthMax: 8_192, doc: "Parameters by name." }),
-  path: line({ lengthMax: 8_192, doc: "The path after the address of the source, such as `/orders`." }),
-  body: nullable(
-    anyJson({
-      doc: "Any JSON. A string is treated as the raw body: it is parsed if it is valid JSON, otherwise filters cannot see into it. If omitted, there is no body.",
-    }),
-  ),
-} satisfies Fields;
-
-export const filterEvaluationFields = {
-  filter: required({ ...connectionFields.filter, isNullable: false }),
-  requestId: id({ doc: "Evaluates this request of the log." }),
-  sourceId: id({ doc: "Evaluates the newest requests of this source." }),
-  last: integer({
-    min: 1,
-    max: 1_000,
-    default: 100,
-    doc: "With `source_id`: how many requests to evaluate.",
-  }),
-  message: object(evaluatedMessageFields, {
-    title: "EvaluatedMessage",
-    doc: "Evaluates this message. Give exactly one of `request_id`, `source_id` and `message`.",
-  }),
-} satisfies Fields;
-export type FilterEvaluationInput = InputOf<typeof filterEvaluationFields>;
+export const sourceColumns: ColumnTable<typeof sourceShown> = {
+  ID: "id",
+  NAME: "name",
+  "VERIFIED BY": (row) => (row["verification"] as Readonly<Record<string, unknown>>)["type"],
+  MODE: "effectiveMode",
+  STATE: (row) => (row["active"] === true ? "active" : "disabled"),
+  WARNINGS: (row) => [row["warnings"]].flat().join("; "),
+};

@@ -1,0 +1,204 @@
+import type { Command } from "commander";
+import { apiName, type Field, type Fields } from "../resources/field.ts";
+import { rateLimitFields } from "../resources/names.ts";
+import type { ColumnTable, OptionTable, Resource } from "../resources/resource.ts";
+import type { CallOptions, Json } from "./api-client.ts";
+import {
+  addPageOptions,
+  clientCommand,
+  documentOf,
+  type OptionValues,
+  printList,
+  printOne,
+} from "./client-command.ts";
+import { UsageError } from "./failures.ts";
+import { addRateLimitOptions, FieldOption, rateLimitOf, tenantOption } from "./field-option.ts";
+import type { Invocation } from "./invocation.ts";
+import { type Column, shortTime } from "./table.ts";
+
+/** Adds the options of a table. */
+export function addFieldOptions<F extends Fields>(
+  command: Command,
+  fields: F,
+  table: OptionTable<F>,
+): Command {
+  for (const { field, flags, help } of spelled(fields, table)) {
+    if (isRateLimit(field)) addRateLimitOptions(command, help ?? "");
+    else if (isJson(field) || isSwitch(field, flags)) command.option(flags, help ?? "");
+    else command.addOption(new FieldOption(flags, field, help).makeOptionMandatory(field.isRequired));
+  }
+  return command;
+}
+
+/** The fields that were given as options, in the form of the API; the others are undefined. */
+export function bodyOf<F extends Fields>(options: OptionValues, fields: F, table: OptionTable<F>): Json {
+  const body: Record<string, unknown> = {};
+  for (const { name, field, flags } of spelled(fields, table))
+    body[apiName(name, field)] = isRateLimit(field) ? rateLimitOf(options) : valueOf(options, field, flags);
+  return body;
+}
+
+/** The same for query parameters. */
+export function queryOf<F extends Fields>(
+  options: OptionValues,
+  fields: F,
+  table: OptionTable<F>,
+): NonNullable<CallOptions["query"]> {
+  return bodyOf(options, fields, table) as NonNullable<CallOptions["query"]>;
+}
+
+interface Spelled {
+  readonly name: string;
+  readonly field: Field;
+  readonly flags: string;
+  readonly help: string | undefined;
+}
+
+function spelled<F extends Fields>(fields: F, table: OptionTable<F>): readonly Spelled[] {
+  return Object.entries(table as OptionTable<Fields>).map(([name, spelling = ""]) => {
+    const [flags, help] = typeof spelling === "string" ? [spelling] : spelling;
+    return { name, field: fields[name] as Field, flags, help };
+  });
+}
+
+/** Its two members have an option each. */
+function isRateLimit({ kind }: Field): boolean {
+  return kind.is === "object" && kind.fields === rateLimitFields;
+}
+
+/** Typed as JSON. */
+function isJson({ kind }: Field): boolean {
+  return kind.is === "document" || (kind.is === "object" && kind.shorthand === null);
+}
+
+/** Takes no value, such as `--allow-chain`. */
+function isSwitch({ kind }: Field, flags: string): boolean {
+  return kind.is === "flag" && !flags.includes("<");
+}
+
+function valueOf(options: OptionValues, field: Field, flags: string): unknown {
+  const name = attributeOf(flags);
+  const { kind } = field;
+  if (isJson(field))
+    return options.given(name) ? documentOf(options.text(name), `--${flagName(flags)}`) : undefined;
+  if (isSwitch(field, flags)) return options.flag(name) || undefined;
+  if (kind.is === "number") return options.number(name);
+  if (kind.is === "flag") return options.boolean(name);
+  return kind.is === "list" ? options.list(name) : options.text(name);
+}
+
+/** `webhooksMax` of `--webhooks-max <count>`. */
+function attributeOf(flags: string): string {
+  return flagName(flags).replaceAll(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function flagName(flags: string): string {
+  return /--([a-z0-9-]+)/.exec(flags)?.[1] ?? "";
+}
+
+/** Filters by time, with `--since` as an alias. `what` is what is compared, such as `created `. */
+export function addTimeRange(command: Command, what: string): Command {
+  return command
+    .option("--from <time>", `${what}at or after this time, date, or duration before now such as 1h`)
+    .option("--since <time>", "alias of --from")
+    .option("--to <time>", `${what}before this time, date, or duration before now such as 1h`);
+}
+
+export function timeRangeOf(options: OptionValues) {
+  return { from: options.time("from") ?? options.time("since"), to: options.time("to") };
+}
+
+/** For lists of all tenants. */
+export const tenantFilterOption = { tenantId: ["--tenant <id>", "tenant (administrators)"] } as const;
+
+function columnsOf<Shown extends Fields>(shown: Shown, table: ColumnTable<Shown>): readonly Column<Json>[] {
+  return Object.entries(table).map(([title, what]) => {
+    if (typeof what === "function") return { title, value: what };
+    const field = shown[what] as Field;
+    const name = apiName(what, field);
+    const isTime = field.kind.is === "time";
+    return { title, value: (row: Json) => (isTime ? shortTime(row[name]) : row[name]) };
+  });
+}
+
+/** The plain commands of a resource: list, get, a change, delete. */
+export class PlainCommands<Input extends Fields, Shown extends Fields> {
+  readonly #parent: Command;
+  readonly #invocation: Invocation;
+  readonly #resource: Resource<Input, Shown>;
+
+  constructor(parent: Command, invocation: Invocation, resource: Resource<Input, Shown>) {
+    this.#parent = parent;
+    this.#invocation = invocation;
+    this.#resource = resource;
+  }
+
+  /** `none` is printed if there are none. */
+  list(says: string, columns: ColumnTable<Shown>, none: string, filters: OptionTable<Fields> = {}): void {
+    const { path, shown, filters: fields } = this.#resource;
+    const command = addPageOptions(this.#parent.command("list").description(says));
+    addFieldOptions(command, fields, filters);
+    clientCommand(command, this.#invocation, (call) =>
+      printList(call, path, columnsOf(shown, columns), none, queryOf(call.options, fields, filters)),
+    );
+  }
+
+  get(says: string, argument: string): void {
+    const command = this.#one("get", says, argument);
+    clientCommand(command, this.#invocation, async ({ client, terminal, args, options }) => {
+      printOne(terminal, await client.get(this.#path(args), { query: this.#query(options) }));
+    });
+  }
+
+  /** `more` adds options that are no plain field, and `complete` their values. */
+  change(
+    method: "PUT" | "PATCH",
+    says: string,
+    argument: string,
+    table: OptionTable<Input>,
+    more?: {
+      readonly add: (command: Command) => void;
+      readonly body: (options: OptionValues) => Promise<Json> | Json;
+    },
+  ): void {
+    const { input } = this.#resource;
+    const command = this.#one(method === "PUT" ? "put" : "update", says, argument);
+    addFieldOptions(command, input, table);
+    more?.add(command);
+    clientCommand(command, this.#invocation, async ({ client, terminal, args, options }) => {
+      const body = { ...bodyOf(options, input, table), ...(await more?.body(options)) };
+      printOne(
+        terminal,
+        await client.call(method, { path: this.#path(args), body, query: this.#query(options) }),
+      );
+    });
+  }
+
+  delete(says: string, argument: string, verb: "delete" | "revoke" = "delete"): void {
+    const command = this.#one(verb, says, argument);
+    clientCommand(command, this.#invocation, async ({ client, terminal, args: [key = ""], options }) => {
+      if (key === "")
+        throw new UsageError(`${argument} is required. See: posthorn ${this.#parent.name()} list`);
+      await client.call("DELETE", { path: this.#path([key]), query: this.#query(options) });
+      if (terminal.json) terminal.object({ [this.#resource.key]: key, [`${verb}d`]: true });
+      else terminal.note(`${verb}d ${key}`);
+    });
+  }
+
+  #one(name: string, says: string, argument: string): Command {
+    const command = this.#parent.command(name).description(says).argument(argument);
+    return this.#isPerTenant ? command.addOption(tenantOption()) : command;
+  }
+
+  get #isPerTenant(): boolean {
+    return this.#resource.schemas.query !== undefined;
+  }
+
+  #path([key = ""]: readonly string[]): string {
+    return `${this.#resource.path}/${encodeURIComponent(key)}`;
+  }
+
+  #query(options: OptionValues): { readonly tenant_id?: string | undefined } {
+    return this.#isPerTenant ? { tenant_id: options.text("tenant") } : {};
+  }
+}

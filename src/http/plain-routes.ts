@@ -1,0 +1,264 @@
+import { type ErrorCode, InvalidRequestError } from "../domain/errors.ts";
+import type { PortalCapability } from "../domain/scope.ts";
+import type { Scope } from "../features/services.ts";
+import type { Fields, InputOf } from "../resources/field.ts";
+import type { Resource } from "../resources/resource.ts";
+import { filtersOf, inputOf, snakeCase } from "./mapping.ts";
+import type { Pager } from "./paging.ts";
+import { type Access, type Call, defineRoute, type Method, type Route } from "./route.ts";
+
+type Row = object;
+type Json = Record<string, unknown>;
+type Eventual<Value> = Value | Promise<Value>;
+type PlainCall = Call<Readonly<Record<string, string>>, { readonly tenant_id?: string }>;
+
+/** Who may call a route. The other members replace texts and errors that do not follow from the resource. */
+interface Terms {
+  readonly access: Access;
+  readonly capability?: PortalCapability;
+  readonly operationId?: string;
+  readonly summary?: string;
+  readonly description?: string;
+  /** Description of the response. */
+  readonly answer?: string;
+  readonly errors?: readonly ErrorCode[];
+  /** Limits of a large body. */
+  readonly body?: Pick<Route, "bodyBytesMax" | "bodyBounds">;
+}
+
+/** Finds one of them, or throws `not_found`. The tenant is that of the query, null without one. */
+type Find<Found> = (scope: Scope, key: string, tenantId: string | null) => Eventual<Found>;
+
+type ShowPage<Found> = (rows: readonly Found[], query: object) => Promise<readonly Json[]>;
+
+/**
+ * The plain routes of a resource: list, get, create, put, patch and delete, each with its audit record. The definition
+ * of the resource has the schemas; a feature adds who may call, and its service.
+ */
+export class PlainRoutes<Input extends Fields, Found extends Row> {
+  readonly #resource: Resource<Input>;
+  readonly #find: Find<Found>;
+  readonly #show: (found: Found) => Eventual<Json>;
+  readonly #showPage: ShowPage<Found>;
+
+  /** `showPage` is for rows that need one query together, or show more in a list. */
+  constructor(
+    resource: Resource<Input>,
+    find: Find<Found>,
+    show: (found: Found) => Eventual<Json>,
+    showPage: ShowPage<Found> = (rows) => Promise.all(rows.map(show)),
+  ) {
+    this.#resource = resource;
+    this.#find = find;
+    this.#show = show;
+    this.#showPage = showPage;
+  }
+
+  /** A list that the service returns as a whole. `idOf` identifies a row in cursors. */
+  list(
+    terms: Terms,
+    pager: Pager,
+    rows: (scope: Scope, filters: Filters) => Eventual<readonly Found[]>,
+    idOf: (row: Found) => string,
+  ): Route {
+    return this.#list(terms, async (scope, filters, query, listing) => {
+      const page = pager.slice(await rows(scope, filters), { query, listing, idOf, toJson: (row) => row });
+      return { ...page, data: await this.#showPage(page.data, query) };
+    });
+  }
+
+  get(terms: Terms): Route {
+    const { schemas, noun } = this.#resource;
+    return defineRoute({
+      ...this.#texts("GET", "get", `Get ${withArticle(noun)}`, terms),
+      answers: { 200: { description: terms.answer ?? `The ${noun}.`, schema: schemas.one } },
+      errors: terms.errors ?? ["not_found"],
+      handle: async (call) => ({ status: 200, body: await this.#shownBefore(call as PlainCall) }),
+    });
+  }
+
+  create(terms: Terms, create: (scope: Scope, input: InputOf<Input>) => Promise<Found>): Route {
+    const { schemas, noun, title, path, tag, input } = this.#resource;
+    return defineRoute({
+      ...rightsOf(terms),
+      method: "POST",
+      path,
+      operationId: terms.operationId ?? `create${title}`,
+      tag,
+      summary: terms.summary ?? `Create ${withArticle(noun)}`,
+      body: schemas.create,
+      answers: { 201: { description: terms.answer ?? `The ${noun}.`, schema: schemas.one } },
+      errors: terms.errors ?? [],
+      audit: { action: `${this.#name}.create`, target: this.#name },
+      handle: async ({ scope, body }) => {
+        const created = await create(scope, inputOf(input, this.permitted(scope, body)));
+        return { status: 201, body: await this.#show(created) };
+      },
+    });
+  }
+
+  /** `extra` is what the audit log needs to know in addition to what is shown. */
+  put(
+    terms: Terms,
+    put: (
+      scope: Scope,
+      key: string,
+      input: InputOf<Input>,
+      tenantId: string | null,
+    ) => Promise<{ readonly row: Found; readonly created: boolean }>,
+    extra: (key: string) => Json = () => ({}),
+  ): Route {
+    const { schemas, noun, input, key } = this.#resource;
+    return defineRoute({
+      ...this.#texts("PUT", "put", `Create or update ${withArticle(noun)}`, terms),
+      body: schemas.create,
+      answers: {
+        200: { description: "Changed.", schema: schemas.one },
+        201: { description: terms.answer ?? "Created.", schema: schemas.one },
+      },
+      errors: terms.errors ?? [],
+      audit: {
+        ...this.#audit("put"),
+        before: async (call: PlainCall) => ({
+          ...extra(call.params[key] ?? ""),
+          ...(await this.#shownBefore(call)),
+        }),
+      },
+      handle: async (call) => {
+        const { scope, params, query, body } = call as PlainCall;
+        const given = inputOf(input, this.permitted(scope, body));
+        const { row, created } = await put(scope, params[key] ?? "", given, query?.tenant_id ?? null);
+        return { status: created ? 201 : 200, body: await this.#show(row) };
+      },
+    });
+  }
+
+  /** PATCH, or PUT for resources whose PUT also keeps omitted fields. */
+  update(
+    terms: Terms,
+    update: (scope: Scope, key: string, input: InputOf<Input>) => Promise<Found>,
+    method: "PATCH" | "PUT" = "PATCH",
+  ): Route {
+    const { schemas, noun, input, key } = this.#resource;
+    return defineRoute({
+      ...this.#texts(method, "update", `Change ${withArticle(noun)}`, terms),
+      body: schemas.update,
+      answers: { 200: { description: terms.answer ?? `The updated ${noun}.`, schema: schemas.one } },
+      errors: terms.errors ?? ["not_found"],
+      audit: { ...this.#audit("update"), before: (call: PlainCall) => this.#shownBefore(call) },
+      handle: async (call) => {
+        const { scope, params, body } = call as PlainCall;
+        const given = inputOf(input, this.permitted(scope, body));
+        return { status: 200, body: await this.#show(await update(scope, params[key] ?? "", given)) };
+      },
+    });
+  }
+
+  /** `removes` names the fields to keep in the audit log. */
+  delete(
+    terms: Terms,
+    remove: (scope: Scope, key: string, tenantId: string | null) => Promise<void>,
+    removes: readonly string[],
+    verb: "delete" | "revoke" = "delete",
+  ): Route {
+    const { noun, key } = this.#resource;
+    const summary = `${verb === "delete" ? "Delete" : "Revoke"} ${withArticle(noun)}`;
+    return defineRoute({
+      ...this.#texts("DELETE", verb, summary, terms),
+      answers: { 204: { description: terms.answer ?? "Deleted." } },
+      errors: terms.errors ?? ["not_found"],
+      audit: { ...this.#audit(verb), before: (call: PlainCall) => this.#shownBefore(call), removes },
+      handle: async (call) => {
+        const { scope, params, query } = call as PlainCall;
+        await remove(scope, params[key] ?? "", query?.tenant_id ?? null);
+        return { status: 204 };
+      },
+    });
+  }
+
+  /** For the audit log of other routes: one of them as the caller sees it. */
+  readonly before = (call: PlainCall): Promise<Json> => this.#shownBefore(call);
+
+  /** The body, unless a customer set a field that only the tenant may set. */
+  permitted(scope: Scope, body: unknown): unknown {
+    if (scope.portal === undefined) return body;
+    const { customerFields } = this.#resource;
+    const others = Object.keys(body as object).filter((name) => !customerFields.has(name));
+    if (others.length === 0) return body;
+    const problems = others.map((field) => ({ field, message: "cannot be set in the portal" }));
+    throw new InvalidRequestError("The body is not valid.", problems);
+  }
+
+  get #name(): string {
+    return snakeCase(this.#resource.title).slice(1);
+  }
+
+  #audit(verb: string) {
+    const { key } = this.#resource;
+    const audited = { action: `${this.#name}.${verb}`, target: this.#name };
+    return key === "id" ? audited : { ...audited, idFrom: key };
+  }
+
+  async #shownBefore({ scope, params, query }: PlainCall): Promise<Json> {
+    const key = params[this.#resource.key] ?? "";
+    return this.#show(await this.#find(scope, key, query?.tenant_id ?? null));
+  }
+
+  #list(terms: Terms, read: ReadPage): Route {
+    const { schemas, noun, title, path, tag, filters: fields } = this.#resource;
+    return defineRoute({
+      ...rightsOf(terms),
+      method: "GET",
+      path,
+      operationId: terms.operationId ?? `list${title}s`,
+      tag,
+      summary: terms.summary ?? `List ${noun}s`,
+      query: schemas.listQuery,
+      answers: { 200: { description: terms.answer ?? `A page of ${noun}s.`, schema: schemas.list } },
+      errors: terms.errors ?? ["invalid_cursor"],
+      handle: async ({ scope, query }) => {
+        const filters = filtersOf(fields, query) as Filters;
+        const listing = { tenantId: scope.tenantId, route: `${noun}s`, filters };
+        return { status: 200, body: await read(scope, filters, query, listing) };
+      },
+    });
+  }
+
+  #texts(method: Method, verb: string, summary: string, terms: Terms) {
+    const { title, path, tag, key, schemas } = this.#resource;
+    const texts = {
+      ...rightsOf(terms),
+      method,
+      path: `${path}/{${key}}`,
+      operationId: terms.operationId ?? `${verb}${title}`,
+      tag,
+      summary: terms.summary ?? summary,
+      params: schemas.params,
+    };
+    return schemas.query === undefined ? texts : { ...texts, query: schemas.query };
+  }
+}
+
+/** The terms that are members of a route as they are. */
+function rightsOf({ access, capability, description, body }: Terms) {
+  const rights: Rights = { access, ...body };
+  if (capability !== undefined) rights.capability = capability;
+  if (description !== undefined) rights.description = description;
+  return rights;
+}
+
+type Rights = {
+  -readonly [Name in "access" | "capability" | "description" | "bodyBytesMax" | "bodyBounds"]?: Route[Name];
+} & Pick<Route, "access">;
+
+type Filters = Readonly<Record<string, unknown>>;
+type ReadPage = (
+  scope: Scope,
+  filters: Filters,
+  query: Parameters<Pager["request"]>[0],
+  listing: Parameters<Pager["request"]>[1],
+) => Promise<unknown>;
+
+function withArticle(noun: string): string {
+  return /^[aeioA]/.test(noun) ? `an ${noun}` : `a ${noun}`;
+}

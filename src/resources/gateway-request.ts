@@ -1,0 +1,129 @@
+import { gatewayOutcomes } from "../features/gateway/relayed.ts";
+import {
+  choice,
+  type Fields,
+  flag,
+  id,
+  type InputOf,
+  integer,
+  line,
+  list,
+  nullable,
+  timeOrDate,
+} from "./field.ts";
+import { tenantIdField } from "./names.ts";
+import type { OptionTable } from "./resource.ts";
+import {
+  closed,
+  idSchema,
+  instant,
+  listingQuery,
+  nullableSchema,
+  oneOf,
+  schemaOf,
+  searchOf,
+  Type,
+} from "./schema.ts";
+
+/** Inbound requests in the log of the gateway. */
+
+export const requestFilters = {
+  sourceId: id({ doc: "Only requests of this source." }),
+  status: integer({ min: 100, max: 599, doc: "Status of the response to the sender." }),
+  outcome: choice(gatewayOutcomes),
+  rejectionCause: line({
+    lengthMin: 1,
+    lengthMax: 64,
+    doc: "A cause such as `no_matching_signature` or `too_old`.",
+  }),
+  bookmarked: flag({ doc: "True for requests with a bookmark, false for all others." }),
+  from: timeOrDate({ doc: "At or after this time." }),
+  to: timeOrDate({ doc: "Before this time." }),
+  tenantId: tenantIdField,
+} satisfies Fields;
+
+export const requestFilterOptions: OptionTable<typeof requestFilters> = {
+  sourceId: "--source <id>",
+  outcome: "--outcome <outcome>",
+  rejectionCause: "--cause <cause>",
+};
+
+export const requestReplayFields = {
+  connectionIds: nullable(
+    list(id(), {
+      countMax: 100,
+      isSet: true,
+      doc: "Only these connections; if omitted, all of the source.",
+    }),
+  ),
+} satisfies Fields;
+export type RequestReplayInput = InputOf<typeof requestReplayFields>;
+
+export const requestBookmarkFields = {
+  name: nullable(
+    line({
+      lengthMin: 1,
+      lengthMax: 255,
+      doc: "Why the request is kept. It is kept until null removes the bookmark.",
+      examples: ["an order with two items"],
+    }),
+  ),
+} satisfies Fields;
+
+const described = (description: string) => Type.String({ description });
+
+const requestMembers = {
+  id: idSchema("the request"),
+  tenant_id: described("Tenant of the request."),
+  source_id: idSchema("the source"),
+  received_at: instant("When it arrived."),
+  method: described("Method of the request."),
+  path: described("Path and query, without the secret of the address."),
+  body_bytes: Type.Integer({ description: "Length of the body." }),
+  status: Type.Integer({ description: "Status of the response." }),
+  outcome: oneOf(gatewayOutcomes, {
+    description:
+      "`accepted`: stored, or accepted by the destination. `duplicate`: already known, answered like the first. `rejected`: refused because of its content. `ignored`: authentic, but no connection accepted it. `challenge`: a provider verified the address. `failed`: could not be processed now.",
+  }),
+  rejection_cause: nullableSchema(
+    described("Such as `no_matching_signature` or `rules_too_costly`; null if it was not refused."),
+  ),
+  detail: nullableSchema(described("An explanation for the owner of the source; never contains a secret.")),
+  duration_ms: Type.Number({
+    description: "Time until the response; for store and forward, until the message was handed to the store.",
+  }),
+  scheme: nullableSchema(described("Signature scheme that was used.")),
+  event_type: nullableSchema(described("The mapped event type.")),
+  original_type: nullableSchema(described("The event type as sent.")),
+  event_id: nullableSchema(described("The resulting event.")),
+  bookmark: nullableSchema(described("Reason for the bookmark.")),
+  more_count: Type.Integer({
+    description:
+      "Requests with the same source, outcome and cause that followed within a minute and were only counted.",
+  }),
+  forwards: Type.Array(
+    closed({
+      connection_id: described("Id of the connection."),
+      webhook_id: described("Id of the webhook."),
+      result: oneOf(["stored", "held", "ignored", "accepted", "failed"]),
+      detail: nullableSchema(described("The rule that ignored it, or the response of the webhook.")),
+    }),
+  ),
+};
+
+export const requestSummarySchema = closed(requestMembers, { title: "GatewayRequest" });
+export const requestSchema = closed(
+  {
+    ...requestMembers,
+    headers: Type.Array(
+      closed({ name: described("Name of the header."), value: described("Secrets are masked.") }),
+    ),
+    body: nullableSchema(described("As text; null if it is not kept or not valid UTF-8.")),
+    body_base64: nullableSchema(described("Set if the body is not valid UTF-8.")),
+  },
+  { title: "GatewayRequestWithBody" },
+);
+export const requestListSchema = searchOf(requestSummarySchema, "GatewayRequestList");
+export const requestQuery = listingQuery(requestFilters);
+export const requestReplaySchema = schemaOf(requestReplayFields, { title: "RequestReplayInput" });
+export const requestBookmarkSchema = schemaOf(requestBookmarkFields, { title: "RequestBookmarkInput" });
