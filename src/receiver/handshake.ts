@@ -34,8 +34,8 @@ function challengeOf(body: Uint8Array): string | null {
 
 /**
  * Abuse protection of CloudEvents web hooks on the receiver side: a sender asks by OPTIONS whether it may deliver, and
- * how fast. Only the response headers grant permission, never the status. See "HTTP 1.1 Web Hooks for Event Delivery",
- * section 4.
+ * how fast. Only the response headers grant permission, never the status. See section 4 of
+ * {@link https://github.com/cloudevents/spec/blob/main/cloudevents/http-webhook.md#4-abuse-protection | HTTP 1.1 Web Hooks for Event Delivery}.
  */
 export interface HandshakeOptions {
   /** Names of senders that may deliver, `*` for all, or a function that decides, for example with a database query. */

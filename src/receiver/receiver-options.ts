@@ -149,6 +149,13 @@ export interface ReceiverOptions<Transaction = undefined> {
   readonly now?: () => number;
 }
 
+/**
+ * How repeated messages are recognised: by the
+ * {@link https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-06 | Idempotency-Key header} or the message id.
+ * Deduplication is also one of two protections against replays that
+ * {@link https://datatracker.ietf.org/doc/html/draft-mayankpanke-event-delivery-semantics-01#section-11.5 | Event Delivery Semantics, section 11.5},
+ * requires; the other is a signed time.
+ */
 export interface DeduplicationOptions<Transaction = undefined> {
   /** Give either this or `inTransaction`. */
   readonly store?: DeduplicationStore;

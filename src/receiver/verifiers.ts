@@ -22,7 +22,7 @@ import {
 } from "./schemes/standard-webhooks.ts";
 import { prepareXWebhookVerifier, type XWebhookOptions } from "./schemes/x-webhook.ts";
 
-/** Standard Webhooks, `v1` and `v1a`, which Posthorn and many others send. */
+/** {@link https://www.standardwebhooks.com/ | Standard Webhooks}, `v1` and `v1a`, which Posthorn and many others send. */
 export function standardWebhooks(
   options: StandardWebhooksOptions,
   crypto: ReceiverCrypto = defaultCrypto,
@@ -35,7 +35,7 @@ export function xWebhook(options: XWebhookOptions, crypto: ReceiverCrypto = defa
   return prepareXWebhookVerifier(crypto, options);
 }
 
-/** HTTP Message Signatures (RFC 9421). */
+/** HTTP Message Signatures ({@link https://www.rfc-editor.org/rfc/rfc9421 | RFC 9421}). */
 export function httpSignatures(
   options: HttpSignaturesOptions,
   crypto: ReceiverCrypto = defaultCrypto,

@@ -14,7 +14,7 @@ function processRegistry(): Registry {
     collectDefaultMetrics({
       register: ofProcess,
       eventLoopMonitoringPrecision: 50,
-      eventLoopUtilizationTimeout: 1_000,
+      eventLoopUtilizationTimeout: 5_000,
     });
   }
   return ofProcess;
