@@ -66,7 +66,7 @@ const rows: readonly Row[] = [
   verify,
 ];
 /** Rows that measure another program, several processes, or this process. */
-const unprofiled: readonly Row[] = [bullmq, quiet, verify];
+const unprofiled: ReadonlySet<Row> = new Set([bullmq, quiet, verify]);
 
 const exitFailed = 1;
 const exitWrongUsage = 2;
@@ -92,7 +92,7 @@ function parseOptions() {
   if (profile !== undefined && only !== undefined)
     throw new Error("--profile names its row, so leave out --only");
   const names = profile === undefined ? only : [profile];
-  const known = (profile === undefined ? rows : rows.filter((row) => !unprofiled.includes(row))).map(
+  const known = (profile === undefined ? rows : rows.filter((row) => !unprofiled.has(row))).map(
     ({ name }) => name,
   );
   const unknown = names?.find((name) => !known.includes(name));

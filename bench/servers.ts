@@ -41,7 +41,10 @@ export async function startServers(
   const remove = async (): Promise<void> => {
     await Promise.all([...started.values()].map((server) => server.remove()));
   };
-  const start = async <Started extends Server>(name: string, starting: Promise<Started>): Promise<Started> => {
+  const start = async <Started extends Server>(
+    name: string,
+    starting: Promise<Started>,
+  ): Promise<Started> => {
     try {
       const server = await starting;
       started.set(name, server);

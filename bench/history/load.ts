@@ -112,8 +112,14 @@ export class HistoryLoader {
     return failing.map((webhookId, index) => {
       const lastFailedAt = this.#shape.endsAt - index * 1_000;
       const health = { ...createHealth(), failingSince: lastFailedAt - 1_000, lastFailedAt };
-      const rest = { pausedUntil: null, pauseReason: null, lastSuccessAt: null, circuit: null };
-      return { webhookId, ...rest, health: JSON.stringify(health) };
+      return {
+        webhookId,
+        pausedUntil: null,
+        pauseReason: null,
+        lastSuccessAt: null,
+        circuit: null,
+        health: JSON.stringify(health),
+      };
     });
   }
 

@@ -53,10 +53,18 @@ export interface ServedProduct {
 }
 
 /** Calls the HTTP API of the product, such as `POST /v1/events`. Throws unless it succeeds. Returns the response body. */
-export async function callApi({ url, adminKey }: ServedProduct, call: string, body?: object): Promise<string> {
+export async function callApi(
+  { url, adminKey }: ServedProduct,
+  call: string,
+  body?: object,
+): Promise<string> {
   const [method = "", path = ""] = call.split(" ");
   const headers = { "authorization": `Bearer ${adminKey}`, "content-type": "application/json" };
-  const response = await fetch(url + path, { method, headers, body: body === undefined ? null : JSON.stringify(body) });
+  const response = await fetch(url + path, {
+    method,
+    headers,
+    body: body === undefined ? null : JSON.stringify(body),
+  });
   const text = await response.text();
   if (!response.ok) throw new Error(`${call}: ${response.status} ${text}`);
   return text;

@@ -4,15 +4,16 @@ import type { Context } from "../row.ts";
 import type { Sink } from "../sink/sink.ts";
 import { type Home, ProductProcess, type WebhookSeed } from "./product.ts";
 
-/** Webhooks at paths of the sink, each with a separate event type. */
+/** Webhooks at paths of the sink, each with a separate event type unless one is given. */
 export function webhooksFor(
   origin: string,
   count: number,
   schemes: readonly SignatureSchemeName[] = ["v1"],
+  eventType?: string,
 ): WebhookSeed[] {
   return Array.from({ length: count }, (_, index) => ({
     url: `${origin}/ok/${index}`,
-    eventType: eventTypeOf(index),
+    eventType: eventType ?? eventTypeOf(index),
     schemes,
   }));
 }

@@ -109,15 +109,20 @@ const warmUpRounds = 3;
 export const claims: Row = {
   name: "claims",
   async run(context) {
-    const { postgres, remove } = await startServers(context.folders, false);
+    const servers = await startServers(context.folders, false);
     try {
-      const databases = ["few", "many"].map((name) => Object.assign(new URL(postgres.url), { pathname: name }).href);
-      for (const name of ["few", "many"]) await postgres.query(`CREATE DATABASE ${name}`);
-      const [few, many] = databases.map((at): ClaimsPlace => ({ kind: "postgres", at })) as [ClaimsPlace, ClaimsPlace];
+      const databases = ["few", "many"].map(
+        (name) => Object.assign(new URL(servers.postgres.url), { pathname: name }).href,
+      );
+      for (const name of ["few", "many"]) await servers.postgres.query(`CREATE DATABASE ${name}`);
+      const [few, many] = databases.map((at): ClaimsPlace => ({ kind: "postgres", at })) as [
+        ClaimsPlace,
+        ClaimsPlace,
+      ];
       const tidy = () => Promise.all(databases.map(vacuum));
       return [await compareClaims(context, "claims", { few, many }, context.quick ? 11 : 61, tidy)];
     } finally {
-      await remove();
+      await servers.remove();
     }
   },
 };

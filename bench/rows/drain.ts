@@ -184,7 +184,7 @@ export const fanOut: Row = {
     const measure = () =>
       drainOnce(context, {
         name: "fan-out",
-        webhooks: webhooksFor(context.sink.origin, receivers).map((webhook) => ({ ...webhook, eventType })),
+        webhooks: webhooksFor(context.sink.origin, receivers, ["v1"], eventType),
         warmUp: 3 * receivers,
         count: (context.quick ? 10 : 50) * receivers,
         flood: {

@@ -69,13 +69,16 @@ async function drainJobs(context: Context, port: number, count: number): Promise
   try {
     await worker.call("open", { port, origin: context.sink.origin });
     await worker.call("add", { count: warmUp + count });
-    const measured = {
-      usage: () => worker.usage(),
-      committed: () => worker.call<number>("finished"),
-      startProfile: () => worker.call<void>("startProfile"),
-      stopProfile: (file: string) => worker.call<void>("stopProfile", { file }),
-    };
-    return await measureStretch(context, measured, { warmUp, count, go: () => worker.call("run") });
+    return await measureStretch(
+      context,
+      {
+        usage: () => worker.usage(),
+        committed: () => worker.call("finished"),
+        startProfile: () => worker.call("startProfile"),
+        stopProfile: (file) => worker.call("stopProfile", { file }),
+      },
+      { warmUp, count, go: () => worker.call("run") },
+    );
   } finally {
     await worker.kill();
   }

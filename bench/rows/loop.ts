@@ -1,6 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { judged, percentile } from "../measure.ts";
-import { callApi, type LoopStop, ProductProcess, type ServedProduct, type WebhookSeed } from "../product/product.ts";
+import {
+  callApi,
+  type LoopStop,
+  ProductProcess,
+  type ServedProduct
+} from "../product/product.ts";
 import { seedWebhooks, webhooksFor, withPublisher } from "../product/seed.ts";
 import type { Context, Line, Row } from "../row.ts";
 
@@ -18,10 +23,6 @@ export const loop: Row = {
     return [...(await requests(context)), ...(await retention(context))];
   },
 };
-
-function webhooksForType({ sink }: Context, count: number): readonly WebhookSeed[] {
-  return webhooksFor(sink.origin, count).map((webhook) => ({ ...webhook, eventType }));
-}
 
 function lineOf(context: Context, name: string, { ms: stopMs, processorMs }: LoopStop): Line {
   context.note(`loop: ${name}: the thread worked for ${processorMs.toFixed(0)} ms in the longest turn`);
@@ -41,7 +42,7 @@ function lineOf(context: Context, name: string, { ms: stopMs, processorMs }: Loo
 // ---- requests -----------------------------------------------------------------------------------------------------
 
 async function requests(context: Context): Promise<Line[]> {
-  const webhooks = webhooksForType(context, context.quick ? 200 : 1_000);
+  const webhooks = webhooksFor(context.sink.origin, context.quick ? 200 : 1_000, ["v1"], eventType);
   const dataDir = await seedWebhooks(context, "loop", webhooks);
   const product = new ProductProcess();
   try {
@@ -118,7 +119,7 @@ async function largestListings(product: ServedProduct): Promise<void> {
 /** Events are published at a steady rate while retention removes old ones. */
 async function retention(context: Context): Promise<Line[]> {
   const events = context.quick ? 100_000 : 2_000_000;
-  const webhooks = webhooksForType(context, 1);
+  const webhooks = webhooksFor(context.sink.origin, 1, ["v1"], eventType);
   const dataDir = await context.folders.filled("loop-retention", `${events}`, (folder) =>
     withPublisher({ dataDir: folder }, async (product) => {
       const [webhookId = ""] = await product.createWebhooks(webhooks);

@@ -5,7 +5,13 @@ import { seedWebhooks, webhooksFor, withPublisher } from "../product/seed.ts";
 import { measureSyncMs } from "../report.ts";
 import type { Context, Line, Row } from "../row.ts";
 import { PublisherProcess, type Publishing } from "../sender/sender.ts";
-import { type DatabaseWork, startServers, statementSettings, StatementTimes, type Servers } from "../servers.ts";
+import {
+  type DatabaseWork,
+  startServers,
+  statementSettings,
+  StatementTimes,
+  type Servers,
+} from "../servers.ts";
 import { judged, median, percentile, withoutGoal } from "../measure.ts";
 
 const webhookCount = 100;
@@ -69,9 +75,19 @@ function linesOf(
   const line = { name: `quiet: ${mode}, ${perSecond}/s`, value, unit: "ms of processor time an event" };
   if (perSecond !== goalRate) return [withoutGoal({ ...line, baseline: null, ratio: null })];
   const p95Goal = mode === "embedded" ? 2 : 3 * syncMs;
-  const p95 = { name: `quiet: ${mode}: p95`, value: p95Ms, unit: "ms p95", baseline: p95Goal, ratio: p95Ms / p95Goal };
+  const p95 = {
+    name: `quiet: ${mode}: p95`,
+    value: p95Ms,
+    unit: "ms p95",
+    baseline: p95Goal,
+    ratio: p95Ms / p95Goal,
+  };
   return [
-    judged({ ...line, baseline: cpuMsGoal, ratio: value / cpuMsGoal }, `≤ ${cpuMsGoal} ms`, (share) => share <= 1),
+    judged(
+      { ...line, baseline: cpuMsGoal, ratio: value / cpuMsGoal },
+      `≤ ${cpuMsGoal} ms`,
+      (share) => share <= 1,
+    ),
     judged(p95, mode === "embedded" ? "≤ 2 ms" : "≤ 3 flushes", (share) => share <= 1),
   ];
 }
@@ -184,7 +200,11 @@ async function noteStatements(
   // Processes of the server report their counters with a delay, so the first reports must be of this pace too.
   await deployment.stretch(context, goalRate, 1_500);
   await statements.start();
-  const { events } = await deployment.stretch(context, goalRate, context.quick ? durationMsQuick : durationMs);
+  const { events } = await deployment.stretch(
+    context,
+    goalRate,
+    context.quick ? durationMsQuick : durationMs,
+  );
   context.note(describeWork(await statements.stop(), events, `quiet: ${mode}, ${goalRate}/s`));
 }
 

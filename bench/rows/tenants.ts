@@ -47,7 +47,12 @@ export const tenants: Row = {
 type Delays = Readonly<Record<Kind, { readonly deliveredMs: number; readonly waitedMs: number }>>;
 
 /** The kind that suffers most. */
-function lineOf(context: Context, burden: Burden, alone: readonly Delays[], burdened: readonly Delays[]): Line {
+function lineOf(
+  context: Context,
+  burden: Burden,
+  alone: readonly Delays[],
+  burdened: readonly Delays[],
+): Line {
   const of = (delays: readonly Delays[], kind: Kind, figure: "deliveredMs" | "waitedMs"): number =>
     median(delays.map((each) => each[kind][figure]));
   const compared = kinds.map((kind) => {
