@@ -1,4 +1,4 @@
-// Import direction, from design.md section 3. Run by scripts/check-imports.ts (part of `npm test`).
+// Import direction. Run by scripts/checks.ts (part of `npm test`).
 // Test files and fixtures may import anything, so every rule about src/ leaves them out.
 
 import engineRoomsByFloor from "./scripts/engine-rooms.json" with { type: "json" };

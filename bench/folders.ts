@@ -1,13 +1,13 @@
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { atEnd } from "./at-end.ts";
+import { leftovers } from "../test/services/leftovers.ts";
 
 /** `statfs` type of a file system that lives in memory, where fsync does nothing. */
 const tmpfsType = 0x01021994;
 const memoryFolder = "/dev/shm";
 
-/** Data folders of the benches, removed when the harness ends. Always on a disk: fsync must be real. */
+/** Data folders of the rows, on a disk because fsync must be real. They are removed at the end, even after a kill. */
 export class Folders {
   /** On disk. */
   readonly root: string;
@@ -17,7 +17,7 @@ export class Folders {
   constructor() {
     this.root = mkdtempSync(join(diskFolder(), "posthorn-bench-"));
     this.#memoryRoot = existsSync(memoryFolder) ? mkdtempSync(join(memoryFolder, "posthorn-bench-")) : null;
-    atEnd(() => this.remove());
+    for (const root of [this.root, this.#memoryRoot]) if (root !== null) leftovers.folder(root);
   }
 
   /** A new empty folder on disk. */
@@ -32,7 +32,7 @@ export class Folders {
   }
 
   /**
-   * A folder with the content that `fill` makes, which is made once for each key. In memory, where ten thousand small
+   * A folder with the content that `fill` creates once for each key. In memory, where ten thousand small
    * transactions take a second instead of a minute, and copied to disk; only for data that is not measured.
    */
   async filled(name: string, key: string, fill: (folder: string) => Promise<void>): Promise<string> {
@@ -50,14 +50,13 @@ export class Folders {
   }
 
   remove(): void {
-    this.discard(this.root);
-    if (this.#memoryRoot !== null) this.discard(this.#memoryRoot);
+    for (const root of [this.root, this.#memoryRoot]) if (root !== null) leftovers.removeFolder(root);
   }
 }
 
 function diskFolder(): string {
   if (statfsSync(tmpdir()).type !== tmpfsType) return tmpdir();
-  const beside = resolve(import.meta.dirname, "../data");
-  mkdirSync(beside, { recursive: true });
-  return beside;
+  const dataFolder = resolve(import.meta.dirname, "../data");
+  mkdirSync(dataFolder, { recursive: true });
+  return dataFolder;
 }

@@ -1,7 +1,7 @@
 // `npm run build`: compiles src/ into dist/, the content of the published package.
 //
 //   node scripts/build.ts               with types checked
-//   node scripts/build.ts --unchecked   the same files, where the check "published package" runs beside it
+//   node scripts/build.ts --unchecked   the same files without a type check, which the check "published package" does
 
 import { execFileSync } from "node:child_process";
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ import { projectFiles, projectRoot } from "./source-files.ts";
 const source = join(projectRoot, "src");
 const target = join(projectRoot, "dist");
 const program = join(target, "cli", "main.js");
-/** Bytes of each, compressed. Of scripts those of the first load count: pages and languages come when somebody asks for them. */
+/** Compressed bytes. Of scripts only those of the first load count; pages and languages are loaded later. */
 const compressedBytesMax: Readonly<
   Record<Pages, readonly (readonly [what: string, files: RegExp, max: number])[]>
 > = {
@@ -42,7 +42,7 @@ process.stderr.write(`built ${relative(projectRoot, target)}\n`);
 function compile(): void {
   const compiler = join(projectRoot, "node_modules", "typescript", "bin", "tsc");
   try {
-    // More threads would each find out again what the types of packages are.
+    // More threads would each compute the types of packages again.
     const options = ["--project", "tsconfig.build.json", "--singleThreaded"];
     execFileSync(process.execPath, [compiler, ...options, ...(values.unchecked ? ["--noCheck"] : [])], {
       cwd: projectRoot,
@@ -54,7 +54,7 @@ function compile(): void {
   }
 }
 
-/** Migrations, templates and the like lie beside the code that reads them, and stay there. */
+/** Files that the code reads stay in the folders of the code. */
 function copyAssets(): void {
   for (const path of projectFiles()) {
     if (!path.startsWith("src/") || /\.(ts|md)$|\.fixture\./.test(path)) continue;
@@ -62,7 +62,7 @@ function copyAssets(): void {
   }
 }
 
-/** Beside the code, where the server looks for them. */
+/** In dist/ui and dist/portal, where the server looks for them. */
 async function buildPages(pages: Pages): Promise<void> {
   const files = await bundlePages(pages);
   mkdirSync(join(target, pages, "assets"), { recursive: true });
@@ -79,7 +79,7 @@ async function buildPages(pages: Pages): Promise<void> {
   }
 }
 
-/** All but the scripts that the first one imports only when they are needed: the document names the others. */
+/** Without the scripts that the first one imports when needed. The document names the others. */
 function loadedAtFirst(files: ReadonlyMap<string, Uint8Array>): ReadonlySet<string> {
   const document = Buffer.from(files.get("index.html") ?? []).toString();
   return new Set(

@@ -4,7 +4,6 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
-import { programsOf } from "./language-programs.ts";
 
 const root = resolve(import.meta.dirname, "..", "dashboard");
 
@@ -41,8 +40,8 @@ const common: BuildOptions = {
 };
 
 /**
- * Contents by path below `/ui/` or `/portal/`: `index.html`, and under `assets/` what it names, with a hash in each name; of
- * the portal also `embed.js`. Rejects with the errors of the bundler.
+ * Contents by path below `/ui/` or `/portal/`: `index.html`, its files in `assets/` with a hash in each name, and `embed.js` of
+ * the portal. Rejects with the errors of the bundler.
  */
 export async function bundlePages(pages: Pages): Promise<ReadonlyMap<string, Uint8Array>> {
   const { folder, script, styles, embed } = pagesOf[pages];
@@ -67,7 +66,7 @@ export async function bundlePages(pages: Pages): Promise<ReadonlyMap<string, Uin
   return files;
 }
 
-/** One classic script, for pages of others. */
+/** One classic script, for other web sites. */
 async function bundleEmbed(): Promise<Uint8Array> {
   const entryPoints = [join(root, "embed", "embed.ts")];
   const { outputFiles = [] } = await build({ ...common, entryPoints, format: "iife", outdir: "/" });
@@ -78,7 +77,7 @@ function documentFor(paths: readonly string[], metafile: Metafile, pages: Pages)
   const { folder, script } = pagesOf[pages];
   const kinds = { script: new RegExp(`/${script}-\\w+\\.js$`), style: /\.css$/, icon: /\.svg$/ };
   const entry = paths.find((path) => kinds.script.test(path)) ?? "";
-  // Named here, they are read at once, and not when the script that imports them has come.
+  // The browser loads them at once, instead of waiting for the script that imports them.
   const links = partsOf(entry, metafile).map((path) => `<link rel="modulepreload" href="./${path}" />`);
   const template = readFileSync(join(root, folder, "index.html"), "utf8").replace(
     "{{parts}}",
@@ -91,7 +90,7 @@ function documentFor(paths: readonly string[], metafile: Metafile, pages: Pages)
   );
 }
 
-/** What the script imports, and what that imports: all that is loaded before it runs. */
+/** The direct and indirect imports of the script, which are loaded before it runs. */
 function partsOf(entry: string, { outputs }: Metafile): readonly string[] {
   const imports = new Map(
     Object.entries(outputs).map(([path, output]) => [
@@ -106,4 +105,28 @@ function partsOf(entry: string, { outputs }: Metafile): readonly string[] {
 
 function assetOf(path: string): string {
   return `assets/${path.replace(/^.*[/\\]/, "")}`;
+}
+
+/** A program in a page of docs/languages. Tests run it, and the portal shows it. */
+export interface LanguageProgram {
+  /** Name of its file, from its first line. */
+  readonly name: string;
+  readonly code: string;
+  /** Whether the tests execute it. Otherwise the page says so. */
+  readonly isExecuted: boolean;
+  /** Title of its section. */
+  readonly section: string;
+}
+
+/** In the order of the page. */
+export function programsOf(page: string): readonly LanguageProgram[] {
+  return page.split(/^## /m).flatMap((section) => {
+    const blocks = section.matchAll(/(<!-- not executed: .+ -->\n)?^```\w+\n([^]*?)^```$/gm);
+    return [...blocks].map(([, mark, code = ""]) => ({
+      name: /^(?:<\?php )?(?:\/\/|#) ([\w.]+)/.exec(code)?.[1] ?? "",
+      code,
+      isExecuted: mark === undefined,
+      section: section.split("\n", 1)[0] ?? "",
+    }));
+  });
 }

@@ -1,7 +1,6 @@
-// The program `posthorn` in a few files, for the tests that start it some two hundred times: to find, read and link a
-// thousand modules costs each start more than all the rest. It is the same source, made once for a run of all tests. That
-// the source itself runs, module by module and with its packages, the tests of README.md and of the compose files show; those
-// of the image run what is published.
+// Bundles the program `posthorn` into a few files for the tests that start it about two hundred times: finding, reading and
+// linking a thousand modules costs each start more than everything else. It is the same source, bundled once per run. The tests
+// of README.md and of the compose files run the source itself, and those of the image the published files.
 
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -10,21 +9,20 @@ import { build } from "esbuild";
 import { projectRoot } from "./source-files.ts";
 
 const modules = join(projectRoot, "node_modules");
-/** Two floors below the root, like `src/cli` and `dist/cli`: the program looks for its package.json from there. */
+/** Two levels below the root, like `src/cli` and `dist/cli`, because the program finds its package.json from there. */
 const prefix = ".posthorn-";
 const requireForPackages =
   'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);';
 /**
- * Node finds and reads the modules of the other packages in a sixth of the processor time of a start. A bundler reads packages
- * a little differently than Node does: the client of Redis loses commands, and pino looks for its thread beside itself. So
- * these two, and those that only some starts load, stay what users have.
+ * Not bundled. A bundler reads packages a little differently from Node: the Redis client loses commands, and pino does not find
+ * its thread. The others are loaded by few starts.
  */
 const packagesLeftAlone = ["amqplib", "nodemailer", "pg", "pino", "redis"];
 const unusedMsMax = 24 * 60 * 60 * 1_000;
 
 const source = (path: string): string => join(projectRoot, "src", path);
 
-/** By the names under which the program looks for its threads beside itself. */
+/** By the names under which the program looks for its threads. */
 const entryPoints = {
   main: source("cli/main.ts"),
   "sender-entry": source("app/sender-entry.ts"),
@@ -33,7 +31,7 @@ const entryPoints = {
   "checkpoint-worker": source("store/sqlite/driver/checkpoint-worker.ts"),
 };
 
-/** Returns the path of its main file. The same source gives the same folder, so that compiled code is found again. */
+/** Returns the path of its main file. The same source gives the same folder, so compiled code is reused. */
 export async function bundleProgram(): Promise<string> {
   const { outputFiles } = await build({
     entryPoints,
@@ -47,7 +45,7 @@ export async function bundleProgram(): Promise<string> {
     keepNames: true,
     outdir: modules,
     external: packagesLeftAlone,
-    // What packages require while they run.
+    // For packages that call `require` at run time.
     banner: { js: requireForPackages },
     logLevel: "silent",
   });
@@ -59,7 +57,7 @@ export async function bundleProgram(): Promise<string> {
   return join(folder, "main.js");
 }
 
-/** By one rename: another run may do the same now. */
+/** By one rename, because another run may do the same at the same time. */
 function place(
   folder: string,
   files: readonly { readonly path: string; readonly contents: Uint8Array }[],

@@ -1,4 +1,4 @@
-/** One static check of `npm test`: one line of its output, and one in the count at the end. */
+/** A static check of `npm test`: one line of its output, and one in the count at the end. */
 export interface Check {
   readonly name: string;
   readonly title: string;
@@ -6,12 +6,10 @@ export interface Check {
 }
 
 export interface CheckResult {
-  /** One entry for each thing to repair; none means passed. */
+  /** One entry for each problem. None means passed. */
   readonly problems: readonly string[];
-  /** Worth showing although nothing is wrong. */
+  /** Shown also if the check passed. */
   readonly note?: string;
-  /** What it cannot run without and this platform does not have; then it is skipped. */
+  /** What this platform lacks. Then the check is skipped. */
   readonly missing?: string;
-  /** Of programs that it started. */
-  readonly processorSeconds?: number | null;
 }

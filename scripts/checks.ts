@@ -1,47 +1,29 @@
-// The static checks of `npm test`, in the order of running: what people most likely broke comes first.
+// The static checks of `npm test`, in the order of running. The most frequent problems come first.
 
 import { spawn } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { registerHooks } from "node:module";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import type { Check, CheckResult } from "./check.ts";
-import { checkImports } from "./check-imports.ts";
-import { checkClientTypes } from "./client-types/written-types.ts";
-import { checkConformance } from "./conformance/check.ts";
-import { checkMutations } from "./mutations/all.ts";
-import { ProcessorProbe } from "./processor-seconds.ts";
-import { projectRoot } from "./source-files.ts";
-import { missingProgram } from "./native-programs.ts";
-import { checkLockFile } from "./tidy/lock-file.ts";
-import { tidyRules } from "./tidy/rules.ts";
+import { checkClientTypes } from "./client-types.ts";
+import { checkConformance } from "./conformance.ts";
+import { checkLockFile } from "./lock-file.ts";
+import { codeFolders, projectRoot } from "./source-files.ts";
+import { tidyRules } from "./tidy.ts";
 
 export const checks: readonly Check[] = [
-  { name: "types", title: "type check", run: () => typeCheck("tsconfig.json") },
-  {
-    name: "types-published",
-    title: "type check of the published package (language of Node 24)",
-    run: () => typeCheck("tsconfig.build.json"),
-  },
-  {
-    name: "types-receiver",
-    title: "type check of @posthorn/receiver (language of Node 20)",
-    run: () => typeCheck("tsconfig.receiver.json"),
-  },
-  {
-    name: "types-client",
-    title: "type check of @posthorn/client (language of Node 20)",
-    run: () => typeCheck("tsconfig.client.json"),
-  },
-  {
-    name: "types-dashboard",
-    title: "type check of the dashboard (a browser)",
-    run: () => typeCheck("dashboard/tsconfig.json"),
-  },
+  typeCheck("types", "tsconfig.json", ""),
+  typeCheck("types-published", "tsconfig.build.json", " of the published package (language of Node 24)"),
+  typeCheck("types-receiver", "tsconfig.receiver.json", " of @posthorn/receiver (language of Node 20)"),
+  typeCheck("types-client", "tsconfig.client.json", " of @posthorn/client (language of Node 20)"),
+  typeCheck("types-dashboard", "dashboard/tsconfig.json", " of the dashboard (a browser)"),
   {
     name: "lint",
     title: "lint",
+    // It collects garbage less often: a fifth less processor time for a tenth more memory.
     run: () =>
       tool("oxlint/bin/oxlint", ["--type-aware", "--deny-warnings", "--report-unused-disable-directives"], {
-        // It collects garbage less often: a fifth less processor time for a tenth more memory.
         GOGC: "300",
       }),
   },
@@ -50,10 +32,14 @@ export const checks: readonly Check[] = [
     title: "format (npm run format repairs it)",
     run: () => tool("@biomejs/biome/bin/biome", ["format", "--max-diagnostics=50"]),
   },
+  {
+    name: "exports",
+    title: "no unused exports or files",
+    run: () => tool("knip/bin/knip.js", ["--no-progress", "--include", "exports,types,files"]),
+  },
   { name: "imports", title: "import direction", run: checkImports },
   ...tidyRules.map(({ name, title, run }) => ({ name: `tidy-${name}`, title: `tidy: ${title}`, run })),
   { name: "requirements", title: "conformance page", run: checkConformance },
-  { name: "mutations", title: "mutations can be made", run: checkMutations },
   {
     name: "client-types",
     title: "types of the client (npm run client-types repairs them)",
@@ -62,20 +48,14 @@ export const checks: readonly Check[] = [
   { name: "lock", title: "lock file", run: checkLockFile },
 ];
 
-/** Threads of their own each find out again what the types of packages are: a third more processor time. */
-function typeCheck(project: string): Promise<CheckResult> {
+/** With more threads, each would compute the types of packages again: a third more processor time. */
+function typeCheck(name: string, project: string, what: string): Check {
   const pretty = process.stdout.isTTY ? "true" : "false";
-  return tool("typescript/bin/tsc", [
-    "--project",
-    project,
-    "--noEmit",
-    "--pretty",
-    pretty,
-    "--singleThreaded",
-  ]);
+  const args = ["--project", project, "--noEmit", "--pretty", pretty, "--singleThreaded"];
+  return { name, title: `type check${what}`, run: () => tool("typescript/bin/tsc", args) };
 }
 
-/** Runs a command of a development dependency; its whole output is the problem when it fails. */
+/** Runs a command of a development dependency. If it fails, its whole output is the problem. */
 async function tool(
   script: string,
   args: readonly string[],
@@ -83,9 +63,8 @@ async function tool(
 ): Promise<CheckResult> {
   const missing = missingProgram(script);
   if (missing !== null) return { problems: [], missing };
-  const probe = new ProcessorProbe();
   const colours = process.stdout.isTTY ? { FORCE_COLOR: "1" } : { NO_COLOR: "1" };
-  const child = spawn(process.execPath, [probe.option, join("node_modules", script), ...args], {
+  const child = spawn(process.execPath, [join("node_modules", script), ...args], {
     cwd: projectRoot,
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, ...colours, ...settings },
@@ -100,9 +79,93 @@ async function tool(
     resolve(code ?? 1);
   });
   const status = await promise;
-  const processorSeconds = probe.take();
-  if (status === 0) return { problems: [], processorSeconds };
-  // Some tools colour their output for CI whatever they are told.
+  if (status === 0) return { problems: [] };
+  // Some tools always colour their output in CI.
   const report = (process.stdout.isTTY ? output : stripVTControlCharacters(output)).trim();
-  return { problems: [report === "" ? `${script} failed without a word` : report], processorSeconds };
+  return { problems: [report === "" ? `${script} failed without output` : report] };
+}
+
+// ---- missing programs --------------------------------------------------------------------------------------------
+
+interface Manifest {
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+/** Packages that a tool starts, besides its own. */
+const companions: Readonly<Record<string, readonly string[]>> = { oxlint: ["oxlint-tsgolint"] };
+
+/**
+ * A sentence about what is missing and how to get it; null if the tool can run. `script` begins with its package. Some tools
+ * are compiled, and npm installs their program as an optional package for each platform. npm reports success even if such a
+ * package cannot be installed.
+ */
+export function missingProgram(script: string, root = projectRoot): string | null {
+  // `@biomejs/biome/bin/biome` is in `@biomejs/biome`.
+  const name = script
+    .split("/")
+    .slice(0, script.startsWith("@") ? 2 : 1)
+    .join("/");
+  const parts = [name, ...(companions[name] ?? [])];
+  return parts.map((part) => missingOf(part, root)).find((missing) => missing !== null) ?? null;
+}
+
+function missingOf(name: string, root: string): string | null {
+  const modules = join(root, "node_modules");
+  const manifest = join(modules, name, "package.json");
+  if (!existsSync(manifest)) return `${name} is not installed`;
+  const { optionalDependencies = {} } = JSON.parse(readFileSync(manifest, "utf8")) as Manifest;
+  const programs = Object.entries(optionalDependencies);
+  const isInstalled = ([program]: readonly [string, string]): boolean =>
+    existsSync(join(modules, program)) || existsSync(join(modules, name, "node_modules", program));
+  if (programs.length === 0 || programs.some(isInstalled)) return null;
+  const platform = `${process.platform}-${process.arch}`;
+  const [own, version] = programs.find(([program]) => program.includes(platform)) ?? [];
+  const remedy = own === undefined ? "" : `; to have it: npm install --no-save ${own}@${version}`;
+  return `${name} has no program for ${platform} here${remedy}`;
+}
+
+// ---- import direction --------------------------------------------------------------------------------------------
+
+let hooked = false;
+
+/**
+ * dependency-cruiser needs the compiler API of a `typescript` below 7, which TypeScript 7 does not have. A resolve hook for
+ * this process gives it TypeScript 6 from the package @typescript/typescript6.
+ */
+function lendTypeScript6(): void {
+  if (hooked) return;
+  hooked = true;
+  registerHooks({
+    resolve(specifier, context, nextResolve) {
+      const isCompiler = specifier === "typescript" || specifier === "typescript/package.json";
+      return nextResolve(
+        isCompiler ? `@typescript/${specifier.replace("typescript", "typescript6")}` : specifier,
+        context,
+      );
+    },
+  });
+}
+
+/** Runs dependency-cruiser with the rules of .dependency-cruiser.mjs. */
+async function checkImports(): Promise<CheckResult> {
+  lendTypeScript6();
+  const [{ cruise }, { default: readConfiguration }] = await Promise.all([
+    import("dependency-cruiser"),
+    import("dependency-cruiser/config-utl/extract-depcruise-options"),
+  ]);
+  const options = await readConfiguration(join(projectRoot, ".dependency-cruiser.mjs"));
+  const { output } = await cruise([...codeFolders], { ...options, baseDir: projectRoot });
+  if (typeof output === "string") throw new TypeError("dependency-cruiser returned text instead of data");
+  const { summary } = output;
+  const compiler = summary.environment?.transpilersFound.find(({ name }) => name === "typescript");
+  if (compiler?.available !== true) {
+    return { problems: ["dependency-cruiser found no TypeScript compiler, so it saw no imports"] };
+  }
+  return {
+    problems: summary.violations.map(({ rule, from, to, cycle }) => {
+      const path = cycle === undefined ? [from, to] : [from, ...cycle.map(({ name }) => name)];
+      return `${rule.name}: ${from === to ? from : path.join(" -> ")}`;
+    }),
+    note: `${summary.totalCruised} modules, ${summary.totalDependenciesCruised} imports`,
+  };
 }

@@ -10,7 +10,7 @@ import { startPosthorn } from "../src/app/posthorn.ts";
 import { resolveValues } from "../src/config/resolve.ts";
 import { projectRoot } from "./source-files.ts";
 
-/** A background task may run beside a request; hardly beside each of them. */
+/** A background task may run during one request, but not during each of them. */
 const requestsEach = 7;
 const sources = pathToFileURL(join(projectRoot, "src", "/")).href;
 const session = new Session();

@@ -1,23 +1,22 @@
 // Runs test files with node:test, one or several in a process, and counts what happened.
 //
-// One run() for each process, because run()'s own timeout does not end a file whose tests have passed but whose process
-// stays alive; aborting a run does. Such a file has left something open, and that is a failure. What is bounded is the time
-// without any news of a file, not the time of the file: a machine that is busy with other things makes files slow, not silent.
+// Each process has a separate run(): its timeout does not end a file whose tests have passed while its process stays alive, but
+// aborting the run does. Such a file has left something open, which is a failure. The limit is for the time without any event
+// of a file, not for the file, because other programs on the machine make files slow, not silent.
 
 import { join, relative } from "node:path";
 import { type EventData, run } from "node:test";
 import type { TestEvent } from "node:test/reporters";
 import { inspect, stripVTControlCharacters } from "node:util";
-import { ProcessorProbe } from "./processor-seconds.ts";
 import { type Bounds, byIdleProcessor, runSideBySide } from "./side-by-side.ts";
 import { projectRoot } from "./source-files.ts";
 
 export interface Failure {
-  /** `path:line` where it is known, else the path. */
+  /** `path:line` if it is known, else the path. */
   readonly place: string;
   /** The names of the test and of the suites around it. */
   readonly name: string;
-  /** Everything there is to know, ready to print. */
+  /** All details, ready to print. */
   readonly report: string;
 }
 
@@ -26,7 +25,7 @@ export interface TestRun {
   /** The path of the file, or what the files have in common. */
   readonly title: string;
   readonly paths: readonly string[];
-  /** One that says nothing for so long is ended, and has failed. */
+  /** A run without events for so long is ended and has failed. */
   readonly silenceMsMax: number;
 }
 
@@ -37,8 +36,6 @@ export interface RunResult {
   /** Skipped tests, each with its reason. */
   readonly skipped: readonly string[];
   readonly durationMs: number;
-  /** Of the processor, with all that the tests started; null where nobody tells. */
-  readonly processorSeconds: number | null;
 }
 
 export async function runTests(
@@ -61,11 +58,10 @@ async function runOne(testRun: TestRun, namePattern: string | undefined): Promis
   const record = new RunRecord(testRun, file, namePattern !== undefined);
   const silence = new AbortController();
   const timer = setTimeout(() => silence.abort(), silenceMsMax);
-  const probe = new ProcessorProbe();
   const events = run({
     files: [file],
     cwd: projectRoot,
-    execArgv: ["--conditions=posthorn-source", probe.option],
+    execArgv: ["--conditions=posthorn-source"],
     argv: file === batch ? paths : [],
     signal: silence.signal,
     ...(namePattern === undefined ? {} : { testNamePatterns: [new RegExp(namePattern, "i")] }),
@@ -75,10 +71,10 @@ async function runOne(testRun: TestRun, namePattern: string | undefined): Promis
     record.take(event);
   }
   clearTimeout(timer);
-  return { ...record.result(performance.now() - startedAt), processorSeconds: probe.take() };
+  return record.result(performance.now() - startedAt);
 }
 
-/** What is known of one process so far. Within it, node:test reports in the order of the source. */
+/** The events of one process so far. node:test reports them in the order of the source. */
 class RunRecord {
   readonly #run: TestRun;
   readonly #file: string;
@@ -135,8 +131,8 @@ class RunRecord {
     });
   }
 
-  /** What the tests printed is shown with its first failure, and otherwise not at all. */
-  result(durationMs: number): Omit<RunResult, "processorSeconds"> {
+  /** The output of the tests is shown with the first failure only. */
+  result(durationMs: number): RunResult {
     const output = stripVTControlCharacters(this.#output).trim();
     const failures = this.#failures.map((failure, index) =>
       index > 0 || output === ""
@@ -156,10 +152,10 @@ class RunRecord {
       : [...this.#names.slice(0, nesting), name].join(" > ");
   }
 
-  /** node:test wraps what was thrown; people want to see what was thrown. */
+  /** Shows the thrown error, which node:test wraps. */
   #describe(error: unknown): string {
     if (failureTypeOf(error) === "testAborted") {
-      return `nothing for ${this.#run.silenceMsMax / 1_000} s: it hangs, or leaves something open (a server, a timer)`;
+      return `nothing for ${this.#run.silenceMsMax / 1_000} s: it hangs, or left something open (a server, a timer)`;
     }
     const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
     if (typeof cause === "string") return cause;
@@ -169,7 +165,7 @@ class RunRecord {
   }
 }
 
-/** It comes from another process, so that its class is lost. */
+/** It comes from another process, so its class is lost. */
 function isAssertionError(cause: unknown): cause is Error {
   return cause instanceof Error && "code" in cause && cause.code === "ERR_ASSERTION";
 }

@@ -27,7 +27,7 @@ interface Picture {
   readonly path: string;
   readonly colorScheme: "light" | "dark";
   readonly size: { readonly width: number; readonly height: number };
-  /** What somebody does before the picture is taken. */
+  /** What to do before the picture is taken. */
   readonly act?: (page: Page) => Promise<unknown>;
 }
 

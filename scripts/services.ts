@@ -1,7 +1,7 @@
-// Servers that some suites need. A test file says so in its name (`store.pg.test.ts`, `cluster.pg.rabbit.test.ts`).
-// PostgreSQL is started for the run where its program is installed: it keeps its data where the tests keep theirs, waits for
-// no disk, and is gone afterwards. RabbitMQ and Redis are started where none can be reached. Where a server is neither
-// installed nor running, the files are skipped; with CI=true that is a failure.
+// Servers that some test files need, as their names say (`store.pg.test.ts`, `cluster.pg.rabbit.test.ts`). If PostgreSQL is
+// installed, the run starts one: it keeps its data in the folder of the tests, does not wait for the disk, and is removed at
+// the end. RabbitMQ and Redis are started only if none can be reached. If a server is neither installed nor running, its files
+// are skipped; with CI=true that is a failure.
 
 import { accessSync, constants } from "node:fs";
 import { connect } from "node:net";
@@ -11,20 +11,20 @@ import { RabbitmqServer } from "../test/services/rabbitmq-server.fixture.ts";
 import { RedisServer } from "../test/services/redis-server.fixture.ts";
 
 export interface Service {
-  /** The part of the file name that asks for it. */
+  /** The part of the file name. */
   readonly mark: string;
   readonly name: string;
-  /** Where tests find it; set for them when it is not given. */
+  /** The environment variable with its address or path, which is set for the tests. */
   readonly variable: string;
-  /** What to do to have it. */
+  /** How to get it. */
   readonly remedy: string;
-  /** Starts one where it may. */
+  /** Starts a server if necessary. */
   readonly find: () => Promise<Found>;
-  /** Starts none. */
+  /** Finds a running server only. */
   readonly findRunning: () => Promise<Found>;
 }
 
-/** A server that was started for this run of the tests alone, and is gone after it. */
+/** A server that was started for this run of the tests. */
 export interface Throwaway {
   readonly url: string;
   remove(): Promise<void>;
@@ -32,7 +32,7 @@ export interface Throwaway {
 
 export interface Found {
   readonly isReachable: boolean;
-  /** Address or path, as the tests will see it. */
+  /** Address or path. */
   readonly at: string;
   /** Why it cannot be reached. */
   readonly problem?: string;
@@ -40,7 +40,7 @@ export interface Found {
 
 const connectTimeoutMs = 1_000;
 
-/** Every server that something asks for. */
+/** All services. */
 export const services: readonly Service[] = [
   server({
     mark: "pg",
@@ -48,7 +48,7 @@ export const services: readonly Service[] = [
     variable: "POSTHORN_TEST_DATABASE_URL",
     fallback: "postgres://postgres@127.0.0.1:5432/postgres",
     remedy: "install PostgreSQL 15 or later, such as apt-get install postgresql",
-    // Nothing here outlives its server, so that it need not be durable. What must be has servers of its own.
+    // No test data outlives this server, so it need not be durable. Crash tests start separate servers.
     start: () => PostgresServer.start({ fsync: "off", full_page_writes: "off" }),
     isStartedFirst: true,
   }),
@@ -84,7 +84,7 @@ export const services: readonly Service[] = [
   }),
 ];
 
-/** The services that the name of a test file asks for. */
+/** The services that a test file needs. */
 export function servicesOf(path: string): readonly Service[] {
   const marks = path.split("/").at(-1)?.split(".").slice(1, -2) ?? [];
   return services.filter(({ mark }) => marks.includes(mark));
@@ -93,11 +93,11 @@ export function servicesOf(path: string): readonly Service[] {
 interface ServerOptions extends Omit<Service, "find" | "findRunning"> {
   readonly fallback: string;
   readonly start: () => Promise<Throwaway>;
-  /** Whether one of the run's own is better than one that is there anyway. */
+  /** Prefer a new server to a running one. */
   readonly isStartedFirst?: boolean;
 }
 
-/** Started for this run, to be removed at its end. */
+/** To be removed at the end of the run. */
 const throwaways: Throwaway[] = [];
 
 export async function removeThrowaways(): Promise<void> {
@@ -115,7 +115,7 @@ export function server({ fallback, start, isStartedFirst = false, ...service }: 
     findRunning,
     async find() {
       const at = process.env[service.variable] ?? fallback;
-      // Who names a server means that one.
+      // A configured address is never replaced.
       const isNamed = process.env[service.variable] !== undefined;
       if (isNamed || !isStartedFirst) {
         const running = await findRunning();
@@ -139,14 +139,14 @@ function withoutUser(url: string): string {
   return url.replace(/\/\/[^@/]*@/, "//");
 }
 
-/** That a program is missing needs no details; why it did not start is worth its first lines. */
+/** A missing program needs no details. If it did not start, the first lines of its output help. */
 function problemOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   if (/ENOENT|on this machine/.test(text)) return "it is neither running nor installed";
   return `it is installed, but did not start: ${text.split("\n").slice(0, 3).join(" ")}`;
 }
 
-/** Whether something accepts connections there. Who it is and whether it lets us in, the tests will tell. */
+/** Whether something accepts connections there. The tests find out whether they can log in. */
 async function answers(url: URL): Promise<boolean> {
   const defaultPorts: Readonly<Record<string, number>> = { "postgres:": 5432, "amqp:": 5672, "redis:": 6379 };
   const port = url.port === "" ? (defaultPorts[url.protocol] ?? 0) : Number(url.port);
@@ -161,11 +161,11 @@ async function answers(url: URL): Promise<boolean> {
 }
 
 interface ProgramOptions extends Omit<Service, "find" | "findRunning"> {
-  /** Any of these names will do. */
+  /** Any of these names. */
   readonly programs: readonly string[];
 }
 
-/** What tests start themselves. */
+/** A program that tests start themselves. */
 function program({ programs, ...service }: ProgramOptions): Service {
   const find = async (): Promise<Found> => {
     const given = process.env[service.variable];

@@ -1,28 +1,27 @@
-// How many jobs run at a time. A fixed number fits neither jobs that compute nor jobs that wait, and tests are both: with as
-// many as a busy machine bears, the processor idles while several of them wait. So a few always run, and another starts
-// whenever the processor has idled for a moment.
+// How many jobs run at the same time. A fixed number does not fit both jobs that compute and jobs that wait, and tests are
+// both. So a few always run, and another one starts whenever the processor has been idle for a moment.
 
 import { cpus } from "node:os";
 
 const lookEveryMs = 1_000;
-/** Of all cores: a fifth of two is what a test file takes that mostly waits. */
+/** Of all cores. A test file that mostly waits uses a fifth of two. */
 const idleShareMin = 0.2;
 
 export interface Bounds {
-  /** So many run whatever the machine does. */
+  /** So many always run. */
   readonly min: number;
-  /** So many run at most, because servers and memory are shared. */
+  /** The limit, because servers and memory are shared. */
   readonly max: number;
 }
 
 export interface SideBySide extends Bounds {
-  /** Tells, once a look, whether another job would find a free core. */
+  /** Whether another job would find a free core. Called once per look. */
   readonly hasRoom: () => boolean;
-  /** Calls back once a look; returns what ends it. */
+  /** Calls back regularly. Returns how to stop it. */
   readonly eachLook: (look: () => void) => () => void;
 }
 
-/** Between the bounds, by what Linux, macOS or Windows say of the processor. */
+/** Measures the idle time of the processor. */
 export function byIdleProcessor(bounds: Bounds): SideBySide {
   let before = processorTimes();
   return {
@@ -55,7 +54,7 @@ export async function runSideBySide(
     running.add(run);
   };
   const endLooks = eachLook(() => {
-    // Asked at each look, so that it speaks of the time since the last one.
+    // Called at each look, so that it measures the time since the last one.
     if (hasRoom() && running.size < max) startNext();
   });
   try {

@@ -1,6 +1,6 @@
-// Preloaded by with-runtime.mjs. Ctrl-C reaches every process of the terminal, and npm passes it on to its child once
-// more; so does with-runtime.mjs when it has to stay in between. A program that takes the second Ctrl-C for "stop at
-// once" would never shut down gracefully. A repetition within this time is therefore the same signal, not a new one.
+// Preloaded by with-runtime.mjs. Ctrl-C reaches every process of the terminal, and npm and with-runtime.mjs forward it to their
+// child once more. A program that stops at once on the second Ctrl-C would never shut down gracefully. So a repetition within
+// this time counts as the same signal.
 
 import { isMainThread } from "node:worker_threads";
 
@@ -20,9 +20,9 @@ process.emit = function emitOnce(name, ...args) {
   return Reflect.apply(emit, process, [name, ...args]);
 };
 
-// npm hands a signal to the shell that runs the script. Some shells (dash, cmd) stay there as the parent of the program and
-// end without passing it on. The scripts do not start with `exec`, because cmd has none, so the program notices here that its
-// parent is gone and stops as if the signal had reached it.
+// npm sends a signal to the shell that runs the script. Some shells (dash, cmd) stay the parent of the program and exit without
+// forwarding it. The scripts do not start with `exec`, which cmd lacks, so the program detects here that its parent has exited,
+// and stops as if it had received the signal.
 const PARENT_POLL_MS = 200;
 
 if (isMainThread && process.env.npm_lifecycle_event !== undefined) {

@@ -1,5 +1,5 @@
-// The test files named as arguments, in one process: a process of its own costs a short file more than its tests do. Each is a
-// suite, so that what a file does before and after its tests is done for these alone.
+// Runs the test files in the arguments in one process, because a process costs a short file more than its tests. Each file is a
+// suite, so that its hooks apply to its tests only.
 
 import { relative } from "node:path";
 import { suite } from "node:test";

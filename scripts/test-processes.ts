@@ -1,9 +1,9 @@
-// Which test files share a process. To start one and to link some six hundred modules costs up to a second of processor
-// time, which is more than the tests of most files: those share a process with others, and the rest has one of its own.
+// Which test files share a process. Starting one and linking about six hundred modules costs up to a second of processor time,
+// which is more than the tests of most files. These share a process, the others have a separate one.
 
 import { servicesOf } from "./services.ts";
 
-/** Files that take more than some seconds of processor time, so that one alone is worth a process, or that measure theirs. */
+/** Files that need several seconds of processor time, or that measure theirs. */
 const filesAlone: ReadonlySet<string> = new Set([
   "test/api/field-bounds.test.ts",
   "test/api/slow-clients.test.ts",
@@ -47,8 +47,7 @@ const filesAlone: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Browsers are long, whatever they try, and so are scenarios with several servers; unit tests with a server measure what
- * single calls cost it.
+ * Browser tests and scenarios with servers always take long. Unit tests with a server measure what single calls cost.
  */
 function isAlone(path: string): boolean {
   const marks = servicesOf(path).map(({ mark }) => mark);

@@ -1,63 +1,60 @@
-// `npm test`: every check of the project, and one line at the end that says how it went.
+// `npm test`: every check of the project, and one line at the end with the result.
 //
 //   npm test                                  everything
 //   npm test -- --only unit,lint              some of it: checks, a single check, or a suite
-//   npm test -- src/core test/conformance     the test files in these places, no checks
+//   npm test -- src/domain test/conformance   the test files in these places, no checks
 //   npm test -- --name "retry after"          tests whose name matches
-//   npm test -- --list                        what there is to choose from
+//   npm test -- --list                        the names for --only
 //
-// A failure never stops the run: everything is reported. The last line is for machines: `N passed, N failed`, with
-// `, N skipped` when something was skipped. Exit status 1 when anything failed, 2 for wrong usage.
+// A failure never stops the run, so everything is reported. The last line is for programs: `N passed, N failed`, with
+// `, N skipped` if something was skipped. Exit status 1 if anything failed, 2 for wrong usage.
 
+import { chmodSync, mkdtempSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import { inspect, parseArgs, styleText } from "node:util";
 import { messageOf } from "../src/domain/thrown.ts";
+import { leftovers } from "../test/services/leftovers.ts";
 import { bundleProgram } from "./bundle-program.ts";
 import type { Check, CheckResult } from "./check.ts";
 import { checks } from "./checks.ts";
-import { ownProcessorSeconds } from "./processor-seconds.ts";
 import { type Failure, type RunResult, runTests, type TestRun } from "./run-tests.ts";
 import { type Found, removeThrowaways, type Service, servicesOf } from "./services.ts";
 import { isTestPath, projectFiles, projectRoot } from "./source-files.ts";
-import { keepFoldersInMemory } from "./temporary-folder.ts";
 import { processesOf } from "./test-processes.ts";
 
 interface Suite {
   readonly name: string;
   readonly folder: string;
-  /** The longest that one test of it takes, many times over; and longer than a test waits before it says for what. */
+  /** Many times longer than one test of it takes, and longer than a test waits before it says for what. */
   readonly silenceMsMax: number;
-  /** For its short files, so that the last ones still fill all cores; without it each file has one of its own. */
+  /** For its short files, so that the last ones still use all cores. Without it each file has a separate process. */
   readonly processes?: number;
-  /** Runs only when somebody names it, for the reason given. */
+  /** Runs only when it is named, for this reason. */
   readonly onRequest?: string;
 }
 
 /**
- * In the order in which they run, files with a process of their own before those that share one: what takes long comes
- * first, and hundreds of short files fill both cores to the end. The first that a file belongs to counts.
+ * In the order of running. Files with a separate process come before those that share one: long ones first, and hundreds of
+ * short files use both cores to the end. A file belongs to the first suite that matches.
  */
 const suites: readonly Suite[] = [
-  // True outages of servers, half a minute and longer, under load: apart, so that nothing else competes with them. Each
-  // file takes three quarters of a core, so that two at once are what two cores can bear.
   {
     name: "outages",
     folder: "test/scenarios/outages/",
     silenceMsMax: 900_000,
-    onRequest: "takes some minutes of true waiting; npm run outages",
+    onRequest: "takes some minutes of real waiting; npm run outages",
   },
-  // Dozens of crashes and of locks, each waited for in true time: what an outage shows once, many times.
   {
     name: "trials",
     folder: "test/scenarios/trials/",
     silenceMsMax: 900_000,
-    onRequest: "takes a quarter of an hour of true waiting; npm run trials",
+    onRequest: "takes a quarter of an hour of real waiting; npm run trials",
   },
   {
     name: "failovers",
     folder: "test/scenarios/failover/whole/",
     silenceMsMax: 900_000,
-    onRequest: "some fifty failovers of PostgreSQL, ten minutes; npm run failovers",
+    onRequest: "about fifty failovers of PostgreSQL, ten minutes; npm run failovers",
   },
   { name: "simulation", folder: "test/simulation/", silenceMsMax: 900_000 },
   { name: "scenarios", folder: "test/scenarios/", silenceMsMax: 900_000, processes: 6 },
@@ -67,80 +64,40 @@ const suites: readonly Suite[] = [
   { name: "dashboard", folder: "dashboard/", silenceMsMax: 300_000, processes: 1 },
 ];
 
-/**
- * Two shared cores are what the project is developed and checked on: four files keep them busy while some compute, and where
- * most of them wait it takes eight. That is also what the connections and the memory of the servers bear.
- */
+/** For two shared cores: four files keep them busy while some compute, and it takes eight where most of them wait. */
 const concurrencyOfTests = { min: 4, max: 8 };
+/** The suites on request put load on servers. Each file takes three quarters of a core. */
 const concurrencyOfOutages = { min: 2, max: 2 };
-/** With fewer files, bundling the program costs more than it spares. */
+/** With fewer files, bundling the program costs more than it saves. */
 const filesOfBundleMin = 10;
+/** In memory, if it has many times the space that all tests of a run use at the same time. */
+const memoryFolder = "/dev/shm";
+const memoryBytesMin = 6 * 1024 ** 3;
 
 const isCi = /^(1|true)$/i.test(process.env["CI"] ?? "");
 
 const failures: Failure[] = [];
 const skipped: string[] = [];
 let passed = 0;
-/** Which services answer, asked once. */
+/** The services that were looked for. */
 const found = new Map<Service, Found>();
-/** Files that were not run, by the service that they miss. */
+/** Files that did not run, by the service that they miss. */
 const withheld = new Map<Service, Set<string>>();
 
-// Some hundred processes load the same modules: each starts in half the time when it finds them compiled.
+// About a hundred processes load the same modules. Each starts in half the time if it finds them compiled.
 process.env["NODE_COMPILE_CACHE"] ??= join(projectRoot, "node_modules", ".cache", "compiled");
 
-await main();
-
-async function main(): Promise<void> {
-  const request = parseRequest();
-  const removeFolder = keepFoldersInMemory();
-  try {
-    await runAll(request);
-  } finally {
-    await removeThrowaways();
-    removeFolder();
-  }
-  printEnd();
+const request = parseRequest();
+const removeFolder = keepFoldersInMemory();
+try {
+  await runAll(request);
+} finally {
+  await removeThrowaways();
+  removeFolder();
 }
+printEnd();
 
-/** The checks need one core for most of their time, so that tests run beside them. */
-async function runAll({ checks: chosen, suites: chosenSuites, namePattern }: Request): Promise<void> {
-  const fileCount = [...chosenSuites.values()].reduce((sum, { length }) => sum + length, 0);
-  if (fileCount >= filesOfBundleMin) await announceProgram();
-  const running = runChecks(chosen);
-  const isAlone = [...chosenSuites.keys()].some(({ onRequest }) => onRequest !== undefined);
-  const runs: TestRun[] = [];
-  for (const [suite, paths] of chosenSuites) {
-    const runnable: string[] = [];
-    for (const path of paths) {
-      const missing = await missingServices(path);
-      if (missing.length === 0) runnable.push(path);
-      else withhold(path, missing);
-    }
-    const { name, silenceMsMax, processes = 0 } = suite;
-    for (const { title, paths: shared } of processesOf(runnable, name, processes))
-      runs.push({ title, paths: shared, silenceMsMax });
-  }
-  // Files that mostly wait would leave the cores idle at the end.
-  const inOrder = runs.toSorted((one, other) => one.paths.length - other.paths.length);
-  const concurrency = isAlone ? concurrencyOfOutages : concurrencyOfTests;
-  await runTests(inOrder, namePattern, concurrency, record);
-  await running;
-}
-
-/** Without a bundle, tests start the source, which says better what is wrong with it. */
-async function announceProgram(): Promise<void> {
-  try {
-    process.env["POSTHORN_TEST_PROGRAM"] ??= await bundleProgram();
-  } catch (error) {
-    const [reason = ""] = messageOf(error).split("\n", 1);
-    process.stdout.write(`the program could not be bundled, so servers start from source: ${reason}\n`);
-  }
-}
-
-async function runChecks(chosen: readonly Check[]): Promise<void> {
-  for (const check of chosen) await runCheck(check);
-}
+// ---- what to run -------------------------------------------------------------------------------------------------
 
 interface Request {
   readonly checks: readonly Check[];
@@ -160,29 +117,27 @@ function parseRequest(): Request {
   if (unknown !== undefined) refuse(`--only ${unknown}: there is ${choices.join(", ")}`);
   const isFocused = positionals.length > 0 || values.name !== undefined;
   const isChosen = (name: string): boolean => only.length === 0 || only.includes(name);
-  const chosenChecks = isFocused
-    ? []
-    : checks.filter(({ name }) => isChosen(name) || only.includes("checks"));
   const files = testFiles(positionals);
   const chosenSuites = suites
     .filter(({ name }) => isChosen(name))
     .map((suite) => [suite, files.filter((file) => suiteOf(file) === suite)] as const)
     .filter(([, list]) => !isFocused || list.length > 0)
     .filter(([suite]) => isFocused || only.length > 0 || !isLeftOut(suite));
-  return { checks: chosenChecks, suites: new Map(chosenSuites), namePattern: values.name };
+  return {
+    checks: isFocused ? [] : checks.filter(({ name }) => isChosen(name) || only.includes("checks")),
+    suites: new Map(chosenSuites),
+    namePattern: values.name,
+  };
 }
 
-/** Of a run of everything. It is told, like everything that did not run. */
+/** A run of everything reports the suites that it leaves out. */
 function isLeftOut({ name, onRequest }: Suite): boolean {
   if (onRequest === undefined) return false;
   skipped.push(`${name}: ${onRequest}`);
   return true;
 }
 
-function readArguments(): {
-  values: { only?: string[]; name?: string; list?: boolean };
-  positionals: string[];
-} {
+function readArguments() {
   try {
     return parseArgs({
       options: {
@@ -193,7 +148,7 @@ function readArguments(): {
       allowPositionals: true,
     });
   } catch (error) {
-    return refuse(error instanceof Error ? error.message : String(error));
+    return refuse(messageOf(error));
   }
 }
 
@@ -208,48 +163,93 @@ function testFiles(places: readonly string[]): string[] {
     (path) => path.endsWith(".test.ts") && (path.startsWith("src/") || isTestPath(path)),
   );
   if (places.length === 0) return all;
+  const isAt = (place: string) => (path: string) => path === place || path.startsWith(`${place}/`);
   const wanted = places.map((place) => place.replace(/^\.\//, "").replace(/\/$/, ""));
-  for (const place of wanted) {
-    if (!all.some(isAt(place))) refuse(`${place}: no test file there`);
-  }
+  for (const place of wanted) if (!all.some(isAt(place))) refuse(`${place}: no test file there`);
   return all.filter((path) => wanted.some((place) => isAt(place)(path)));
-}
-
-function isAt(place: string): (path: string) => boolean {
-  return (path) => path === place || path.startsWith(`${place}/`);
 }
 
 function suiteOf(file: string): Suite | undefined {
   return suites.find(({ folder }) => file.startsWith(folder));
 }
 
-async function runCheck(check: Check): Promise<void> {
-  const startedAt = performance.now();
-  const { problems, note, missing, processorSeconds } = await resultOf(check);
-  if (missing !== undefined) {
-    skipped.push(`${check.title}: ${missing}`);
-    printLine({ isOk: true, title: check.title, durationMs: undefined, note: `skipped, ${missing}` });
-    return;
-  }
-  printLine({
-    isOk: problems.length === 0,
-    title: check.title,
-    durationMs: performance.now() - startedAt,
-    processorSeconds: processorSeconds ?? null,
-    note,
-  });
-  if (problems.length === 0) {
-    passed += 1;
-    return;
-  }
-  failures.push({
-    place: `npm test -- --only ${check.name}`,
-    name: check.title,
-    report: problems.join("\n"),
-  });
+// ---- running -----------------------------------------------------------------------------------------------------
+
+/**
+ * The tests of this run keep their folders in memory, unless TMPDIR names another place. They do not depend on a durable disk,
+ * because killed processes lose nothing of what they wrote, and many would wait for its `fsync`. Returns how to remove the
+ * folder, which also goes with the process.
+ */
+function keepFoldersInMemory(): () => void {
+  if (process.env["TMPDIR"] !== undefined || !memoryHasSpace()) return () => undefined;
+  const folder = mkdtempSync(join(memoryFolder, "posthorn-test-"));
+  // Servers of other accounts have their folders in it.
+  chmodSync(folder, 0o711);
+  leftovers.folder(folder);
+  process.env["TMPDIR"] = folder;
+  return () => leftovers.removeFolder(folder);
 }
 
-/** A check that breaks has failed, and the run goes on. */
+function memoryHasSpace(): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(memoryFolder);
+    return bavail * bsize >= memoryBytesMin;
+  } catch {
+    return false;
+  }
+}
+
+/** The checks need one core for most of their time, so tests run at the same time. */
+async function runAll({ checks: chosen, suites: chosenSuites, namePattern }: Request): Promise<void> {
+  const fileCount = [...chosenSuites.values()].reduce((sum, { length }) => sum + length, 0);
+  if (fileCount >= filesOfBundleMin) await announceProgram();
+  const running = runChecks(chosen);
+  const isOnRequest = [...chosenSuites.keys()].some(({ onRequest }) => onRequest !== undefined);
+  const runs: TestRun[] = [];
+  for (const [{ name, silenceMsMax, processes = 0 }, paths] of chosenSuites) {
+    const runnable: string[] = [];
+    for (const path of paths) {
+      const missing = await missingServices(path);
+      if (missing.length === 0) runnable.push(path);
+      else withhold(path, missing);
+    }
+    for (const { title, paths: shared } of processesOf(runnable, name, processes))
+      runs.push({ title, paths: shared, silenceMsMax });
+  }
+  // Files that mostly wait would leave the cores idle at the end.
+  const inOrder = runs.toSorted((one, other) => one.paths.length - other.paths.length);
+  await runTests(inOrder, namePattern, isOnRequest ? concurrencyOfOutages : concurrencyOfTests, record);
+  await running;
+}
+
+/** Without a bundle the tests start the source, whose errors are easier to read. */
+async function announceProgram(): Promise<void> {
+  try {
+    process.env["POSTHORN_TEST_PROGRAM"] ??= await bundleProgram();
+  } catch (error) {
+    const [reason = ""] = messageOf(error).split("\n", 1);
+    process.stdout.write(`the program could not be bundled, so servers start from source: ${reason}\n`);
+  }
+}
+
+async function runChecks(chosen: readonly Check[]): Promise<void> {
+  for (const check of chosen) {
+    const { name, title } = check;
+    const startedAt = performance.now();
+    const { problems, note, missing } = await resultOf(check);
+    const isOk = problems.length === 0;
+    if (missing !== undefined) {
+      skipped.push(`${title}: ${missing}`);
+      printLine(true, title, `skipped, ${missing}`);
+    } else {
+      printLine(isOk, title, note, performance.now() - startedAt);
+      if (isOk) passed += 1;
+      else failures.push({ place: `npm test -- --only ${name}`, name: title, report: problems.join("\n") });
+    }
+  }
+}
+
+/** A check that throws has failed, and the run continues. */
 async function resultOf(check: Check): Promise<CheckResult> {
   try {
     return await check.run();
@@ -258,7 +258,7 @@ async function resultOf(check: Check): Promise<CheckResult> {
   }
 }
 
-/** The services a file needs and that do not answer. Those that do are announced to the tests. */
+/** The services that a file needs and that are not reachable. The tests get the addresses of the others. */
 async function missingServices(file: string): Promise<readonly Service[]> {
   const missing: Service[] = [];
   for (const service of servicesOf(file)) {
@@ -277,12 +277,39 @@ function withhold(file: string, missing: readonly Service[]): void {
     failures.push({
       place: file,
       name: "the file itself",
-      report: `${note}; with CI=true that is a failure`,
+      report: `${note}; with CI=true this is a failure`,
     });
-  printLine({ isOk: !isCi, title: file, durationMs: undefined, note: isCi ? note : `skipped, ${note}` });
+  printLine(!isCi, file, isCi ? note : `skipped, ${note}`);
 }
 
-/** One line for each server that is missing, with what to do. */
+// ---- reporting ---------------------------------------------------------------------------------------------------
+
+function record(result: RunResult): void {
+  passed += result.passed;
+  failures.push(...result.failures);
+  skipped.push(...result.skipped.map((test) => `${result.title}: ${test}`));
+  const counts = [`${result.passed} passed`];
+  if (result.failures.length > 0) counts.push(`${result.failures.length} failed`);
+  if (result.skipped.length > 0) counts.push(`${result.skipped.length} skipped`);
+  printLine(result.failures.length === 0, result.title, counts.join(", "), result.durationMs);
+  // The end of the run repeats them with all details.
+  for (const { name, report } of result.failures)
+    process.stdout.write(`       ${name}\n         ${report.split("\n", 1)[0]}\n`);
+}
+
+/** Colour is for terminals; a log is for searching. */
+function paint(colour: "green" | "red" | "dim", text: string): string {
+  return process.stdout.isTTY ? styleText(colour, text) : text;
+}
+
+function printLine(isOk: boolean, title: string, note?: string, durationMs?: number): void {
+  const verdict = paint(isOk ? "green" : "red", isOk ? "ok  " : "FAIL");
+  const time = durationMs === undefined ? "" : ` ${(durationMs / 1_000).toFixed(1)} s`;
+  const remark = note === undefined ? "" : paint("dim", `  ${note}`);
+  process.stdout.write(`${verdict} ${title}${time}${remark}\n`);
+}
+
+/** One line for each missing server, with what to do. */
 function printWithheld(): void {
   if (withheld.size > 0) process.stdout.write("\n");
   for (const [service, files] of withheld) {
@@ -295,53 +322,7 @@ function printWithheld(): void {
   }
 }
 
-function record(result: RunResult): void {
-  passed += result.passed;
-  failures.push(...result.failures);
-  skipped.push(...result.skipped.map((test) => `${result.title}: ${test}`));
-  const counts = [
-    `${result.passed} passed`,
-    ...(result.failures.length > 0 ? [`${result.failures.length} failed`] : []),
-    ...(result.skipped.length > 0 ? [`${result.skipped.length} skipped`] : []),
-  ];
-  printLine({
-    isOk: result.failures.length === 0,
-    title: result.title,
-    durationMs: result.durationMs,
-    processorSeconds: result.processorSeconds,
-    note: counts.join(", "),
-  });
-  // Once more at the end, with everything there is to know; whoever reads along need not wait for it.
-  for (const { name, report } of result.failures) {
-    process.stdout.write(`       ${name}\n         ${report.split("\n", 1)[0]}\n`);
-  }
-}
-
-/** Colour is for terminals; a log is for searching. */
-function paint(colour: "green" | "red" | "dim", text: string): string {
-  return process.stdout.isTTY ? styleText(colour, text) : text;
-}
-
-interface Line {
-  readonly isOk: boolean;
-  readonly title: string;
-  readonly durationMs: number | undefined;
-  readonly processorSeconds?: number | null;
-  readonly note: string | undefined;
-}
-
-function printLine({ isOk, title, durationMs, processorSeconds = null, note }: Line): void {
-  const verdict = paint(isOk ? "green" : "red", isOk ? "ok  " : "FAIL");
-  const time = durationMs === undefined ? "" : ` ${(durationMs / 1_000).toFixed(1)} s`;
-  const processor = processorSeconds === null ? "" : ` (processor ${processorSeconds.toFixed(1)} s)`;
-  const remark = note === undefined ? "" : paint("dim", `  ${note}`);
-  process.stdout.write(`${verdict} ${title}${time}${processor}${remark}\n`);
-}
-
 function printEnd(): void {
-  const processorSeconds = ownProcessorSeconds();
-  if (processorSeconds !== null)
-    process.stdout.write(`\nprocessor ${processorSeconds.toFixed(0)} s, servers of this run included\n`);
   printWithheld();
   if (skipped.length > 0) {
     process.stdout.write(`\nskipped:\n${skipped.map((entry) => `  ${entry}\n`).join("")}`);

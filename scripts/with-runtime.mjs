@@ -1,15 +1,12 @@
-// Runs a script on the project's own Node, installing what is missing first:
+// Runs a script on the project's own Node and installs missing packages first:
 //
 //   node scripts/with-runtime.mjs [node options] SCRIPT [arguments]
 //
-// A command of the program needs less than the checks: on a fresh clone it installs what running takes, and the rest comes
-// with the first `npm test`.
+// Every npm script starts here. On a fresh clone the only Node is the system's, so this is plain JavaScript for Node 20.
+// Messages go to standard error, because standard output belongs to the script.
 //
-// Every npm script starts here. It is plain JavaScript that Node 20 understands, because on a fresh clone the only
-// Node is the system's. Standard output stays clean for the script; all messages go to standard error.
-//
-// node_modules is current when npm's own record of it (node_modules/.package-lock.json, which npm writes last) holds
-// every package of package-lock.json. No stamp of ours is needed, and a plain `npm install` counts as well.
+// The commands of the program need fewer packages than the checks: `dependencies`, and the development dependencies in
+// running-packages.json (Node, and what bundles and runs the pages at /ui). The others follow with the first `npm test`.
 
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -27,39 +24,41 @@ import { constants, tmpdir } from "node:os";
 import { delimiter, join, resolve, sep } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { runningLock, runningManifest, runningPaths } from "./running-packages.mjs";
 
-const EXIT_NOT_INSTALLED = 69;
-const LOCK_POLL_MS = 250;
-const PROGRESS_MS = 5_000;
-const PROGRESS_LIVE_MS = 500;
-const FORWARDED_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
-
+const exitNotInstalled = 69;
 const isWindows = process.platform === "win32";
 const root = resolve(fileURLToPath(new URL("..", import.meta.url)));
 const modules = join(root, "node_modules");
-const isRunning = process.argv.slice(2).find((argument) => !argument.startsWith("-")) === "src/cli/main.ts";
 const runtime = join(modules, "node", "bin", isWindows ? "node.exe" : "node");
+const scriptArguments = process.argv.slice(2);
+const isProgram = scriptArguments.find((argument) => !argument.startsWith("-")) === "src/cli/main.ts";
 
 if (!isInstalled()) await installOnce();
-await runOnProjectNode(process.argv.slice(2));
+await runOnProjectNode();
 
+// ---- installing --------------------------------------------------------------------------------------------------
+
+/**
+ * npm writes its record of node_modules last, so a complete and current record means a complete installation. A plain
+ * `npm install` counts as well.
+ */
 function isInstalled() {
-  const wanted = readPackages(join(root, "package-lock.json"));
-  const present = readPackages(join(modules, ".package-lock.json"));
+  const wanted = packagesIn(join(root, "package-lock.json"));
+  const present = packagesIn(join(modules, ".package-lock.json"));
   if (wanted === undefined) fail("package-lock.json is missing or unreadable; restore it from git");
   if (present === undefined || !existsSync(runtime)) return false;
-  const needed = isRunning ? runningPaths(wanted) : null;
-  return Object.entries(wanted).every(([path, entry]) => {
-    if (path === "" || (needed !== null && !needed.has(path))) return true;
-    const installed = present[path];
-    // npm leaves out optional packages that are meant for another platform.
-    if (installed === undefined) return entry.optional === true;
-    return installed.version === entry.version && installed.integrity === entry.integrity;
-  });
+  const isCurrent = ([path, { version, integrity, optional }]) =>
+    // npm omits optional packages of other platforms.
+    present[path] === undefined
+      ? optional === true
+      : present[path].version === version && present[path].integrity === integrity;
+  const locked = Object.entries(wanted).filter(([path]) => path !== "");
+  if (!isProgram) return locked.every(isCurrent);
+  const needed = new Set(Object.keys(runningDependencies()).map((name) => `node_modules/${name}`));
+  return locked.filter(([path]) => needed.has(path) || present[path] !== undefined).every(isCurrent);
 }
 
-function readPackages(path) {
+function packagesIn(path) {
   try {
     return JSON.parse(readFileSync(path, "utf8")).packages;
   } catch {
@@ -67,63 +66,47 @@ function readPackages(path) {
   }
 }
 
-/** Two starts at the same time share one installation: the second waits and then finds everything in place. */
-async function installOnce() {
-  const release = await takeLock();
-  try {
-    if (!isInstalled()) await install();
-  } finally {
-    release();
-  }
+function runningDependencies() {
+  const { dependencies, devDependencies } = readJson("package.json");
+  const names = readJson("scripts/running-packages.json");
+  return { ...dependencies, ...Object.fromEntries(names.map((name) => [name, devDependencies[name]])) };
 }
 
-/**
- * The lock is a folder that holds its owner's process id, put in place by one rename: renaming onto a folder that is
- * not empty fails, so there is one winner. It lies in the temporary folder, because node_modules may not exist yet.
- */
-async function takeLock() {
+function readJson(path) {
+  return JSON.parse(readFileSync(join(root, path), "utf8"));
+}
+
+/** If two commands start at the same time, the second waits for the installation of the first. */
+async function installOnce() {
   const owner = typeof process.getuid === "function" ? process.getuid() : "user";
   const key = createHash("sha256").update(root).digest("hex").slice(0, 16);
+  // node_modules may not exist yet.
   const lock = join(tmpdir(), `posthorn-install-${owner}-${key}`);
-  const mine = `${lock}.${process.pid}`;
-  rmSync(mine, { recursive: true, force: true });
-  mkdirSync(mine);
-  writeFileSync(join(mine, "pid"), String(process.pid));
-  for (let announced = false; ; ) {
-    try {
-      renameSync(mine, lock);
-      const release = () => rmSync(lock, { recursive: true, force: true });
-      process.once("exit", release);
-      return release;
-    } catch (error) {
-      if (!["ENOTEMPTY", "EEXIST", "EPERM"].includes(error.code)) throw error;
-    }
-    const holder = readHolder(lock);
-    if (holder === undefined || !isAlive(holder)) {
-      removeAbandoned(lock, holder);
-      continue;
-    }
-    if (!announced) say(`waiting for another installation of the dependencies (process ${holder})`);
-    announced = true;
-    await sleep(LOCK_POLL_MS);
+  for (let announced = false; !tryToLock(lock); announced = true) {
+    const holder = holderOf(lock);
+    if (holder !== undefined && !isAlive(holder)) rmSync(lock, { force: true });
+    else if (!announced) say(`waiting for another installation of the dependencies (process ${holder})`);
+    await sleep(250);
+  }
+  const release = () => rmSync(lock, { force: true });
+  process.once("exit", release);
+  if (!isInstalled()) await install();
+  release();
+}
+
+function tryToLock(lock) {
+  try {
+    writeFileSync(lock, String(process.pid), { flag: "wx" });
+    return true;
+  } catch (error) {
+    if (error.code !== "EEXIST") throw error;
+    return false;
   }
 }
 
-/** Moves the lock of a dead process away, unless somebody else has replaced it in the meantime. */
-function removeAbandoned(lock, holder) {
-  const aside = `${lock}.abandoned.${process.pid}`;
+function holderOf(lock) {
   try {
-    renameSync(lock, aside);
-  } catch {
-    return;
-  }
-  if (readHolder(aside) === holder) rmSync(aside, { recursive: true, force: true });
-  else renameSync(aside, lock);
-}
-
-function readHolder(lock) {
-  try {
-    return Number(readFileSync(join(lock, "pid"), "utf8"));
+    return Number(readFileSync(lock, "utf8"));
   } catch {
     return undefined;
   }
@@ -139,8 +122,8 @@ function isAlive(pid) {
 }
 
 async function install() {
-  // Where the packages of development are, they stay.
-  const isPart = isRunning && !hasMoreThanRunning();
+  // Development packages that are there already stay.
+  const isPart = isProgram && !existsSync(join(modules, "typescript"));
   say(
     isPart
       ? "installing what running takes: about 190 MB into node_modules, once (the rest comes with npm test)"
@@ -148,11 +131,11 @@ async function install() {
   );
   const startedAt = Date.now();
   const seconds = () => ((Date.now() - startedAt) / 1000).toFixed(0);
-  const place = isPart ? prepareRunning() : root;
+  const place = isPart ? prepareProgram() : root;
   const stop = showProgress(
     () => `  ${seconds()} s, ${countPackages(join(place, "node_modules"))} packages so far`,
   );
-  // --include=dev: with NODE_ENV=production npm would leave out the Node that everything runs on.
+  // With NODE_ENV=production npm would omit the Node that everything runs on.
   const { code, signal } = await run("npm", ["ci", "--include=dev", "--loglevel=error"], {
     stdio: ["ignore", 2, 2],
     shell: isWindows,
@@ -160,89 +143,63 @@ async function install() {
     env: { ...process.env, PATH: pathWithoutProject() },
   });
   stop();
-  if (isPart && code === 0) putInPlace(place);
+  if (code === 0) trim(isPart ? join(place, "node_modules") : join(modules, "node"));
+  if (isPart && code === 0) {
+    rmSync(modules, { recursive: true, force: true });
+    renameSync(join(place, "node_modules"), modules);
+  }
   if (isPart) rmSync(place, { recursive: true, force: true });
   if (signal !== null) process.kill(process.pid, signal);
-  if (code !== 0) {
+  if (code !== 0)
     fail(
       "installing the dependencies failed.\n" +
         "  npm must be on the PATH and reach its registry (npm config get registry).\n" +
         "  Run `npm ci` to see the whole error, then repeat your command.",
     );
-  }
-  if (!existsSync(runtime)) {
+  if (!existsSync(runtime))
     fail(
       `the project's Node is missing (${runtime}), although npm reported success.\n` +
-        "  Install scripts are probably switched off (npm config get ignore-scripts).\n" +
+        "  Install scripts are probably disabled (npm config get ignore-scripts).\n" +
         "  Run `npm rebuild node --ignore-scripts=false`, then repeat your command.",
     );
-  }
-  if (!isInstalled()) {
+  if (!isInstalled())
     fail(
       "package-lock.json and package.json do not agree.\n" +
         "  Run `npm install`, commit package-lock.json, then repeat your command.",
     );
-  }
-  dropHeaders();
-  if (isPart) dropWhatOnlyPeopleRead(modules);
   say(`installed in ${seconds()} s`);
 }
 
-/** What C programs are compiled with, a third of the package of Node. Nothing here is. */
-function dropHeaders() {
-  const parts = join(modules, "node", "node_modules");
-  if (!existsSync(parts)) return;
-  for (const name of readdirSync(parts).filter((one) => one.startsWith("node-")))
-    rmSync(join(parts, name, "include"), { recursive: true, force: true });
-}
-
-/** Maps to sources, pages and tests of packages are a tenth of what running takes. */
-function dropWhatOnlyPeopleRead(folder) {
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    const path = join(folder, entry.name);
-    const isRead = entry.isDirectory()
-      ? /^(tests?|examples?|benchmarks?)$/.test(entry.name) && existsSync(join(folder, "package.json"))
-      : /\.(map|md)$/.test(entry.name);
-    if (isRead) rmSync(path, { recursive: true });
-    else if (entry.isDirectory()) dropWhatOnlyPeopleRead(path);
-  }
-}
-
-function hasMoreThanRunning() {
-  const present = readPackages(join(modules, ".package-lock.json"));
-  // Without npm's record nobody knows what is there.
-  if (present === undefined) return existsSync(modules);
-  const wanted = readPackages(join(root, "package-lock.json"));
-  const needed = runningPaths(wanted);
-  return Object.keys(present).some((path) => wanted[path] !== undefined && !needed.has(path));
-}
-
-/** A project beside this one that has what running takes, so that npm knows of nothing else. */
-function prepareRunning() {
+/** A temporary project with fewer dependencies and the same lock file, of which npm then ignores the rest. */
+function prepareProgram() {
   const place = join(root, `.installing-${process.pid}`);
   rmSync(place, { recursive: true, force: true });
   mkdirSync(place);
-  const parts = { "package.json": runningManifest, "package-lock.json": runningLock };
-  for (const [name, part] of Object.entries(parts)) {
-    const whole = JSON.parse(readFileSync(join(root, name), "utf8"));
-    writeFileSync(join(place, name), JSON.stringify(part(whole)));
-  }
-  copyFileSync(join(root, ".npmrc"), join(place, ".npmrc"));
+  const { name, version, allowScripts } = readJson("package.json");
+  const manifest = { name, version, allowScripts, dependencies: runningDependencies() };
+  writeFileSync(join(place, "package.json"), JSON.stringify(manifest));
+  for (const file of ["package-lock.json", ".npmrc"]) copyFileSync(join(root, file), join(place, file));
   return place;
 }
 
-function putInPlace(place) {
-  rmSync(modules, { recursive: true, force: true });
-  renameSync(join(place, "node_modules"), modules);
+/** Removes C headers, source maps, pages and tests of packages: a third of the installation that nothing here reads. */
+function trim(folder) {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    const isUnused = entry.isDirectory()
+      ? /^(include|tests?|examples?|benchmarks?)$/.test(entry.name) &&
+        existsSync(join(folder, "package.json"))
+      : /\.(map|md)$/.test(entry.name);
+    if (isUnused) rmSync(path, { recursive: true });
+    else if (entry.isDirectory()) trim(path);
+  }
 }
 
-/** A line that is written again where somebody looks, and lines now and then elsewhere. */
+/** Updates one line on a terminal; elsewhere writes a line every few seconds. */
 function showProgress(text) {
   const { isTTY } = process.stderr;
-  const timer = setInterval(
-    () => (isTTY ? process.stderr.write(`\r\u001b[2K${text()}`) : say(text())),
-    isTTY ? PROGRESS_LIVE_MS : PROGRESS_MS,
-  );
+  const show = () => (isTTY ? process.stderr.write(`\r\u001b[2K${text()}`) : say(text()));
+  const timer = setInterval(show, isTTY ? 500 : 5_000);
   return () => {
     clearInterval(timer);
     if (isTTY) process.stderr.write("\r\u001b[2K");
@@ -250,19 +207,15 @@ function showProgress(text) {
 }
 
 function countPackages(folder) {
-  try {
-    return readdirSync(folder, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
-      .reduce(
-        (sum, { name }) => sum + (name.startsWith("@") ? readdirSync(join(folder, name)).length : 1),
-        0,
-      );
-  } catch {
-    return 0;
-  }
+  if (!existsSync(folder)) return 0;
+  const names = readdirSync(folder).filter((name) => !name.startsWith("."));
+  return names.reduce(
+    (sum, name) => sum + (name.startsWith("@") ? readdirSync(join(folder, name)).length : 1),
+    0,
+  );
 }
 
-/** npm may replace the Node in node_modules, so it must not run on that one. */
+/** npm may replace the Node in node_modules, so it must not run on it. */
 function pathWithoutProject() {
   return (process.env["PATH"] ?? "")
     .split(delimiter)
@@ -270,12 +223,14 @@ function pathWithoutProject() {
     .join(delimiter);
 }
 
-async function runOnProjectNode(args) {
+// ---- running -----------------------------------------------------------------------------------------------------
+
+async function runOnProjectNode() {
   const once = pathToFileURL(join(root, "scripts", "signals-once.mjs")).href;
-  const command = ["--conditions=posthorn-source", `--import=${once}`, ...args];
+  const command = ["--conditions=posthorn-source", `--import=${once}`, ...scriptArguments];
   const env = { ...process.env, PATH: join(modules, ".bin") + delimiter + pathWithoutProject() };
   if (typeof process.execve === "function" && !isWindows) {
-    // The usual case: npm has put the project's Node first in the PATH, so this process can simply become the script.
+    // Usually npm has put the project's Node first in the PATH, so this process can become the script.
     process.emitWarning = () => {};
     process.execve(runtime, [runtime, ...command], env);
   }
@@ -285,14 +240,11 @@ async function runOnProjectNode(args) {
   process.exit(128 + constants.signals[signal]);
 }
 
-/** Resolves when the program has ended. Signals are passed on and never end this process before its child. */
+/** Resolves when the program has ended. Signals go to the program and do not end this process before it. */
 function run(program, args, options) {
   return new Promise((done) => {
-    const child = spawn(program, args, {
-      cwd: options.stdio === "inherit" ? process.cwd() : root,
-      ...options,
-    });
-    const forwarders = FORWARDED_SIGNALS.map((name) => [name, () => child.kill(name)]);
+    const child = spawn(program, args, options);
+    const forwarders = ["SIGINT", "SIGTERM", "SIGHUP"].map((name) => [name, () => child.kill(name)]);
     for (const [name, forward] of forwarders) process.on(name, forward);
     const finish = (result) => {
       for (const [name, forward] of forwarders) process.off(name, forward);
@@ -312,5 +264,5 @@ function say(message) {
 
 function fail(message) {
   say(message);
-  process.exit(EXIT_NOT_INSTALLED);
+  process.exit(exitNotInstalled);
 }

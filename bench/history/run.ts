@@ -1,3 +1,8 @@
+// How queries perform with a long history. See docs/benchmarks.md.
+//
+//   node --conditions=posthorn-source bench/history/run.ts [--deliveries 1000000] [--webhooks 10000]
+//        [--store sqlite|postgres] [--folder FOLDER] [--kept FOLDER]
+
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -5,23 +10,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import pg from "pg";
-import { createKeyRing, createSecretBox, masterKeyId } from "../../src/system/keys/secret-box.ts";
-import { openPostgresStore } from "../../src/store/postgres/open.ts";
-import { databaseFile, openSqliteStore } from "../../src/store/sqlite/open.ts";
 import type { Store } from "../../src/ports/store.ts";
+import { openPostgresStore } from "../../src/store/postgres/open.ts";
+import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { createKeyRing, createSecretBox, masterKeyId } from "../../src/system/keys/secret-box.ts";
 import { createTestDatabase } from "../../test/conformance/store/postgres-database.fixture.ts";
 import { PosthornProcess, serverUnderTest } from "../../test/scenarios/posthorn-process.ts";
+import { percentile } from "../measure.ts";
 import { parentOf, treeCpuMs } from "../process/process-tree.ts";
-import { type HistoryBlock, HistoryLoader, tenantIds } from "./load.ts";
-import { copyInPostgres } from "./postgres-copies.ts";
-import { listQuestions, overviewQuestions } from "./questions.ts";
-import { measureRate } from "./rate.ts";
-import { copyInSqlite } from "./sqlite-copies.ts";
-
-// How the questions of people answer beside a long history, and what deliveries notice of them.
-// Run: node --conditions=posthorn-source bench/history/run.ts [--deliveries 1000000] [--webhooks 10000] [--store sqlite|postgres]
-//      [--folder FOLDER] [--seconds 10] [--kept FOLDER]
-// What it writes is removed at the end, but for a store in `--kept`, which the next run with that folder finds loaded.
+import { HistoryLoader, tenantIds } from "./load.ts";
 
 const { values: options } = parseArgs({
   options: {
@@ -30,7 +27,6 @@ const { values: options } = parseArgs({
     store: { type: "string", default: "both" },
     folder: { type: "string", default: tmpdir() },
     kept: { type: "string" },
-    seconds: { type: "string", default: "10" },
   },
 });
 
@@ -41,192 +37,37 @@ const secretBox = createSecretBox({
   ring: createKeyRing({ current: masterKey, previous: [], random }),
   digestKey: randomBytes(32),
 });
-
-/** The process that started those of the database; null where there is none. */
+/** The parent of PostgreSQL's processes; null without PostgreSQL. */
 let postmaster: number | null = null;
 
-const overviewRounds = 20;
-const listRounds = 5;
+// ---- stores ------------------------------------------------------------------------------------------------------
 
-/** How a store is opened, and filled past it while it is closed. */
-interface Subject {
-  readonly name: string;
-  readonly open: () => Promise<Store>;
-  readonly copy: (block: HistoryBlock) => Promise<void>;
-  /** What is kept counts from now on, whatever becomes of the questions. */
-  readonly loaded: () => Promise<void>;
-  readonly env: Readonly<Record<string, string>>;
-  readonly dataDir: string;
-}
-
-async function writeHistory({ open, copy }: Subject): Promise<void> {
-  const [begun, cpu] = [performance.now(), process.cpuUsage()];
-  const shape = { deliveries: Number(options.deliveries), webhooks: Number(options.webhooks) };
-  const first = await open();
-  const loader = new HistoryLoader(first, { ...shape, secretBox, endsAt: Date.now() });
-  await loader.writeBlock();
-  await first.close();
-  await copy(loader.block);
-  const whole = await open();
-  await loader.complete(whole);
-  await whole.close();
-  const { user, system } = process.cpuUsage(cpu);
-  const seconds = Math.round((performance.now() - begun) / 1_000);
-  const ownSeconds = Math.round((user + system) / 1e6);
-  console.log(
-    `${loader.block.deliveries * (loader.block.copies + 1)} deliveries of ${shape.webhooks} webhooks loaded in ${seconds} s (${ownSeconds} s of this process)`,
-  );
-}
-
-async function measure(name: string, server: PosthornProcess): Promise<void> {
-  // Of the history: those of an earlier run's rate are deleted, their deliveries are not.
-  const listed = (await server.call("GET", "/v1/webhooks?limit=1&q=customer-")).body as Listed;
-  const webhook = listed.data[0]?.id ?? "";
-  const filled = (path: string) => path.replaceAll("{webhook}", webhook);
-  console.log(`${name}: the overview, ${overviewRounds} times`);
-  const overview = await askAll(server, overviewQuestions, overviewRounds);
-  const times = overview.flatMap(({ timesMs }) => timesMs.slice(1));
-  const processorMs = Math.max(...overview.map((asked) => asked.processorMs));
-  console.log(
-    `  p95 of all of them ${percentile(times, 0.95).toFixed(0)} ms, the most processor time ${processorMs.toFixed(0)} ms`,
-  );
-  console.log(`${name}: first pages of lists, ${listRounds} times`);
-  const lists = await askAll(server, listQuestions.map(filled), listRounds);
-  const slowest = Math.max(...lists.flatMap(({ timesMs }) => timesMs));
-  console.log(`  the slowest took ${slowest.toFixed(0)} ms`);
-  await measureRate(name, {
-    server,
-    questions: [...overviewQuestions, ...listQuestions].map(filled),
-    windowMs: Number(options.seconds) * 1_000,
-    cpuMs: serversCpuMs,
-  });
-}
-
-async function askAll(
-  server: PosthornProcess,
-  paths: readonly string[],
-  count: number,
-): Promise<readonly Asked[]> {
-  const all: Asked[] = [];
-  for (const path of paths) {
-    const asked = await timesOf(server, path, count);
-    tell(asked);
-    all.push(asked);
-  }
-  return all;
-}
-
-interface Listed {
-  readonly data: readonly { readonly id: string }[];
-}
-
-interface Asked {
-  readonly path: string;
-  /** Until the whole answer was there. */
-  readonly timesMs: readonly number[];
-  /** Processor time of one question, of the server and of its database. */
-  readonly processorMs: number;
-}
-
-async function timesOf(server: PosthornProcess, path: string, count: number): Promise<Asked> {
-  const timesMs: number[] = [];
-  const before = serversCpuMs();
-  for (let index = 0; index < count; index += 1) {
-    const begun = performance.now();
-    const { status, body } = await server.call("GET", path);
-    timesMs.push(performance.now() - begun);
-    if (status !== 200) throw new Error(`GET ${path}: ${status} ${JSON.stringify(body)}`);
-  }
-  return { path, timesMs, processorMs: (serversCpuMs() - before) / count };
-}
-
-/** Of everything that this process started, and of the server of the database. */
-function serversCpuMs(): number {
-  const { user, system } = process.cpuUsage();
-  const ofDatabase = postmaster === null ? 0 : treeCpuMs(postmaster);
-  return treeCpuMs(process.pid) - (user + system) / 1_000 + ofDatabase;
-}
-
-function tell({ path, timesMs, processorMs }: Asked): void {
-  const [first = 0, ...rest] = timesMs;
-  const figures = [first, percentile(rest, 0.5), percentile(rest, 0.95), processorMs].map((ms) =>
-    ms.toFixed(0).padStart(5),
-  );
-  console.log(
-    `  first ${figures[0]} p50 ${figures[1]} p95 ${figures[2]} processor ${figures[3]} ms  ${path}`,
-  );
-}
-
-function percentile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((left, right) => left - right);
-  return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? 0;
-}
-
-/** A server has made its keys and knows the tenants before their history is written. */
-async function run(subject: Subject & { readonly isLoaded: boolean }): Promise<void> {
-  const { name, env, dataDir } = subject;
-  const server = await PosthornProcess.start({
-    dataDir,
-    env: { POSTHORN_MASTER_KEY, POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP, ...env },
-  });
-  if (!subject.isLoaded) {
-    for (const tenantId of tenantIds) await server.call("PUT", `/v1/tenants/${tenantId}`, {});
-    await server.stop();
-    await writeHistory(subject);
-    await subject.loaded();
-    const begun = performance.now();
-    await server.start();
-    console.log(`${name}: started in ${((performance.now() - begun) / 1_000).toFixed(1)} s`);
-  }
-  try {
-    await measure(name, server);
-  } finally {
-    await server.stop();
-  }
-}
-
-async function runSqlite(folder: string): Promise<void> {
+async function runSqlite(): Promise<void> {
   const dataDir = join(folder, "sqlite");
   const isLoaded = existsSync(dataDir);
   await mkdir(dataDir, { recursive: true });
-  await run({
-    name: "sqlite",
-    dataDir,
-    env: {},
-    isLoaded,
-    open: () => openSqliteStore({ dataDir, now: Date.now(), pid: process.pid }),
-    copy: async (block) => copyInSqlite(databaseFile(dataDir), block),
-    loaded: async () => undefined,
-  });
+  const open = () => openSqliteStore({ dataDir, now: Date.now(), pid: process.pid });
+  await run("sqlite", dataDir, {}, isLoaded ? null : open);
 }
 
-async function runPostgres(folder: string): Promise<void> {
+async function runPostgres(): Promise<void> {
   const dataDir = join(folder, "postgres");
   const addressFile = join(folder, "database.url");
-  const isLoaded = existsSync(addressFile);
   await mkdir(dataDir, { recursive: true });
-  const database = isLoaded ? null : await createTestDatabase();
+  const database = existsSync(addressFile) ? null : await createTestDatabase();
   const url = database?.url ?? (await readFile(addressFile, "utf8"));
   const masterKeyIds = { current: masterKeyId(masterKey), previous: [] };
+  const open = () => openPostgresStore({ url, now: Date.now(), masterKeyIds });
   postmaster = await postmasterOf(url);
   try {
-    await run({
-      name: "postgres",
-      dataDir,
-      env: { POSTHORN_DATABASE_URL: url },
-      isLoaded,
-      open: () => openPostgresStore({ url, now: Date.now(), masterKeyIds }),
-      copy: (block) => copyInPostgres(url, block),
-      loaded: async () => {
-        if (options.kept !== undefined) await writeFile(addressFile, url);
-      },
-    });
+    await run("postgres", dataDir, { POSTHORN_DATABASE_URL: url }, database === null ? null : open);
+    if (options.kept !== undefined) await writeFile(addressFile, url);
   } finally {
     if (options.kept === undefined) await database?.drop();
   }
 }
 
-/** Only where it runs on this machine. */
+/** Null if PostgreSQL runs on another machine. */
 async function postmasterOf(url: string): Promise<number | null> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
@@ -236,10 +77,174 @@ async function postmasterOf(url: string): Promise<number | null> {
   return parent;
 }
 
+/** The first start of the server creates its keys. Then the history is written, if there is a store to write it to. */
+async function run(
+  name: string,
+  dataDir: string,
+  more: Readonly<Record<string, string>>,
+  open: (() => Promise<Store>) | null,
+): Promise<void> {
+  const env = { POSTHORN_MASTER_KEY, POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP, ...more };
+  const server = await PosthornProcess.start({ dataDir, env });
+  if (open !== null) {
+    for (const tenantId of tenantIds) await server.call("PUT", `/v1/tenants/${tenantId}`, {});
+    await server.stop();
+    await load(open);
+    const startedAt = performance.now();
+    await server.start();
+    console.log(`${name}: started in ${((performance.now() - startedAt) / 1_000).toFixed(1)} s`);
+  }
+  try {
+    await measure(name, server);
+  } finally {
+    await server.stop();
+  }
+}
+
+async function load(open: () => Promise<Store>): Promise<void> {
+  const [startedAt, cpu] = [performance.now(), process.cpuUsage()];
+  const shape = { deliveries: Number(options.deliveries), webhooks: Number(options.webhooks) };
+  const store = await open();
+  const written = await new HistoryLoader(store, { ...shape, endsAt: Date.now() }).write(secretBox);
+  await store.close();
+  const { user, system } = process.cpuUsage(cpu);
+  const seconds = Math.round((performance.now() - startedAt) / 1_000);
+  const cpuSeconds = Math.round((user + system) / 1e6);
+  console.log(
+    `${written} deliveries of ${shape.webhooks} webhooks loaded in ${seconds} s (${cpuSeconds} s of processor time here)`,
+  );
+}
+
+// ---- queries -----------------------------------------------------------------------------------------------------
+
+/** The queries of the dashboard's overview of the last day. */
+const overviewQuestions: readonly string[] = [
+  "/v1/deliveries?limit=10&include=last_attempt,webhook",
+  "/v1/deliveries?limit=50&status=failed&include=last_attempt,webhook",
+  "/v1/webhooks?active=false&limit=50",
+  "/v1/dlq?limit=250",
+  "/v1/events?limit=1",
+  "/v1/problems?state=open&state=recovering&limit=50",
+  "/readyz",
+  "/v1/stats/deliveries?measures=attempts,accepted,transient,terminal,duration_ms_p50,duration_ms_p95,lag_ms_p95,success,exhausted",
+  "/v1/stats/events",
+  "/v1/stats/gauges",
+  "/v1/webhooks?sort=failure_rate&limit=6&include=stats,backlog",
+];
+
+/** First pages of every list, with common filters. `{webhook}` is a webhook of the history. */
+const listQuestions: readonly string[] = [
+  "/v1/deliveries?limit=50",
+  "/v1/deliveries?limit=250&include=last_attempt,webhook",
+  "/v1/deliveries?order=oldest",
+  "/v1/deliveries?order=next_attempt",
+  "/v1/deliveries?status=failed",
+  "/v1/deliveries?status=exhausted",
+  "/v1/deliveries?status=cancelled",
+  "/v1/deliveries?http_status=5xx",
+  "/v1/deliveries?http_status=422",
+  "/v1/deliveries?http_status=418",
+  "/v1/deliveries?failure_category=timeout",
+  "/v1/deliveries?error=rule",
+  "/v1/deliveries?error=never-written",
+  "/v1/deliveries?event_type=order.*",
+  "/v1/deliveries?event_type=never.*",
+  "/v1/deliveries?waiting_for=schedule",
+  "/v1/deliveries?tenant_id=tenant-7",
+  "/v1/deliveries?webhook_id={webhook}",
+  "/v1/deliveries?webhook_id={webhook}&status=exhausted",
+  "/v1/webhooks/{webhook}/deliveries?limit=20",
+  "/v1/events?limit=50",
+  "/v1/events?source=shop",
+  "/v1/events?event_type=stock.low",
+  "/v1/events?unmatched=true",
+  "/v1/events?data_contains=never-written",
+  "/v1/webhooks?limit=50&include=stats,backlog",
+  "/v1/webhooks?limit=250&include=stats",
+  "/v1/webhooks?q=customer-77",
+  "/v1/webhooks?failing=true",
+  "/v1/webhooks?sort=last_failure&include=stats,backlog",
+  "/v1/webhooks?sort=failure_rate&include=stats,backlog",
+  "/v1/webhooks?sort=backlog&include=stats,backlog",
+  "/v1/dlq?limit=50",
+  "/v1/dlq?webhook_id={webhook}",
+  "/v1/problems",
+  "/v1/operations",
+  "/v1/event-types",
+  "/v1/tenants",
+  "/v1/audit-log",
+  "/v1/alerts",
+  "/v1/search?q=customer-77",
+  "/v1/search?q={webhook}",
+  "/v1/webhooks/{webhook}/timeline",
+  "/v1/webhooks/{webhook}/backlog",
+  "/v1/webhooks/{webhook}/health",
+];
+
+const overviewRounds = 20;
+const listRounds = 5;
+
+interface Asked {
+  /** Until the whole response was there. */
+  readonly timesMs: readonly number[];
+  /** Processor time of one query, of the server and of its database. */
+  readonly processorMs: number;
+}
+
+async function measure(name: string, server: PosthornProcess): Promise<void> {
+  const { body } = await server.call("GET", "/v1/webhooks?limit=1");
+  const [webhook] = (body as { readonly data: readonly { readonly id: string }[] }).data;
+  const lists = listQuestions.map((path) => path.replaceAll("{webhook}", webhook?.id ?? ""));
+  console.log(`${name}: the overview, ${overviewRounds} times`);
+  const overview = await askAll(server, overviewQuestions, overviewRounds);
+  const p95 = percentile(
+    overview.flatMap(({ timesMs }) => timesMs.slice(1)),
+    0.95,
+  );
+  const processorMs = Math.max(...overview.map((asked) => asked.processorMs));
+  console.log(`  p95 of all ${p95.toFixed(0)} ms, highest processor time ${processorMs.toFixed(0)} ms`);
+  console.log(`${name}: first pages of lists, ${listRounds} times`);
+  const pages = await askAll(server, lists, listRounds);
+  const slowest = Math.max(...pages.flatMap(({ timesMs }) => timesMs));
+  console.log(`  the slowest took ${slowest.toFixed(0)} ms`);
+}
+
+async function askAll(
+  server: PosthornProcess,
+  paths: readonly string[],
+  count: number,
+): Promise<readonly Asked[]> {
+  const all: Asked[] = [];
+  for (const path of paths) {
+    const timesMs: number[] = [];
+    const before = serversCpuMs();
+    for (let index = 0; index < count; index += 1) {
+      const startedAt = performance.now();
+      const { status, body } = await server.call("GET", path);
+      timesMs.push(performance.now() - startedAt);
+      if (status !== 200) throw new Error(`GET ${path}: ${status} ${JSON.stringify(body)}`);
+    }
+    const processorMs = (serversCpuMs() - before) / count;
+    const [first = 0, ...rest] = timesMs;
+    const figures = [first, percentile(rest, 0.5), percentile(rest, 0.95), processorMs];
+    const [once, p50, p95, cpu] = figures.map((ms) => ms.toFixed(0).padStart(5));
+    console.log(`  first ${once} p50 ${p50} p95 ${p95} processor ${cpu} ms  ${path}`);
+    all.push({ timesMs, processorMs });
+  }
+  return all;
+}
+
+/** Of everything that this process started, and of the database. */
+function serversCpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  const ofDatabase = postmaster === null ? 0 : treeCpuMs(postmaster);
+  return treeCpuMs(process.pid) - (user + system) / 1_000 + ofDatabase;
+}
+
 const folder = options.kept ?? (await mkdtemp(join(options.folder, "posthorn-history-")));
 try {
-  if (options.store !== "postgres") await runSqlite(folder);
-  if (options.store !== "sqlite") await runPostgres(folder);
+  if (options.store !== "postgres") await runSqlite();
+  if (options.store !== "sqlite") await runPostgres();
 } finally {
   if (options.kept === undefined) await rm(folder, { recursive: true });
 }

@@ -2,12 +2,12 @@ import { type ChildProcess, execFileSync, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Answer, Call, Usage } from "./serve-calls.ts";
 
-/** What the sink shows over TLS, and all contestants trust. */
+/** The certificate of the sink, which all contestants trust. */
 const sinkCertificate = fileURLToPath(new URL("../sink/certificate/certificate.pem", import.meta.url));
 
 /**
- * A process of its own, started for one role (sink, raw, product) and driven by calls. Every contestant runs in one,
- * so that no measurement shares an event loop or a heap with the harness or with another contestant.
+ * A separate process for one role (sink, raw, product), driven by calls. Every contestant runs in one, so that no measurement
+ * shares an event loop or a heap with the harness or with another contestant.
  */
 export class Child {
   readonly #process: ChildProcess;
@@ -48,15 +48,15 @@ export class Child {
   }
 
   /**
-   * From now on it has the first `cores` of the machine and no others; what it asks about their number says so too.
-   * Needs `taskset` of util-linux, so Linux; throws elsewhere.
+   * Restricts it to the first `cores` of the machine, also for what it asks about their number. Needs `taskset` of util-linux,
+   * so it throws on other systems than Linux.
    */
   keepToCores(cores: number): void {
     const ofAllThreads = ["--all-tasks", "--pid", "--cpu-list", `0-${cores - 1}`, String(this.#process.pid)];
     execFileSync("taskset", ofAllThreads, { stdio: "ignore" });
   }
 
-  /** Ends it at once: what has to be closed is closed by a call before. */
+  /** Ends it at once. Close what must be closed with a call before. */
   async kill(): Promise<void> {
     if (this.#ended) return;
     const ended = new Promise((resolve) => {

@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Of Linux, on every machine that Node runs on. */
+/** The unit of /proc/PID/stat on Linux. */
 const ticksPerSecond = 100;
 /** Places in /proc/PID/stat, behind the name of the program, which may hold anything. */
 const parentPlace = 1;
 /** Own processor time in user and in system mode, then that of children that have ended. */
 const timePlaces = [11, 12, 13, 14];
 
-/** Processor time of a process and of all that descend from it, since their starts; those that ended meanwhile count. */
+/** Processor time of a process and of its descendants, since their starts; including those that have ended. */
 export function treeCpuMs(root: number): number {
   const all = readAll();
   let ticks = 0;
@@ -39,7 +39,7 @@ function readAll(): ReadonlyMap<number, ProcessTimes> {
   return all;
 }
 
-/** Null when it has ended meanwhile. */
+/** Null if it has ended. */
 function read(pid: string): ProcessTimes | null {
   try {
     const line = readFileSync(`/proc/${pid}/stat`, "utf8");

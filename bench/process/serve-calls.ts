@@ -15,10 +15,10 @@ export interface Answer {
 
 export interface Usage {
   readonly cpuMs: number;
-  /** Of that, the main thread's. */
+  /** The part of the main thread. */
   readonly mainCpuMs: number;
   readonly rssBytes: number;
-  /** The most it ever was. */
+  /** The peak. */
   readonly rssBytesMax: number;
 }
 
@@ -28,7 +28,7 @@ type Handler = (input: never) => unknown;
 export function serveCalls(handlers: Readonly<Record<string, Handler>>): void {
   const all: Readonly<Record<string, Handler>> = { usage, startProfile, stopProfile, ...handlers };
   process.on("message", (message) => void answer(all, message as Call));
-  // The harness has ended, perhaps by Ctrl-C: nothing here is worth finishing.
+  // The harness has ended, perhaps by Ctrl-C, so end at once.
   process.once("disconnect", () => process.kill(process.pid, "SIGKILL"));
 }
 
@@ -60,6 +60,29 @@ function usage(): Usage {
 /** Milliseconds of the machine's monotonic clock: the same in every process of one machine. */
 export function machineMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
+}
+
+/** The times at which an open loop with this rate starts its work, in milliseconds after its start. */
+export function timesOf(perSecond: number, durationMs: number): readonly number[] {
+  return Array.from(
+    { length: Math.floor((perSecond * durationMs) / 1000) },
+    (_, n) => (n * 1000) / perSecond,
+  );
+}
+
+/** An open loop: starts each piece of work at its time, whether or not the earlier ones have ended. */
+export async function atTimes<Result>(
+  timesMs: readonly number[],
+  start: (index: number) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const startedAt = machineMs();
+  const running: Promise<Result>[] = [];
+  for (const [index, timeMs] of timesMs.entries()) {
+    const waitMs = startedAt + timeMs - machineMs();
+    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    running.push(start(index));
+  }
+  return Promise.all(running);
 }
 
 // The profile of --profile. The same profiler as --cpu-prof, but it covers the measured stretch alone: without

@@ -12,14 +12,7 @@ import { systemClock } from "../../src/system/clock.ts";
 import { createSystemRandom } from "../../src/system/random.ts";
 import type { OtlpTracer } from "../../src/system/telemetry/otlp-tracer.ts";
 import { createPrometheusMetrics } from "../../src/system/telemetry/prometheus-metrics.ts";
-import type { Home } from "./home.ts";
-
-export interface ProductOptions {
-  readonly home: Home;
-  /** False only publishes: deliveries wait in the store. */
-  readonly delivers: boolean;
-  readonly onSettled: (fact: AttemptFact) => void;
-}
+import type { Home } from "./product.ts";
 
 /** The product before its start. */
 export interface Product extends AssembledEngine {
@@ -28,7 +21,7 @@ export interface Product extends AssembledEngine {
 }
 
 /**
- * What a user gets without settings, but for loopback targets, a quiet log and the addresses of servers.
+ * The defaults, except for loopback targets, a quiet log and the addresses of servers.
  * `POSTHORN_SENDER_THREADS` in the environment of the bench compares the two ways of sending.
  */
 export function productSettings(
@@ -51,11 +44,14 @@ export function productSettings(
 }
 
 /**
- * The product put together as src/app/posthorn.ts does it, without HTTP server, and in two steps: a bench decides when
- * deliveries begin, and learns when one is settled so that a publisher can pace itself.
+ * Composes the product like src/app/posthorn.ts, without the HTTP server and in two steps: a row decides when deliveries
+ * start, and gets a callback for each settled one so that a publisher can pace itself.
  */
-export async function openProduct(options: ProductOptions): Promise<Product> {
-  const { home, delivers } = options;
+export async function openProduct(
+  home: Home,
+  /** Without it the product only publishes, and deliveries wait in the store. */ delivers: boolean,
+  onSettled: (fact: AttemptFact) => void,
+): Promise<Product> {
   const settings = productSettings(home, delivers ? ["scheduler", "worker"] : ["api"]);
   const random = createSystemRandom();
   const { folder } = prepareDataFolder(home.dataDir);
@@ -64,7 +60,7 @@ export async function openProduct(options: ProductOptions): Promise<Product> {
   const tracer = await tracerTo(home.tracesTo, createLog(settings));
   const telemetry = {
     log: createLog(settings),
-    metrics: listening(prometheus.metrics, options.onSettled),
+    metrics: listening(prometheus.metrics, onSettled),
     ...(tracer !== null && { tracer }),
   };
   const companions = await openCompanions(settings, random, telemetry);
@@ -83,7 +79,7 @@ export async function openProduct(options: ProductOptions): Promise<Product> {
   return { ...assembled, store, companions };
 }
 
-/** The exporter reads where to from the environment of this process. */
+/** The exporter reads its target from the environment of this process. */
 async function tracerTo(collector: string | undefined, log: Logger): Promise<OtlpTracer | null> {
   if (collector === undefined) return null;
   process.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = collector;

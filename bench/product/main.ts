@@ -1,19 +1,14 @@
-// The product in a process of its own: `node bench/product/main.ts`, driven by product.ts.
+// The product in a separate process: `node bench/product/main.ts`, driven by product.ts.
 
-import { machineMs, serveCalls } from "../process/serve-calls.ts";
-import { eventData } from "../message.ts";
 import { startPosthorn } from "../../src/app/posthorn.ts";
-import { closeProduct, openProduct, productSettings, startProduct } from "./compose.ts";
-import type { Product } from "./compose.ts";
-import type { Home } from "./home.ts";
-import { LoopWatch } from "./loop-watch.ts";
-import { Outstanding } from "./outstanding.ts";
-import { writeOldEvents } from "./old-events.ts";
-import type { OldEventsInput } from "./old-events.ts";
-import { park } from "./park.ts";
-import type { ParkInput } from "./park.ts";
+import { eventData } from "../message.ts";
+import { atTimes, machineMs, serveCalls, timesOf } from "../process/serve-calls.ts";
+import { type OldEventsInput, park, type ParkInput, writeOldEvents } from "./backlog.ts";
+import { closeProduct, openProduct, type Product, productSettings, startProduct } from "./compose.ts";
 import type {
   FloodInput,
+  Home,
+  LoopStop,
   PacedEvent,
   PacedInput,
   PlannedEvent,
@@ -24,10 +19,10 @@ import type {
 
 const scope = { tenantId: null };
 let product: Product | null = null;
-let settledOf: (eventType: string) => void = () => undefined;
+let onSettled: (eventType: string) => void = () => undefined;
 
-async function open(input: { readonly home: Home; readonly delivers: boolean }): Promise<void> {
-  product = await openProduct({ ...input, onSettled: (fact) => settledOf(fact.eventType) });
+async function open({ home, delivers }: { readonly home: Home; readonly delivers: boolean }): Promise<void> {
+  product = await openProduct(home, delivers, (fact) => onSettled(fact.eventType));
 }
 
 function opened(): Product {
@@ -35,7 +30,7 @@ function opened(): Product {
   return product;
 }
 
-/** With the HTTP API, exactly as `npm start` runs it. */
+/** With the HTTP API, as `npm start` runs it. */
 async function serve({ home, roles }: ServeInput): Promise<ServedProduct> {
   const { url, adminKey } = await startPosthorn(productSettings(home, roles));
   return { url: url ?? "", adminKey };
@@ -48,47 +43,73 @@ async function createWebhooks(seeds: readonly WebhookSeed[]): Promise<string[]> 
   for (const id of named) await tenants.put(scope, { id, input: {} });
   for (const { url, eventType, schemes, tenantId = null, timeoutMs } of seeds) {
     const retry = timeoutMs === undefined ? {} : { retry: { timeoutMs } };
-    // One after the other: their ids are in order, and so are their rows.
+    // One after the other, so that their ids and rows are in order.
     const { view } = await webhooks.create({ tenantId }, { url, events: [eventType], schemes, ...retry });
     ids.push(view.webhook.id);
   }
   return ids;
 }
 
-/** Publishes events, types in turn, in batches, never more than a bounded number ahead of the deliveries. */
+// ---- publishing --------------------------------------------------------------------------------------------------
+
+/** Publishes events, types in turn, in batches, and never runs too far ahead of the deliveries. */
 async function flood(input: FloodInput): Promise<void> {
-  const { engine } = opened();
   const outstanding = new Outstanding(input.outstandingMax);
-  settledOf = (eventType) => {
+  onSettled = (eventType) => {
     if (eventType !== input.uncountedType) outstanding.settled();
   };
   const running: Promise<unknown>[] = [];
   for (let published = 0; published < input.events; ) {
-    const types = batchOfTypes(input, published);
-    const deliveries = types.filter((type) => type !== input.uncountedType).length * input.deliveriesPerEvent;
-    // The publisher waits for room: this is the loop that is being paced.
-    await outstanding.waitFor(deliveries);
-    outstanding.add(deliveries);
-    running.push(publishAll(engine, types, input.tenantId ?? null));
+    const from = published;
+    const types = Array.from(
+      { length: Math.min(input.batch, input.events - from) },
+      (_, index) => input.types[(from + index) % input.types.length] as string,
+    );
+    const counted = types.filter((type) => type !== input.uncountedType).length * input.deliveriesPerEvent;
+    await outstanding.waitFor(counted);
+    outstanding.add(counted);
+    running.push(publishAll(types, input.tenantId ?? null));
     published += types.length;
   }
   await Promise.all(running);
 }
 
-function batchOfTypes(input: FloodInput, from: number): string[] {
-  const count = Math.min(input.batch, input.events - from);
-  return Array.from(
-    { length: count },
-    (_, index) => input.types[(from + index) % input.types.length] as string,
-  );
+/**
+ * How far a publisher may run ahead of the deliveries. The callbacks of the product wake it: a loop that looked in every turn
+ * would keep the event loop spinning, and grouped commits depend on its turns.
+ */
+class Outstanding {
+  readonly #countMax: number;
+  #count = 0;
+  #waiting: { readonly more: number; readonly resolve: () => void } | null = null;
+
+  constructor(countMax: number) {
+    this.#countMax = countMax;
+  }
+
+  add(count: number): void {
+    this.#count += count;
+  }
+
+  settled(): void {
+    this.#count -= 1;
+    const waiting = this.#waiting;
+    if (waiting === null || this.#count + waiting.more > this.#countMax) return;
+    this.#waiting = null;
+    waiting.resolve();
+  }
+
+  /** Resolves when so many more fit. */
+  async waitFor(more: number): Promise<void> {
+    if (this.#count === 0 || this.#count + more <= this.#countMax) return;
+    await new Promise<void>((resolve) => {
+      this.#waiting = { more, resolve };
+    });
+  }
 }
 
-async function publishAll(
-  engine: Product["engine"],
-  types: readonly string[],
-  tenantId: string | null,
-): Promise<void> {
-  const entries = await engine.publisher.publishMany(
+async function publishAll(types: readonly string[], tenantId: string | null): Promise<void> {
+  const entries = await opened().engine.publisher.publishMany(
     { tenantId },
     types.map((eventType) => ({ eventType, data: eventData })),
   );
@@ -96,49 +117,55 @@ async function publishAll(
   if (refused !== undefined) throw refused.error;
 }
 
-/** An open loop: publishes when the time has come, whatever became of what was published before. */
-async function paced(input: PacedInput): Promise<readonly PacedEvent[]> {
-  const { engine } = opened();
-  settledOf = () => undefined;
-  const startedAt = machineMs();
-  const total = Math.floor((input.perSecond * input.durationMs) / 1000);
-  const running: Promise<PacedEvent>[] = [];
-  for (let index = 0; index < total; index += 1) {
-    const waitMs = startedAt + (index * 1000) / input.perSecond - machineMs();
-    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
-    const eventType = input.types[index % input.types.length] as string;
-    running.push(publishOne(engine, null, eventType));
-  }
-  return Promise.all(running);
+function paced({ perSecond, durationMs, types }: PacedInput): Promise<readonly PacedEvent[]> {
+  onSettled = () => undefined;
+  return atTimes(timesOf(perSecond, durationMs), (index) =>
+    publishOne(null, types[index % types.length] as string),
+  );
 }
 
-async function planned(events: readonly PlannedEvent[]): Promise<readonly PacedEvent[]> {
-  const { engine } = opened();
-  const startedAt = machineMs();
-  const running: Promise<PacedEvent>[] = [];
-  for (const event of events) {
-    const waitMs = startedAt + event.atMs - machineMs();
-    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
-    running.push(publishOne(engine, event.tenantId, event.eventType));
-  }
-  return Promise.all(running);
+function planned(events: readonly PlannedEvent[]): Promise<readonly PacedEvent[]> {
+  const times = events.map(({ atMs }) => atMs);
+  return atTimes(times, (index) => {
+    const { tenantId, eventType } = events[index] as PlannedEvent;
+    return publishOne(tenantId, eventType);
+  });
 }
 
-async function publishOne(
-  engine: Product["engine"],
-  tenantId: string | null,
-  eventType: string,
-): Promise<PacedEvent> {
+async function publishOne(tenantId: string | null, eventType: string): Promise<PacedEvent> {
   const publishedAt = machineMs();
-  const { id } = await engine.publisher.publish({ tenantId }, { eventType, data: eventData });
+  const { id } = await opened().engine.publisher.publish({ tenantId }, { eventType, data: eventData });
   return { id, eventType, publishedAt, acceptedAt: machineMs() };
 }
 
-const loopWatch = new LoopWatch();
+// ---- the event loop ----------------------------------------------------------------------------------------------
+
+const looked = { atMs: 0, processorMs: 0 };
+let longest: LoopStop = { ms: 0, processorMs: 0 };
+let timer: NodeJS.Timeout | null = null;
+
+/** The longest stop since the last call. The first call starts a timer of a millisecond. */
+function longestStop(): LoopStop {
+  const stop = longest;
+  sinceLastLook();
+  longest = { ms: 0, processorMs: 0 };
+  timer ??= setInterval(() => {
+    const { ms, processorMs } = sinceLastLook();
+    longest = { ms: Math.max(longest.ms, ms), processorMs: Math.max(longest.processorMs, processorMs) };
+  }, 1);
+  return stop;
+}
+
+function sinceLastLook(): LoopStop {
+  const atMs = performance.now();
+  const { user, system } = process.threadCpuUsage();
+  const processorMs = (user + system) / 1_000;
+  const passed = { ms: atMs - looked.atMs, processorMs: processorMs - looked.processorMs };
+  Object.assign(looked, { atMs, processorMs });
+  return passed;
+}
 
 serveCalls({
-  longestStop: () => loopWatch.take(),
-  writeOldEvents: (input: OldEventsInput) => writeOldEvents(opened(), input),
   open,
   serve,
   createWebhooks,
@@ -146,6 +173,8 @@ serveCalls({
   flood,
   paced,
   planned,
+  longestStop,
   park: (input: ParkInput) => park(opened(), input),
+  writeOldEvents: (input: OldEventsInput) => writeOldEvents(opened(), input),
   close: () => closeProduct(opened()),
 });

@@ -2,44 +2,84 @@ import type { Settings } from "../../src/config/options.ts";
 import type { SignatureSchemeName } from "../../src/domain/profile.ts";
 import { Child } from "../process/child.ts";
 import type { Usage } from "../process/serve-calls.ts";
-import type { Home } from "./home.ts";
-import type { LoopStop } from "./loop-watch.ts";
-import type { OldEventsInput } from "./old-events.ts";
-import type { ParkInput } from "./park.ts";
-import { committed } from "./waiting.ts";
-import { openWitness, type Witness } from "./witness.ts";
+import type { OldEventsInput, ParkInput } from "./backlog.ts";
+import { committed, openWitness, type Witness } from "./witness.ts";
+
+/** Where a product keeps its data. */
+export interface Home {
+  /** On disk. With servers there is little in it. */
+  readonly dataDir: string;
+  /** Without servers the product is embedded. */
+  readonly servers?: ServerSettings;
+  /** False keeps no statistics. */
+  readonly stats?: boolean;
+  /** A collector that gets traces of one event in a thousand. */
+  readonly tracesTo?: string;
+}
+
+/** Settings of the product (src/config/options.ts). */
+export interface ServerSettings {
+  readonly databaseUrl: string;
+  readonly masterKey: string;
+  readonly queueUrl?: string;
+  readonly redisUrl?: string;
+}
+
+/** How long the event loop stopped, and the processor time of its thread in the longest turn. */
+export interface LoopStop {
+  readonly ms: number;
+  readonly processorMs: number;
+}
 
 export interface WebhookSeed {
   readonly url: string;
   readonly eventType: string;
   readonly schemes: readonly SignatureSchemeName[];
-  /** Made when it is not there; the default one when absent. */
+  /** Created if missing. The default tenant if absent. */
   readonly tenantId?: string;
   readonly timeoutMs?: number;
 }
 
 export interface ServeInput {
   readonly home: Home;
-  /** What this process does; all when absent. */
+  /** All by default. */
   readonly roles?: Settings["roles"] | undefined;
 }
 
 export interface ServedProduct {
-  /** Empty when this process serves no API. */
+  /** Empty if this process serves no API. */
   readonly url: string;
   readonly adminKey: string;
 }
 
+/** Calls the HTTP API of the product, such as `POST /v1/events`. Throws unless it succeeds. Returns the response body. */
+export async function callApi(
+  { url, adminKey }: ServedProduct,
+  call: string,
+  body?: object,
+): Promise<string> {
+  const [method = "", path = ""] = call.split(" ");
+  const headers = { "authorization": `Bearer ${adminKey}`, "content-type": "application/json" };
+  const response = await fetch(url + path, {
+    method,
+    headers,
+    body: body === undefined ? null : JSON.stringify(body),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${call}: ${response.status} ${text}`);
+  return text;
+}
+
 export interface FloodInput {
   readonly events: number;
-  /** Taken in turn. */
+  /** They take turns. */
   readonly types: readonly string[];
   /** Events of one `publishMany`. */
   readonly batch: number;
   readonly deliveriesPerEvent: number;
   /** Deliveries published and not settled. */
   readonly outstandingMax: number;
-  /** Deliveries of this type do not count as outstanding: nobody expects them to end. */
+  /** Deliveries of this type do not count as outstanding: they never end. */
   readonly uncountedType: string | null;
   readonly tenantId?: string;
 }
@@ -64,7 +104,7 @@ export interface PacedEvent {
   readonly acceptedAt: number;
 }
 
-/** The product in a process of its own, as the harness sees it. */
+/** The product in a separate process. */
 export class ProductProcess {
   readonly #child: Child;
   #witness: Witness | null = null;
@@ -81,10 +121,10 @@ export class ProductProcess {
     return this;
   }
 
-  /** Opens the store and composes the engine; nothing moves before `start`. */
-  async open(input: { readonly home: Home; readonly delivers: boolean }): Promise<this> {
-    await this.#child.call("open", input);
-    this.#witness = await openWitness(input.home);
+  /** Opens the store and composes the engine. Nothing runs before `start`. Without `delivers` it only publishes. */
+  async open(home: Home, delivers: boolean): Promise<this> {
+    await this.#child.call("open", { home, delivers });
+    this.#witness = await openWitness(home);
     return this;
   }
 
@@ -108,7 +148,7 @@ export class ProductProcess {
     return this.#child.call("writeOldEvents", input);
   }
 
-  /** Of its event loop since the last call; the first one begins to look. */
+  /** Of its event loop since the last call. The first call starts the watch. */
   longestStop(): Promise<LoopStop> {
     return this.#child.call("longestStop");
   }
@@ -125,7 +165,7 @@ export class ProductProcess {
     return this.#child.call("paced", input);
   }
 
-  /** As `paced`, with events of several tenants at times of their own, which are in order. */
+  /** Like `paced`, with events of several tenants at given times, in order. */
   planned(events: readonly PlannedEvent[]): Promise<readonly PacedEvent[]> {
     return this.#child.call("planned", events);
   }

@@ -2,26 +2,23 @@ import type { SignatureSchemeName } from "../../src/domain/profile.ts";
 import { eventTypeOf } from "../message.ts";
 import type { Context } from "../row.ts";
 import type { Sink } from "../sink/sink.ts";
-import type { Home } from "./home.ts";
-import { ProductProcess, type WebhookSeed } from "./product.ts";
+import { type Home, ProductProcess, type WebhookSeed } from "./product.ts";
 
-/** Webhooks at paths of the sink: one for each event type, or all for the one given. */
+/** Webhooks at paths of the sink, each with a separate event type unless one is given. */
 export function webhooksFor(
   origin: string,
-  options: {
-    readonly count: number;
-    readonly eventType?: string;
-    readonly schemes?: readonly SignatureSchemeName[];
-  },
+  count: number,
+  schemes: readonly SignatureSchemeName[] = ["v1"],
+  eventType?: string,
 ): WebhookSeed[] {
-  return Array.from({ length: options.count }, (_, index) => ({
+  return Array.from({ length: count }, (_, index) => ({
     url: `${origin}/ok/${index}`,
-    eventType: options.eventType ?? eventTypeOf(index),
-    schemes: options.schemes ?? ["v1"],
+    eventType: eventType ?? eventTypeOf(index),
+    schemes,
   }));
 }
 
-/** Webhooks of an origin each, over TLS. */
+/** Webhooks over TLS, each with a separate origin. */
 export function webhooksOverTls(sink: Pick<Sink, "tlsOrigin">, count: number, path: string): WebhookSeed[] {
   return Array.from({ length: count }, (_, index) => ({
     url: `${sink.tlsOrigin(`n${index}`)}${path}`,
@@ -30,7 +27,7 @@ export function webhooksOverTls(sink: Pick<Sink, "tlsOrigin">, count: number, pa
   }));
 }
 
-/** A data folder on disk that holds these webhooks. Made once for each set of webhooks, then copied. */
+/** A data folder on disk with these webhooks. Created once for each set of webhooks, then copied. */
 export function seedWebhooks(
   context: Context,
   name: string,
@@ -48,12 +45,12 @@ export function seedDue(home: Home, seed: DueSeed): Promise<void> {
   return withPublisher(home, (product) => publishDue(product, seed));
 }
 
-/** The same in a process that is there and does not deliver. */
+/** The same in a running process that does not deliver. */
 export function publishDue(product: ProductProcess, seed: DueSeed): Promise<void> {
   return product.flood({
     ...seed,
     batch: seedBatch,
-    // Nothing is delivered, so nothing would ever make room.
+    // Nothing is delivered, so a limit would never be lifted.
     outstandingMax: Number.POSITIVE_INFINITY,
     deliveriesPerEvent: 0,
     uncountedType: null,
@@ -63,7 +60,7 @@ export function publishDue(product: ProductProcess, seed: DueSeed): Promise<void
 interface DueSeed {
   readonly tenantId?: string;
   readonly events: number;
-  /** Taken in turn. */
+  /** They take turns. */
   readonly types: readonly string[];
 }
 
@@ -72,7 +69,7 @@ export async function withPublisher(
   home: Home,
   work: (product: ProductProcess) => Promise<void>,
 ): Promise<void> {
-  const product = await new ProductProcess().open({ home, delivers: false });
+  const product = await new ProductProcess().open(home, false);
   try {
     await product.start();
     await work(product);

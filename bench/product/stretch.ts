@@ -1,79 +1,64 @@
+import type { Figure } from "../measure.ts";
 import type { Usage } from "../process/serve-calls.ts";
 import type { Context } from "../row.ts";
 import type { ProductProcess } from "./product.ts";
 
+const stretchMsMax = 180_000;
+
 /** What one measured stretch of deliveries cost. */
-export interface Stretch {
-  readonly perSecond: number;
-  /** Warm-up included: from the moment the product was told to go. */
-  readonly perSecondCold: number;
-  readonly productCpuUs: number;
-  /** Of that, the main thread's. */
-  readonly productMainCpuUs: number;
-  /** Share of one core. */
-  readonly sinkCpuShare: number;
-  readonly productRssBytesMax: number;
+export interface Stretch extends Figure {
+  readonly rssBytesMax: number;
 }
 
 interface StretchInput {
   /** Deliveries before the clock starts: code is compiled, connections are open. */
   readonly warmUp: number;
   readonly count: number;
-  /** Deliveries that are expected to wait for ever. */
+  /** Deliveries that stay waiting. */
   readonly left?: number;
-  /** Makes the deliveries flow. */
+  /** Starts the deliveries. */
   readonly go: () => Promise<unknown>;
 }
 
+type MeasuredProcess = Pick<ProductProcess, "usage" | "committed" | "startProfile" | "stopProfile">;
+
 /**
  * The clock starts when the request that ends the warm-up arrives at the sink, and stops when everything is settled and
- * committed. What is under way at the start counts as work of the stretch, so the figure is never too good.
+ * committed. Requests in flight at the start count as work of the stretch, so the figure is never too good.
  */
 export async function measureStretch(
   context: Context,
-  product: ProductProcess,
-  input: StretchInput,
+  measured: MeasuredProcess,
+  { warmUp, count, left = 0, go }: StretchInput,
 ): Promise<Stretch> {
-  const { sink } = context;
+  const { sink, profile } = context;
+  const usages = (): Promise<[Usage, Usage]> => Promise.all([measured.usage(), sink.usage()]);
   await sink.reset();
-  const total = input.warmUp + input.count;
-  const warm = sink.when(input.warmUp);
-  const received = sink.when(total);
-  if (context.profile !== null) await product.startProfile();
-  const coldAt = performance.now();
-  const going = input.go();
+  const warm = sink.when(warmUp);
+  const received = sink.when(warmUp + count);
+  if (profile !== null) await measured.startProfile();
+  const going = go();
   const startedAt = await finishing(warm, going);
-  const before = await usages(context, product);
+  const [before, sinkBefore] = await usages();
   await finishing(received, going);
-  const endedAt = await product.committed(input.left);
-  const coldMs = performance.now() - coldAt;
-  const after = await usages(context, product);
-  if (context.profile !== null) {
-    await product.stopProfile(context.profile.file);
-    context.profile.items = total;
+  const elapsedMs = (await measured.committed(left)) - startedAt;
+  const [after, sinkAfter] = await usages();
+  if (profile !== null) {
+    await measured.stopProfile(profile.file);
+    profile.items = warmUp + count;
   }
   await going;
-  const elapsedMs = endedAt - startedAt;
   return {
-    perSecond: (input.count * 1000) / elapsedMs,
-    perSecondCold: (total * 1000) / coldMs,
-    productMainCpuUs: ((after.product.mainCpuMs - before.product.mainCpuMs) * 1000) / input.count,
-    productCpuUs: ((after.product.cpuMs - before.product.cpuMs) * 1000) / input.count,
-    sinkCpuShare: (after.sink.cpuMs - before.sink.cpuMs) / elapsedMs,
-    productRssBytesMax: after.product.rssBytesMax,
+    perSecond: (count * 1000) / elapsedMs,
+    cpuUs: ((after.cpuMs - before.cpuMs) * 1000) / count,
+    mainCpuUs: ((after.mainCpuMs - before.mainCpuMs) * 1000) / count,
+    sinkCpuShare: (sinkAfter.cpuMs - sinkBefore.cpuMs) / elapsedMs,
+    rssBytesMax: after.rssBytesMax,
   };
 }
 
-async function usages(
-  context: Context,
-  product: ProductProcess,
-): Promise<{ readonly product: Usage; readonly sink: Usage }> {
-  const [ofProduct, ofSink] = await Promise.all([product.usage(), context.sink.usage()]);
-  return { product: ofProduct, sink: ofSink };
-}
-
-/** Waits for the sink, unless what feeds it fails or the time is up. */
-export async function finishing<Result>(wanted: Promise<Result>, feeding: Promise<unknown>): Promise<Result> {
+/** Waits for the sink, unless the publisher fails or the time is up. */
+async function finishing<Result>(wanted: Promise<Result>, feeding: Promise<unknown>): Promise<Result> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error("the deliveries did not end in time")), stretchMsMax);
   try {
@@ -82,5 +67,3 @@ export async function finishing<Result>(wanted: Promise<Result>, feeding: Promis
     clearTimeout(timer);
   }
 }
-
-const stretchMsMax = 180_000;

@@ -1,9 +1,11 @@
-import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import type { Home } from "./home.ts";
+import { machineMs } from "../process/serve-calls.ts";
+import type { Home } from "./product.ts";
 
-/** Looks into a product's store from outside: what it sees has been committed, whatever the product says. */
+/** Reads a product's store from outside, so it sees only what is committed. */
 export interface Witness {
   /** Deliveries that wait. */
   waiting(): Promise<number>;
@@ -11,13 +13,13 @@ export interface Witness {
   close(): Promise<void>;
 }
 
-export interface Settled {
+interface Settled {
   /** Deliveries that are a success. */
   readonly successes: number;
   readonly attempts: number;
 }
 
-/** The store must be there already. Connected when this resolves, so that looking takes no longer than it must. */
+/** The store must exist. Resolves when it is connected, so that the first look is fast. */
 export function openWitness({ dataDir, servers }: Home): Promise<Witness> {
   return servers === undefined ? Promise.resolve(ofFile(dataDir)) : ofServer(servers.databaseUrl);
 }
@@ -58,3 +60,29 @@ async function ofServer(url: string): Promise<Witness> {
 const successCode = 2;
 /** As in the PostgreSQL store's counters.ts: kinds below it are waiting deliveries by priority. */
 const deadLetterKind = 3;
+
+/** Machine time at which no more than `left` deliveries wait, everything else settled and committed. */
+export async function committed(witness: Witness, left: number): Promise<number> {
+  const endsAt = performance.now() + waitMsMax;
+  for (;;) {
+    const waiting = await witness.waiting();
+    if (waiting <= left) return machineMs();
+    if (performance.now() > endsAt) throw new Error(`deliveries still wait: ${waiting}, expected ${left}`);
+    await sleep(pollMs);
+  }
+}
+
+/** Every delivery of the store is a success with one attempt. */
+export async function verifySettled(home: Home, total: number): Promise<void> {
+  const witness = await openWitness(home);
+  try {
+    const { successes, attempts } = await witness.settled();
+    if (successes === total && attempts === total) return;
+    throw new Error(`of ${total} deliveries ${successes} are settled with ${attempts} attempts`);
+  } finally {
+    await witness.close();
+  }
+}
+
+const pollMs = 2;
+const waitMsMax = 30_000;

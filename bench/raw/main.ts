@@ -2,12 +2,11 @@
 
 import { randomBytes } from "node:crypto";
 import type { LookupFunction } from "node:net";
-import { Agent, Pool } from "undici";
-import { createUuidV7Source } from "../../src/domain/uuid.ts";
+import { Agent, type Dispatcher, Pool } from "undici";
 import type { Signer } from "../../src/domain/signing/standard-webhooks.ts";
+import { createUuidV7Source } from "../../src/domain/uuid.ts";
 import { messageBody, messageHeaders, messageSigner } from "../message.ts";
-import { machineMs, serveCalls } from "../process/serve-calls.ts";
-import { DrainHandler } from "./drain-handler.ts";
+import { atTimes, machineMs, serveCalls, timesOf } from "../process/serve-calls.ts";
 import type { PacedResult, RawResult } from "./raw.ts";
 
 const concurrency = 100;
@@ -68,28 +67,18 @@ async function run(input: {
   return { requests, elapsedMs: machineMs() - startedAt, cpuMs: (cpu.user + cpu.system) / 1000 };
 }
 
-/** An open loop: requests start when their time has come, whatever became of those before. */
+/** Requests start at fixed times, whether or not the earlier ones have ended. */
 async function paced(input: {
   readonly perSecond: number;
   readonly durationMs: number;
 }): Promise<PacedResult> {
   signer = messageSigner(["v1"]);
-  const sent: { id: string; startedAt: number; endedAt: number }[] = [];
-  const running: Promise<void>[] = [];
-  const startedAt = machineMs();
-  const total = Math.floor((input.perSecond * input.durationMs) / 1000);
-  for (let index = 0; index < total; index += 1) {
-    const waitMs = startedAt + (index * 1000) / input.perSecond - machineMs();
-    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
-    const record = { id: ids.next(), startedAt: machineMs(), endedAt: 0 };
-    sent.push(record);
-    running.push(
-      sendByRequest(record.id).then(() => {
-        record.endedAt = machineMs();
-      }),
-    );
-  }
-  await Promise.all(running);
+  const sent = await atTimes(timesOf(input.perSecond, input.durationMs), async () => {
+    const id = ids.next();
+    const startedAt = machineMs();
+    await sendByRequest(id);
+    return { id, startedAt, endedAt: machineMs() };
+  });
   return { sent };
 }
 
@@ -128,3 +117,25 @@ async function overTls(input: {
 }
 
 serveCalls({ open, run, overTls, paced });
+
+/** The least that undici accepts as a handler: waits for the end and keeps nothing. */
+class DrainHandler implements Dispatcher.DispatchHandler {
+  readonly #done: () => void;
+  readonly #failed: (error: Error) => void;
+
+  constructor(done: () => void, failed: (error: Error) => void) {
+    this.#done = done;
+    this.#failed = failed;
+  }
+
+  onRequestStart(): void {}
+  onResponseStart(): void {}
+  onResponseData(): void {}
+  onResponseEnd(): void {
+    this.#done();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#failed(error);
+  }
+}

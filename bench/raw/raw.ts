@@ -19,20 +19,19 @@ export interface RawKind {
 
 const rawDefault: RawKind = { by: "request", schemes: ["v1"] };
 
-/** A stretch of raw, in requests per second, with the processor time of one request. */
+/** Requests per second of raw, with the processor time of one request. */
 export interface RawSample {
   readonly perSecond: number;
   readonly cpuUs: number;
 }
 
 /**
- * The limit, sampled beside every other measurement: the machine's speed wanders, so a ratio is only taken against
+ * The limit, sampled around every other measurement: the machine's speed varies, so a ratio is only computed with
  * samples from right before and right after.
  */
 export class Raw {
   readonly #child: Child;
   readonly #sampleMs: number;
-  readonly #seen: RawSample[] = [];
 
   private constructor(child: Child, sampleMs: number) {
     this.#child = child;
@@ -48,15 +47,8 @@ export class Raw {
     return raw;
   }
 
-  async sample(kind: RawKind = rawDefault): Promise<RawSample> {
-    const sample = await this.#run(kind, this.#sampleMs);
-    if (kind === rawDefault) this.#seen.push(sample);
-    return sample;
-  }
-
-  /** Every sample of the default kind so far. */
-  get samples(): readonly RawSample[] {
-    return this.#seen;
+  sample(kind: RawKind = rawDefault): Promise<RawSample> {
+    return this.#run(kind, this.#sampleMs);
   }
 
   /** One sample under the profiler, for comparison with the product's profile. */

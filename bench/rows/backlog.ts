@@ -1,15 +1,15 @@
+import { atLeast, atMost, comparePairs, judged, measurePairs, median } from "../measure.ts";
 import { eventTypeOf } from "../message.ts";
+import { Child } from "../process/child.ts";
 import { machineMs } from "../process/serve-calls.ts";
-import { measurePair } from "../pair.ts";
-import type { Pair } from "../pair.ts";
 import { ProductProcess } from "../product/product.ts";
-import type { WebhookSeed } from "../product/product.ts";
 import { seedDue, webhooksFor, withPublisher } from "../product/seed.ts";
-import { measureStretch } from "../product/stretch.ts";
-import type { Stretch } from "../product/stretch.ts";
-import { judged } from "../row.ts";
+import { measureStretch, type Stretch } from "../product/stretch.ts";
 import type { Context, Line, Row } from "../row.ts";
-import { median } from "../statistics.ts";
+import { startServers, vacuum } from "../servers.ts";
+import type { ClaimsPlace, FewAndMany } from "../store/main.ts";
+
+// ---- a product with a backlog ------------------------------------------------------------------------------------
 
 const parkedWebhooks = 1_000;
 const blockedWebhooks = 200;
@@ -19,71 +19,46 @@ const parkedForMs = 3 * 3_600_000;
 const rssMibGoal = 400;
 const otherTypes = Array.from({ length: otherWebhooks }, (_, index) => eventTypeOf(idleWebhooks + index));
 
-/** 1,000,000 parked deliveries and 200,000 due ones behind open circuits: what the others, memory and a restart notice. */
+/** 1,000,000 parked deliveries and 200,000 due ones behind open circuits: the effect on the others, memory and a restart. */
 export const backlog: Row = {
   name: "backlog",
   async run(context) {
-    // A twentieth in a quick run, where writing the rows would take longer than the rest.
+    // In a quick run, writing the rows would take longer than the rest.
     const eventsPerWebhook = context.quick ? 50 : 1_000;
     const left = idleWebhooks * eventsPerWebhook;
     const { empty, loaded } = await seedStores(context, eventsPerWebhook);
-    const pairs: Pair<Start>[] = [];
-    for (let run = 0; run < context.runs; run += 1) {
-      const pair = measurePair(run, {
-        without: () => drainOthers(context, empty, 0),
-        burdened: () => drainOthers(context, loaded, left),
-      });
-      pairs.push(await pair);
-    }
+    const pairs = await measurePairs(
+      context,
+      () => drainOthers(context, empty, 0),
+      () => drainOthers(context, loaded, left),
+    );
     context.folders.discard(empty);
     context.folders.discard(loaded);
-    context.note(
-      `backlog: ${left.toLocaleString("en")} deliveries, which share ${2 * eventsPerWebhook} events`,
-    );
-    return lines(pairs);
+    const deliveries = left.toLocaleString("en");
+    context.note(`backlog: ${deliveries} deliveries, which share ${2 * eventsPerWebhook} events`);
+    const rates = comparePairs(pairs, ({ stretch }) => stretch.perSecond);
+    const restarts = comparePairs(pairs, ({ firstMs }) => firstMs);
+    const mib = Math.max(...pairs.map(({ burdened }) => burdened.stretch.rssBytesMax)) / 1024 ** 2;
+    const memory = {
+      value: mib,
+      unit: "MiB resident at most",
+      baseline: rssMibGoal,
+      ratio: mib / rssMibGoal,
+    };
+    return [
+      atLeast({ name: "backlog", unit: "deliveries/s of the others", ...rates }, 0.9, "without"),
+      judged({ name: "backlog: memory", ...memory }, `≤ ${rssMibGoal} MiB`, (share) => share <= 1),
+      atMost({ name: "backlog: restart", unit: "ms to the first delivery", ...restarts }, 3, "empty"),
+    ];
   },
 };
 
-function lines(pairs: readonly Pair<Start>[]): Line[] {
-  const compare = (figureOf: (start: Start) => number) => ({
-    value: median(pairs.map(({ burdened }) => figureOf(burdened))),
-    baseline: median(pairs.map(({ without }) => figureOf(without))),
-    ratio: median(pairs.map(({ burdened, without }) => figureOf(burdened) / figureOf(without))),
-  });
-  const rssMib = Math.max(...pairs.map(({ burdened }) => burdened.stretch.productRssBytesMax)) / 1024 ** 2;
-  return [
-    judged(
-      { name: "backlog", unit: "deliveries/s of the others", ...compare(({ stretch }) => stretch.perSecond) },
-      "≥ 0.90 × without",
-      (share) => share >= 0.9,
-    ),
-    judged(
-      {
-        name: "backlog: memory",
-        value: rssMib,
-        unit: "MiB resident at most",
-        baseline: rssMibGoal,
-        ratio: rssMib / rssMibGoal,
-      },
-      "≤ 400 MiB",
-      (share) => share <= 1,
-    ),
-    judged(
-      { name: "backlog: restart", unit: "ms to the first delivery", ...compare(({ firstMs }) => firstMs) },
-      "≤ 3 × empty",
-      (times) => times <= 3,
-    ),
-  ];
-}
-
-interface Stores {
-  readonly empty: string;
-  readonly loaded: string;
-}
-
-/** The same webhooks in both; those with the backlog come first, which is the worst order for the others. */
-async function seedStores(context: Context, eventsPerWebhook: number): Promise<Stores> {
-  const all: WebhookSeed[] = webhooksFor(context.sink.origin, { count: idleWebhooks + otherWebhooks });
+/** The same webhooks in both. Those with the backlog come first, which is the worst order for the others. */
+async function seedStores(
+  context: Context,
+  events: number,
+): Promise<{ readonly empty: string; readonly loaded: string }> {
+  const all = webhooksFor(context.sink.origin, idleWebhooks + otherWebhooks);
   let ids: readonly string[] = [];
   const empty = await context.folders.filled("backlog-empty", "backlog", (dataDir) =>
     withPublisher({ dataDir }, async (product) => {
@@ -93,7 +68,6 @@ async function seedStores(context: Context, eventsPerWebhook: number): Promise<S
   const loaded = context.folders.copy(empty, "backlog-loaded");
   const startedAt = performance.now();
   await withPublisher({ dataDir: loaded }, async (product) => {
-    const events = eventsPerWebhook;
     const webhookIds = ids.slice(0, parkedWebhooks);
     await product.park({ webhookIds, events, dueInMs: parkedForMs, circuitsOpen: false });
     const blockedIds = ids.slice(parkedWebhooks, idleWebhooks);
@@ -117,11 +91,96 @@ async function drainOthers(context: Context, dataDir: string, left: number): Pro
   const startedAt = machineMs();
   const product = new ProductProcess();
   try {
-    await product.open({ home: { dataDir }, delivers: true });
+    await product.open({ dataDir }, true);
     const stretch = await measureStretch(context, product, { ...counts, left, go: () => product.start() });
     await product.close();
     return { stretch, firstMs: (await first) - startedAt };
   } finally {
     await product.kill();
   }
+}
+
+// ---- claims of two stores ----------------------------------------------------------------------------------------
+
+const fewWaiting = 1_000;
+const warmUpRounds = 3;
+
+/** Claims from a PostgreSQL store with many waiting deliveries, compared with one with few. */
+export const claims: Row = {
+  name: "claims",
+  async run(context) {
+    const servers = await startServers(context.folders, false);
+    try {
+      const databases = ["few", "many"].map(
+        (name) => Object.assign(new URL(servers.postgres.url), { pathname: name }).href,
+      );
+      for (const name of ["few", "many"]) await servers.postgres.query(`CREATE DATABASE ${name}`);
+      const [few, many] = databases.map((at): ClaimsPlace => ({ kind: "postgres", at })) as [
+        ClaimsPlace,
+        ClaimsPlace,
+      ];
+      const tidy = () => Promise.all(databases.map(vacuum));
+      return [await compareClaims(context, "claims", { few, many }, context.quick ? 11 : 61, tidy)];
+    } finally {
+      await servers.remove();
+    }
+  },
+};
+
+/** The same with the embedded store. */
+export const claimsEmbedded: Row = {
+  name: "claims-embedded",
+  async run(context) {
+    const few = context.folders.fresh("claims");
+    const many = context.folders.fresh("claims");
+    const places = { few: { kind: "sqlite", at: few }, many: { kind: "sqlite", at: many } } as const;
+    try {
+      // A round takes a fiftieth of the time here.
+      const rounds = context.quick ? 61 : 201;
+      return [await compareClaims(context, "claims-embedded", places, rounds, async () => undefined)];
+    } finally {
+      context.folders.discard(few);
+      context.folders.discard(many);
+    }
+  },
+};
+
+async function compareClaims(
+  context: Context,
+  name: string,
+  places: FewAndMany<ClaimsPlace>,
+  rounds: number,
+  /** After the stores were filled. */ tidy: () => Promise<unknown>,
+): Promise<Line> {
+  const manyWaiting = context.quick ? 200_000 : 1_000_000;
+  const waiting = manyWaiting.toLocaleString("en");
+  const fewText = fewWaiting.toLocaleString("en");
+  const child = new Child(new URL("../store/main.ts", import.meta.url));
+  try {
+    await child.call("open", places);
+    const startedAt = performance.now();
+    await child.call("park", { few: fewWaiting, many: manyWaiting });
+    await tidy();
+    context.progress(`${name}: backlog written in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`);
+    await child.call("compare", { rounds: warmUpRounds });
+    if (context.profile !== null) await child.call("startProfile");
+    const rates = await child.call<FewAndMany<readonly number[]>>("compare", { rounds });
+    if (context.profile !== null) await child.call("stopProfile", { file: context.profile.file });
+    await child.call("close");
+    const [many, few] = [quartiles(rates.many), quartiles(rates.few)];
+    context.note(`${name}: ${waiting} and ${fewText} waiting; quartiles ${many}/s and ${few}/s`);
+    const value = median(rates.many);
+    const baseline = median(rates.few);
+    const line = { name, value, unit: `claims/s, ${waiting} waiting`, baseline, ratio: value / baseline };
+    return atLeast(line, 0.8, `${fewText} waiting`);
+  } finally {
+    await child.kill();
+  }
+}
+
+function quartiles(rates: readonly number[]): string {
+  const sorted = rates.toSorted((a, b) => a - b);
+  return [0.25, 0.75]
+    .map((share) => Math.round(sorted[Math.floor(share * sorted.length)] ?? Number.NaN))
+    .join("–");
 }

@@ -2,72 +2,128 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { SignatureSchemeName } from "../../src/domain/profile.ts";
-import { besideRaw, type Figure } from "../beside-raw.ts";
+import {
+  atLeast,
+  comparePairs,
+  compareWithRaw,
+  type Figure,
+  judged,
+  lineOfRatio,
+  measurePairs,
+} from "../measure.ts";
 import { eventTypeOf } from "../message.ts";
-import { measurePair, type Pair } from "../pair.ts";
-import type { Home } from "../product/home.ts";
-import { ProductProcess } from "../product/product.ts";
-import { seedDue, seedWebhooks, webhooksFor } from "../product/seed.ts";
+import { type FloodInput, type Home, ProductProcess, type WebhookSeed } from "../product/product.ts";
+import { publishDue, seedDue, seedWebhooks, webhooksFor, withPublisher } from "../product/seed.ts";
 import { measureStretch } from "../product/stretch.ts";
-import { verifySettled } from "../product/waiting.ts";
-import { type Context, judged, type Line, type Row } from "../row.ts";
-import { median } from "../statistics.ts";
+import { verifySettled } from "../product/witness.ts";
+import type { Context, Line, Row } from "../row.ts";
+import { startServers, vacuum } from "../servers.ts";
+import { PublisherProcess } from "../sender/sender.ts";
 
 const webhookCount = 100;
+const types = Array.from({ length: webhookCount }, (_, index) => eventTypeOf(index));
 
-/** 50,000 due deliveries over 100 webhooks, until settled and committed. */
+export interface Counts {
+  /** Deliveries before the clock starts. */
+  readonly warmUp: number;
+  readonly count: number;
+}
+
+export interface Drain extends Counts {
+  readonly name: string;
+  readonly webhooks: readonly WebhookSeed[];
+  readonly home?: Pick<Home, "stats" | "tracesTo">;
+  /** How many of the machine's cores the product may use; all by default. */
+  readonly cores?: number;
+  /** Publishes while the product delivers. Without it, everything is due before the product starts. */
+  readonly flood?: Omit<FloodInput, "events">;
+}
+
+/** Deliveries of a product with a separate process and store, until they are settled and committed. */
+export async function drainOnce(context: Context, input: Drain): Promise<Figure> {
+  const { sink, folders } = context;
+  const { name, webhooks, warmUp, count, flood } = input;
+  const total = warmUp + count;
+  const dataDir = await seedWebhooks(context, name, webhooks);
+  if (flood === undefined)
+    await seedDue({ dataDir }, { events: total, types: webhooks.map(({ eventType }) => eventType) });
+  const product = new ProductProcess();
+  try {
+    if (input.cores !== undefined) product.keepToCores(input.cores);
+    await product.open({ dataDir, ...input.home }, true);
+    if (flood !== undefined) await product.start();
+    const go = (): Promise<void> =>
+      flood === undefined
+        ? product.start()
+        : product.flood({ ...flood, events: total / flood.deliveriesPerEvent });
+    const stretch = await measureStretch(context, product, { warmUp, count, go });
+    const { all, resumed } = await sink.handshakes();
+    if (all > 0)
+      context.progress(`${name}: ${all} handshakes for ${total} deliveries, ${resumed} of them resumed`);
+    await product.close();
+    await verifySettled({ dataDir }, total);
+    return stretch;
+  } finally {
+    await product.kill();
+    folders.discard(dataDir);
+  }
+}
+
+// ---- due deliveries ----------------------------------------------------------------------------------------------
+
+const countsOf = ({ quick }: Context): Counts =>
+  quick ? { warmUp: 2_000, count: 10_000 } : { warmUp: 5_000, count: 50_000 };
+
+const drainOf = ({ sink }: Context, counts: Counts, schemes: readonly SignatureSchemeName[]): Drain => ({
+  ...counts,
+  name: "drain",
+  webhooks: webhooksFor(sink.origin, webhookCount, schemes),
+});
+
+/** 50,000 due deliveries over 100 webhooks. */
 export const drain: Row = {
   name: "drain",
   async run(context) {
-    const counts = context.quick ? { warmUp: 2_000, count: 10_000 } : { warmUp: 5_000, count: 50_000 };
-    const figure = await besideRaw(context, {
-      name: "drain",
-      measure: () => drainOnce(context, { ...counts, schemes: ["v1"] }),
-    });
-    const line = judged(
-      {
-        name: "drain",
-        value: figure.value,
-        unit: "deliveries/s",
-        baseline: figure.baseline,
-        ratio: figure.ratio,
-      },
-      "≥ 0.60 × raw",
-      (ratio) => ratio >= 0.6,
-    );
-    return [line, ...besideBullmq(context, line)];
+    const measure = () => drainOnce(context, drainOf(context, countsOf(context), ["v1"]));
+    const figure = await compareWithRaw(context, "drain", measure);
+    const line = lineOfRatio("drain", "deliveries/s", figure, 0.6);
+    return [line, ...compareWithBullmq(context, line)];
   },
 };
 
-/** The same with the signatures that a webhook gets by default, beside a raw that signs both ways too. */
+/** The rows ran at different times, so their ratios to raw are compared. */
+function compareWithBullmq(context: Context, { value, ratio }: Line): Line[] {
+  const bullmq = context.lines.find(({ name }) => name === "bullmq");
+  if (bullmq === undefined || bullmq.ratio === null || ratio === null) return [];
+  const line = { name: "drain: bullmq", value, unit: "deliveries/s", baseline: bullmq.value };
+  return [judged({ ...line, ratio: ratio / bullmq.ratio }, "≥ 3 × bullmq", (times) => times >= 3)];
+}
+
+/** With the default signatures of a webhook, compared with a raw that creates both. */
 export const drainDefaultSchemes: Row = {
   name: "drain-v1a-v1",
   async run(context) {
-    const schemes: readonly SignatureSchemeName[] = ["v1a", "v1"];
-    const figure = await besideRaw(context, {
-      name: "drain-v1a-v1",
-      kind: { by: "request", schemes },
-      measure: () => drainOnce(context, { warmUp: 1_500, count: context.quick ? 5_000 : 20_000, schemes }),
-    });
-    const { value, baseline, ratio } = figure;
-    return [{ name: "drain-v1a-v1", value, unit: "deliveries/s", baseline, ratio, goal: null, pass: null }];
+    const schemes = ["v1a", "v1"] as const;
+    const counts = { warmUp: 1_500, count: context.quick ? 5_000 : 20_000 };
+    const figure = await compareWithRaw(
+      context,
+      "drain-v1a-v1",
+      () => drainOnce(context, drainOf(context, counts, schemes)),
+      () => context.raw.sample({ by: "request", schemes }),
+    );
+    return [lineOfRatio("drain-v1a-v1", "deliveries/s", figure, null)];
   },
 };
 
-/** The same without and with statistics, in turn, so that what else the machine does meets both. */
+/** With and without statistics. */
 export const drainStatistics: Row = {
   name: "drain-stats",
-  run: (context) =>
-    besideWithout(context, {
-      name: "drain-stats",
-      burden: "statistics",
-      least: 0.97,
-      without: { stats: false },
-      burdened: { stats: true },
-    }),
+  run: async (context) => [
+    await withAndWithout(context, "drain-stats", 0.97, { stats: false }, { stats: true }),
+  ],
 };
 
-/** The same without and with traces of one event in a thousand, sent to a collector that takes everything. */
+/** With and without traces of one event in a thousand, sent to a collector that accepts everything. */
 export const drainTracing: Row = {
   name: "drain-tracing",
   async run(context) {
@@ -77,96 +133,148 @@ export const drainTracing: Row = {
     await once(collector, "listening");
     const tracesTo = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
     try {
-      return await besideWithout(context, {
-        name: "drain-tracing",
-        burden: "tracing",
-        least: 0.98,
-        without: {},
-        burdened: { tracesTo },
-      });
+      return [await withAndWithout(context, "drain-tracing", 0.98, {}, { tracesTo })];
     } finally {
       collector.close();
     }
   },
 };
 
-async function besideWithout(
+async function withAndWithout(
   context: Context,
-  {
-    name,
-    burden,
-    least,
-    ...homes
-  }: {
-    readonly name: string;
-    readonly burden: string;
-    readonly least: number;
-    readonly without: DrainHome;
-    readonly burdened: DrainHome;
+  name: string,
+  ratioMin: number,
+  without: NonNullable<Drain["home"]>,
+  burdened: NonNullable<Drain["home"]>,
+): Promise<Line> {
+  const drained = (home: NonNullable<Drain["home"]>) => () =>
+    drainOnce(context, { ...drainOf(context, countsOf(context), ["v1"]), home });
+  const pairs = await measurePairs(context, drained(without), drained(burdened));
+  const cpu = 1 / comparePairs(pairs, ({ cpuUs }) => cpuUs).ratio;
+  context.note(`${name}: processor time of a delivery without it is ${cpu.toFixed(3)} of that with it`);
+  const rates = comparePairs(pairs, ({ perSecond }) => perSecond);
+  return atLeast({ name, unit: "deliveries/s", ...rates }, ratioMin, "without");
+}
+
+// ---- publishing and delivering -----------------------------------------------------------------------------------
+
+/** Events published in the process in batches, each delivered to one of 100 webhooks. */
+export const through: Row = {
+  name: "through",
+  async run(context) {
+    const measure = () =>
+      drainOnce(context, {
+        name: "through",
+        webhooks: webhooksFor(context.sink.origin, webhookCount),
+        warmUp: 3_000,
+        count: context.quick ? 10_000 : 50_000,
+        flood: { types, batch: 100, deliveriesPerEvent: 1, outstandingMax: 2_000, uncountedType: null },
+      });
+    const figure = await compareWithRaw(context, "through", measure);
+    return [lineOfRatio("through", "events/s", figure, 0.45)];
   },
-): Promise<readonly Line[]> {
-  const counts = context.quick ? { warmUp: 2_000, count: 10_000 } : { warmUp: 5_000, count: 50_000 };
-  const drained = (home: DrainHome) => () => drainOnce(context, { ...counts, schemes: ["v1"], home });
-  const pairs: Pair<Figure>[] = [];
-  for (let run = 0; run < context.runs; run += 1) {
-    pairs.push(
-      await measurePair(run, { without: drained(homes.without), burdened: drained(homes.burdened) }),
-    );
-    context.progress(`${name} ${run + 1} of ${context.runs}`);
-  }
-  const cpu = median(pairs.map(({ without, burdened }) => without.cpuUs / burdened.cpuUs));
-  context.note(`${name}: processor time of a delivery without ${burden} is ${cpu.toFixed(3)} of that with`);
-  const line = {
-    name,
-    value: median(pairs.map(({ burdened }) => burdened.perSecond)),
-    unit: "deliveries/s",
-    baseline: median(pairs.map(({ without }) => without.perSecond)),
-    ratio: median(pairs.map(({ without, burdened }) => burdened.perSecond / without.perSecond)),
-  };
-  return [judged(line, `≥ ${least} × without`, (ratio) => ratio >= least)];
-}
+};
 
-/** Both were measured beside raw at different times, so it is their ratios to raw that are compared. */
-function besideBullmq(context: Context, line: Line): Line[] {
-  const bullmq = context.lines.find(({ name }) => name === "bullmq");
-  if (bullmq === undefined || bullmq.ratio === null || line.ratio === null) return [];
-  const ratio = line.ratio / bullmq.ratio;
-  return [
-    judged(
-      { name: "drain: bullmq", value: line.value, unit: "deliveries/s", baseline: bullmq.value, ratio },
-      "≥ 3 × bullmq",
-      (times) => times >= 3,
-    ),
-  ];
-}
+/** One event to 1,000 webhooks, repeatedly. */
+export const fanOut: Row = {
+  name: "fan-out",
+  async run(context) {
+    const receivers = 1_000;
+    const [eventType = ""] = types;
+    const measure = () =>
+      drainOnce(context, {
+        name: "fan-out",
+        webhooks: webhooksFor(context.sink.origin, receivers, ["v1"], eventType),
+        warmUp: 3 * receivers,
+        count: (context.quick ? 10 : 50) * receivers,
+        flood: {
+          types: [eventType],
+          batch: 1,
+          deliveriesPerEvent: receivers,
+          // While one event is delivered, the next is published.
+          outstandingMax: 2 * receivers,
+          uncountedType: null,
+        },
+      });
+    const figure = await compareWithRaw(context, "fan-out", measure);
+    return [lineOfRatio("fan-out", "deliveries/s", figure, 0.5)];
+  },
+};
 
-interface DrainInput {
-  readonly warmUp: number;
-  readonly count: number;
-  readonly schemes: readonly SignatureSchemeName[];
-  readonly home?: DrainHome;
-}
+/** Single events, published over HTTP by another process on 64 connections, each delivered to one webhook. */
+export const httpOneToOne: Row = {
+  name: "http-1to1",
+  async run(context) {
+    const counts = context.quick ? { warmUp: 1_500, count: 5_000 } : { warmUp: 3_000, count: 30_000 };
+    const figure = await compareWithRaw(context, "http-1to1", () => httpOnce(context, counts));
+    return [lineOfRatio("http-1to1", "events/s", figure, 0.25)];
+  },
+};
 
-type DrainHome = Pick<Home, "stats" | "tracesTo">;
-
-async function drainOnce(context: Context, input: DrainInput): Promise<Figure> {
-  const { sink, folders } = context;
-  const total = input.warmUp + input.count;
-  const webhooks = webhooksFor(sink.origin, { count: webhookCount, schemes: input.schemes });
-  const dataDir = await seedWebhooks(context, "drain", webhooks);
-  const types = Array.from({ length: webhookCount }, (_, index) => eventTypeOf(index));
-  await seedDue({ dataDir }, { events: total, types });
-  const product = await new ProductProcess().open({
-    home: { dataDir, ...input.home },
-    delivers: true,
-  });
+async function httpOnce(context: Context, counts: Counts): Promise<Figure> {
+  const dataDir = await seedWebhooks(context, "http-1to1", webhooksFor(context.sink.origin, webhookCount));
+  const product = new ProductProcess();
+  const publisher = new PublisherProcess();
   try {
-    const stretch = await measureStretch(context, product, { ...input, go: () => product.start() });
+    const served = await product.serve({ dataDir });
+    const events = counts.warmUp + counts.count;
+    const go = () => publisher.publish({ ...served, types }, events);
+    const stretch = await measureStretch(context, product, { ...counts, go });
+    const { cpuMs } = await publisher.usage();
+    const publisherUs = (cpuMs * 1000) / events;
+    context.note(
+      `http-1to1: the publisher uses another ${publisherUs.toFixed(1)} µs of processor time per event`,
+    );
+    return stretch;
+  } finally {
+    await publisher.kill();
+    await product.kill();
+    context.folders.discard(dataDir);
+  }
+}
+
+// ---- on servers --------------------------------------------------------------------------------------------------
+
+/** With PostgreSQL as the store and the queue, and one process that delivers. */
+export const postgres = drainOnServers("postgres", 0.3, false);
+
+/** With every server of a deployment on many machines, all of them on this one. */
+export const distributed = drainOnServers("distributed", 0.12, true);
+
+function drainOnServers(name: string, ratioMin: number, isDistributed: boolean): Row {
+  return {
+    name,
+    async run(context) {
+      const counts = context.quick ? { warmUp: 1_500, count: 5_000 } : { warmUp: 5_000, count: 50_000 };
+      const measure = () => drainOnServer(context, counts, isDistributed);
+      return [lineOfRatio(name, "deliveries/s", await compareWithRaw(context, name, measure), ratioMin)];
+    },
+  };
+}
+
+async function drainOnServer(context: Context, counts: Counts, isDistributed: boolean): Promise<Figure> {
+  const servers = await startServers(context.folders, isDistributed);
+  const { home, postgres: database } = servers;
+  const total = counts.warmUp + counts.count;
+  const product = new ProductProcess();
+  try {
+    await withPublisher(home, async (publisher) => {
+      await publisher.createWebhooks(webhooksFor(context.sink.origin, webhookCount));
+      await publishDue(publisher, { events: total, types });
+    });
+    await vacuum(database.url);
+    await product.open(home, true);
+    const stretch = await measureStretch(context, product, { ...counts, go: () => product.start() });
     await product.close();
-    await verifySettled({ dataDir }, total);
-    return { perSecond: stretch.perSecond, cpuUs: stretch.productCpuUs, sinkCpuShare: stretch.sinkCpuShare };
+    await verifySettled(home, total);
+    // The store does not show a delivery that was sent twice and settled once.
+    const { ok } = await context.sink.seen();
+    if (ok !== total) throw new Error(`${total} deliveries were received ${ok} times`);
+    await servers.verifyUsed();
+    return stretch;
   } finally {
     await product.kill();
-    folders.discard(dataDir);
+    await servers.remove();
+    context.folders.discard(home.dataDir);
   }
 }

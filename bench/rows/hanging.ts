@@ -4,12 +4,10 @@ import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type NameServer, startNameServer } from "../../test/peers/name-server.ts";
-import type { Home } from "../product/home.ts";
-import { ProductProcess, type ServedProduct } from "../product/product.ts";
+import { callApi, type Home, ProductProcess, type ServedProduct } from "../product/product.ts";
 import type { Context, Line, Row } from "../row.ts";
-import { onPostgres } from "../servers/server-home.ts";
-import { requireServer } from "../servers/require-server.ts";
-import { percentile } from "../statistics.ts";
+import { startServers } from "../servers.ts";
+import { percentile } from "../measure.ts";
 
 /** Whose requests hang, and how. */
 interface Mode {
@@ -63,14 +61,13 @@ export async function hangingModes(context: Context): Promise<readonly Line[]> {
 export const tenantsPostgres: Row = {
   name: "tenants-postgres",
   async run(context) {
-    await requireServer("pg");
     const lines: Line[] = [];
     for (const mode of context.quick ? quickModes : modes) {
-      const place = await onPostgres(context.folders);
+      const servers = await startServers(context.folders, false);
       try {
-        lines.push(...(await measure(context, `tenants-postgres: ${mode.name}`, mode, place.home)));
+        lines.push(...(await measure(context, `tenants-postgres: ${mode.name}`, mode, servers.home)));
       } finally {
-        await place.remove();
+        await servers.remove();
       }
     }
     return lines;
@@ -89,21 +86,21 @@ async function measure(context: Context, name: string, mode: Mode, home: Home): 
     await knownP95(api, warmUpSeconds);
     const alone = await knownP95(api, seconds);
     await makeHang(api, receiver, mode);
-    const [first, beside] = await Promise.all([
+    const [first, burdened] = await Promise.all([
       firstMs(api, mode.ownNew === true ? "hanging-0" : "new"),
       knownP95(api, seconds),
     ]);
     const { hanging } = receiver;
     context.progress(
-      `${name}: p95 ${beside.toFixed(1)} ms, alone ${alone.toFixed(1)}; first ${first.toFixed(0)} ms; ${hanging} hung`,
+      `${name}: p95 ${burdened.toFixed(1)} ms, alone ${alone.toFixed(1)}; first ${first.toFixed(0)} ms; ${hanging} hung`,
     );
     if (hanging === 0) throw new Error(`${name}: nothing hung`);
-    const ratio = beside / alone;
+    const ratio = burdened / alone;
     return [
       {
         name,
         unit: "ms p95 of quick ones",
-        value: beside,
+        value: burdened,
         baseline: alone,
         ratio,
         goal: `≤ ${ratioMax} × alone`,
@@ -138,7 +135,7 @@ async function makeHang(api: Api, receiver: Receiver, { hang, ...mode }: Mode): 
     Array.from({ length: mode.webhooksEach }, (_, index) => ({ tenant, index, type: `hang.${index}` })),
   );
   for (const tenant of new Set(targets.map((target) => target.tenant)))
-    await api.call("PUT", `/v1/tenants/${tenant}`, {});
+    await api.call(`PUT /v1/tenants/${tenant}`, {});
   const oauth2 = {
     token_url: `${receiver.origin}/hang`,
     client_id: "bench",
@@ -149,14 +146,14 @@ async function makeHang(api: Api, receiver: Receiver, { hang, ...mode }: Mode): 
     const webhook = { tenant_id: tenant, url, events: [type], signing: { schemes: ["v1"] } };
     if (hang === "verification")
       void api
-        .call("POST", "/v1/webhooks", { ...webhook, verification: { method: "challenge" } })
+        .call("POST /v1/webhooks", { ...webhook, verification: { method: "challenge" } })
         .catch(() => null);
-    else await api.call("POST", "/v1/webhooks", hang === "oauth" ? { ...webhook, oauth2 } : webhook);
+    else await api.call("POST /v1/webhooks", hang === "oauth" ? { ...webhook, oauth2 } : webhook);
   }
   if (hang === "verification") return;
   const publishAll = async (): Promise<void> => {
     const events = targets.map(({ tenant, type }) => ({ event_type: type, tenant_id: tenant, data: {} }));
-    await api.call("POST", "/v1/events/batch", { events });
+    await api.call("POST /v1/events/batch", { events });
   };
   if (hang === "later answers") {
     await publishAll();
@@ -171,7 +168,7 @@ async function makeHang(api: Api, receiver: Receiver, { hang, ...mode }: Mode): 
 
 /** Of webhooks that are created one after another, the longest time until the first event has arrived. */
 async function firstMs(api: Api, tenant: string): Promise<number> {
-  await api.call("PUT", `/v1/tenants/${tenant}`, {});
+  await api.call(`PUT /v1/tenants/${tenant}`, {});
   const times: Promise<number>[] = [];
   for (let nth = 0; nth < newWebhooks; nth += 1) {
     await api.createQuick(tenant, `new.${nth}`);
@@ -201,7 +198,7 @@ async function gatewayLine(context: Context): Promise<Line> {
   try {
     const api = new Api(await product.serve({ dataDir: context.folders.fresh("hanging-gateway") }), receiver);
     const hanging: string[] = [];
-    for (const tenant of ["hanging", "other"]) await api.call("PUT", `/v1/tenants/${tenant}`, {});
+    for (const tenant of ["hanging", "other"]) await api.call(`PUT /v1/tenants/${tenant}`, {});
     for (let n = 0; n < 25; n += 1) hanging.push(await api.source("hanging", `${receiver.origin}/hang`));
     const other = await api.source("other", `${receiver.origin}/quick`);
     const post = (url: string, n: number) => fetch(url, { method: "POST", body: JSON.stringify({ n }) });
@@ -244,25 +241,15 @@ class Api {
     this.#receiver = receiver;
   }
 
-  async call(method: string, path: string, body: object): Promise<Record<string, string>> {
-    const headers = {
-      "authorization": `Bearer ${this.#served.adminKey}`,
-      "content-type": "application/json",
-    };
-    const response = await fetch(`${this.#served.url}${path}`, {
-      method,
-      headers,
-      body: JSON.stringify(body),
-    });
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
-    return (await response.json()) as Record<string, string>;
+  async call(call: string, body: object): Promise<Record<string, string>> {
+    return JSON.parse(await callApi(this.#served, call, body)) as Record<string, string>;
   }
 
   /** Webhooks of quick receivers that have accepted an event each. */
   async createKnown(): Promise<void> {
     const known = Array.from({ length: knownWebhooks }, (_, index) => knownEvent(index));
     for (const tenant of new Set(known.map(({ tenant_id }) => tenant_id)))
-      await this.call("PUT", `/v1/tenants/${tenant}`, {});
+      await this.call(`PUT /v1/tenants/${tenant}`, {});
     for (const { tenant_id, event_type } of known) await this.createQuick(tenant_id, event_type);
     const times = await Promise.all(known.map((event) => this.timed(event)));
     if (times.some((ms) => ms >= arrivalMsMax)) throw new Error("a quick webhook got no event");
@@ -270,7 +257,7 @@ class Api {
 
   async createQuick(tenantId: string, eventType: string): Promise<void> {
     const url = this.#receiver.quickUrl(eventType);
-    await this.call("POST", "/v1/webhooks", { tenant_id: tenantId, url, events: [eventType] });
+    await this.call("POST /v1/webhooks", { tenant_id: tenantId, url, events: [eventType] });
   }
 
   /** Milliseconds from the call of publish until the event arrives. */
@@ -279,25 +266,25 @@ class Api {
     const id = `n${this.#count}`;
     const arrived = this.#receiver.arrival(id);
     const startedAt = performance.now();
-    await this.call("POST", "/v1/events", { ...event, data: { id } });
+    await this.call("POST /v1/events", { ...event, data: { id } });
     const timeout = sleep(arrivalMsMax, startedAt + arrivalMsMax, { ref: false });
     return (await Promise.race([arrived, timeout])) - startedAt;
   }
 
   /** Its address. */
   async source(tenantId: string, destination: string): Promise<string> {
-    const source = await this.call("POST", "/v1/sources", {
+    const source = await this.call("POST /v1/sources", {
       name: "bench",
       tenant_id: tenantId,
       verification: { type: "none" },
     });
-    const webhook = await this.call("POST", "/v1/webhooks", {
+    const webhook = await this.call("POST /v1/webhooks", {
       tenant_id: tenantId,
       url: destination,
       events: ["relayed"],
       signing: { schemes: ["v1"] },
     });
-    await this.call("POST", "/v1/connections", { source_id: source["source_id"], webhook_id: webhook["id"] });
+    await this.call("POST /v1/connections", { source_id: source["source_id"], webhook_id: webhook["id"] });
     return source["url"] ?? "";
   }
 }

@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { LoopStop } from "../product/loop-watch.ts";
-import { ProductProcess } from "../product/product.ts";
-import type { ServedProduct } from "../product/product.ts";
-import { seedWebhooks, webhooksFor } from "../product/seed.ts";
-import { judged } from "../row.ts";
+import { judged, percentile } from "../measure.ts";
+import {
+  callApi,
+  type LoopStop,
+  ProductProcess,
+  type ServedProduct
+} from "../product/product.ts";
+import { seedWebhooks, webhooksFor, withPublisher } from "../product/seed.ts";
 import type { Context, Line, Row } from "../row.ts";
-import { percentile } from "../statistics.ts";
 
 const eventType = "order.paid";
 const stopMsGoal = 100;
@@ -14,7 +16,7 @@ const dayMs = 86_400_000;
 const retentionMs = 35_000;
 const retentionMsQuick = 12_000;
 
-/** What a request, or the house-keeping, may do at most: for how long nobody else gets a turn. */
+/** The longest stop of the event loop during the most expensive requests and during retention. */
 export const loop: Row = {
   name: "loop",
   async run(context) {
@@ -40,14 +42,14 @@ function lineOf(context: Context, name: string, { ms: stopMs, processorMs }: Loo
 // ---- requests -----------------------------------------------------------------------------------------------------
 
 async function requests(context: Context): Promise<Line[]> {
-  const webhooks = webhooksFor(context.sink.origin, { count: context.quick ? 200 : 1_000, eventType });
+  const webhooks = webhooksFor(context.sink.origin, context.quick ? 200 : 1_000, ["v1"], eventType);
   const dataDir = await seedWebhooks(context, "loop", webhooks);
   const product = new ProductProcess();
   try {
-    const client = clientOf(await product.serve({ dataDir }));
-    // Compiled code and open connections, as in a process that has been running for a while.
-    await batch(client, 20, eventType, { id: 1 });
-    await sleep(settleMs);
+    const served = await product.serve({ dataDir });
+    // Code is compiled and connections are open, as in a process that has run for a while.
+    await batch(served, 20, eventType, { id: 1 });
+    await sleep(500);
     const lines: Line[] = [];
     const measure = async (name: string, work: () => Promise<unknown>): Promise<void> => {
       await product.longestStop();
@@ -57,11 +59,11 @@ async function requests(context: Context): Promise<Line[]> {
       lines.push(lineOf(context, name, await product.longestStop()));
       context.progress(`${name}: ${seconds} s`);
     };
-    await measure("schema", () => costlySchema(client));
-    await measure("catalogue", () => largestCatalogue(client));
-    await measure("listing", () => largestListings(client));
+    await measure("schema", () => costlySchema(served));
+    await measure("catalogue", () => largestCatalogue(served));
+    await measure("listing", () => largestListings(served));
     const events = context.quick ? 100 : 1_000;
-    await measure("batch", () => batch(client, events, eventType, { id: 1 }));
+    await measure("batch", () => batch(served, events, eventType, { id: 1 }));
     return lines;
   } finally {
     await product.kill();
@@ -69,29 +71,13 @@ async function requests(context: Context): Promise<Line[]> {
   }
 }
 
-type Client = (method: string, path: string, body?: unknown) => Promise<string>;
-
-function clientOf({ url, adminKey }: ServedProduct): Client {
-  const headers = { "authorization": `Bearer ${adminKey}`, "content-type": "application/json" };
-  return async (method, path, body) => {
-    const answer = await fetch(url + path, {
-      method,
-      headers,
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
-    const text = await answer.text();
-    if (answer.status >= 300) throw new Error(`${method} ${path} was answered ${answer.status}: ${text}`);
-    return text;
-  };
-}
-
-function batch(client: Client, events: number, type: string, data: unknown): Promise<string> {
+function batch(product: ServedProduct, events: number, type: string, data: unknown): Promise<string> {
   const event = { event_type: type, data };
-  return client("POST", "/v1/events/batch", { events: Array.from({ length: events }, () => event) });
+  return callApi(product, "POST /v1/events/batch", { events: Array.from({ length: events }, () => event) });
 }
 
-/** As many subschemas as there may be, and one that no data satisfies soon; then a batch that is checked against it. */
-async function costlySchema(client: Client): Promise<void> {
+/** The largest number of subschemas, one of them costly to reject; then a batch that is validated against it. */
+async function costlySchema(product: ServedProduct): Promise<void> {
   const $defs: Record<string, unknown> = { d20: { type: "string" } };
   for (let index = 0; index < 20; index += 1) {
     const next = { $ref: `#/$defs/d${index + 1}` };
@@ -101,45 +87,46 @@ async function costlySchema(client: Client): Promise<void> {
   const field = { type: "string", pattern: "^[a-z]+$", maxLength: 90 };
   const properties = Object.fromEntries(names.map((name) => [name, field]));
   const schema = { $defs, properties: { ...properties, deep: { $ref: "#/$defs/d0" } } };
-  await client("PUT", "/v1/event-types/costly.kind", { schema });
-  await batch(client, 1_000, "costly.kind", { deep: 1 });
+  await callApi(product, "PUT /v1/event-types/costly.kind", { schema });
+  await batch(product, 1_000, "costly.kind", { deep: 1 });
 }
 
-/** Registered up to its limit, then read by name, page by page, and as a document, by several at once. */
-async function largestCatalogue(client: Client): Promise<void> {
+/** Registered up to its limit, then read by name, in pages and as a document, by several clients at the same time. */
+async function largestCatalogue(product: ServedProduct): Promise<void> {
   const examples = [{ text: "x".repeat(100_000) }];
   const schema = { properties: { text: { type: "string", description: "y".repeat(50_000) } } };
   for (let index = 0; index < 26; index += 1)
-    await client("PUT", `/v1/event-types/large.kind_${index}`, { schema, examples });
+    await callApi(product, `PUT /v1/event-types/large.kind_${index}`, { schema, examples });
   await Promise.all(
     Array.from({ length: 8 }, async () => {
-      await client("GET", "/v1/event-types/costly.kind");
-      await client("GET", "/v1/event-types?limit=250");
+      await callApi(product, "GET /v1/event-types/costly.kind");
+      await callApi(product, "GET /v1/event-types?limit=250");
     }),
   );
-  await client("GET", "/v1/webhook-docs/openapi.json");
-  await client("GET", "/v1/webhook-docs/asyncapi.json?profile=event-delivery");
+  await callApi(product, "GET /v1/webhook-docs/openapi.json");
+  await callApi(product, "GET /v1/webhook-docs/asyncapi.json?profile=event-delivery");
 }
 
-async function largestListings(client: Client): Promise<void> {
-  const { data } = JSON.parse(await client("GET", "/v1/events?limit=1")) as { data: { id: string }[] };
+async function largestListings(product: ServedProduct): Promise<void> {
+  const { data } = JSON.parse(await callApi(product, "GET /v1/events?limit=1")) as { data: { id: string }[] };
   const deliveries = `events/${data[0]?.id}/deliveries`;
   for (const path of ["webhooks", deliveries, "events", "dlq", "event-types"])
-    await Promise.all(Array.from({ length: 8 }, () => client("GET", `/v1/${path}?limit=250`)));
+    await Promise.all(Array.from({ length: 8 }, () => callApi(product, `GET /v1/${path}?limit=250`)));
 }
-
-const settleMs = 500;
 
 // ---- retention ----------------------------------------------------------------------------------------------------
 
-/** Published at a steady rate while events that are too old are forgotten. */
+/** Events are published at a steady rate while retention removes old ones. */
 async function retention(context: Context): Promise<Line[]> {
   const events = context.quick ? 100_000 : 2_000_000;
-  const webhooks = webhooksFor(context.sink.origin, { count: 1, eventType });
+  const webhooks = webhooksFor(context.sink.origin, 1, ["v1"], eventType);
   const dataDir = await context.folders.filled("loop-retention", `${events}`, (folder) =>
-    fillWithOldEvents(folder, webhooks, events),
+    withPublisher({ dataDir: folder }, async (product) => {
+      const [webhookId = ""] = await product.createWebhooks(webhooks);
+      await product.writeOldEvents({ webhookId, events, ageMs: 100 * dayMs });
+    }),
   );
-  const product = await new ProductProcess().open({ home: { dataDir }, delivers: true });
+  const product = await new ProductProcess().open({ dataDir }, true);
   try {
     await product.start();
     await product.paced({ perSecond: 200, durationMs: 2_000, types: [eventType] });
@@ -163,18 +150,36 @@ async function retention(context: Context): Promise<Line[]> {
   }
 }
 
-async function fillWithOldEvents(
-  dataDir: string,
-  webhooks: ReturnType<typeof webhooksFor>,
-  events: number,
-): Promise<void> {
-  const product = await new ProductProcess().open({ home: { dataDir }, delivers: false });
-  try {
-    await product.start();
-    const [webhookId = ""] = await product.createWebhooks(webhooks);
-    await product.writeOldEvents({ webhookId, events, ageMs: 100 * dayMs });
-    await product.close();
-  } finally {
-    await product.kill();
-  }
-}
+// ---- idle --------------------------------------------------------------------------------------------------------
+
+/** 10,000 webhooks and no events: what waiting costs. */
+export const idle: Row = {
+  name: "idle",
+  async run(context) {
+    const { quick, profile } = context;
+    const count = quick ? 2_000 : 10_000;
+    const dataDir = await seedWebhooks(context, "idle", webhooksFor(context.sink.origin, count));
+    const product = await new ProductProcess().open({ dataDir }, true);
+    try {
+      await product.start();
+      await sleep(quick ? 500 : 1_000);
+      if (profile !== null) await product.startProfile();
+      const before = await product.usage();
+      const startedAt = performance.now();
+      // The whole window includes the first round of upkeep.
+      await sleep(quick ? 2_500 : 10_000);
+      const after = await product.usage();
+      const elapsedMs = performance.now() - startedAt;
+      if (profile !== null) await product.stopProfile(profile.file);
+      const percent = (100 * (after.cpuMs - before.cpuMs)) / elapsedMs;
+      const mib = Math.round(after.rssBytes / 1024 ** 2);
+      context.note(`idle: ${count.toLocaleString("en")} webhooks, resident ${mib} MiB`);
+      await product.close();
+      const line = { name: "idle", value: percent, unit: "% of a core", baseline: 1, ratio: percent };
+      return [judged(line, "≤ 1 %", (share) => share <= 1)];
+    } finally {
+      await product.kill();
+      context.folders.discard(dataDir);
+    }
+  },
+};

@@ -1,17 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventTypeOf } from "../message.ts";
-import type { Home } from "../product/home.ts";
-import { ProductProcess } from "../product/product.ts";
+import { type Home, ProductProcess } from "../product/product.ts";
 import { seedWebhooks, webhooksFor, withPublisher } from "../product/seed.ts";
-import { PublisherProcess } from "../publisher/publisher.ts";
-import type { Publishing } from "../publisher/publisher.ts";
-import { measureSyncMs } from "../report/environment.ts";
-import { judged } from "../row.ts";
+import { measureSyncMs } from "../report.ts";
 import type { Context, Line, Row } from "../row.ts";
-import { ownPostgres, ownPostgresRabbitmqAndRedis } from "../servers/own-servers.ts";
-import type { OwnServers } from "../servers/own-servers.ts";
-import type { DatabaseWork } from "../servers/statement-times.ts";
-import { median, percentile } from "../statistics.ts";
+import { PublisherProcess, type Publishing } from "../sender/sender.ts";
+import {
+  type DatabaseWork,
+  startServers,
+  statementSettings,
+  StatementTimes,
+  type Servers,
+} from "../servers.ts";
+import { judged, median, percentile, withoutGoal } from "../measure.ts";
 
 const webhookCount = 100;
 const webhookTypes = Array.from({ length: webhookCount }, (_, index) => eventTypeOf(index));
@@ -23,72 +24,71 @@ const durationMsQuick = 2_000;
 /** Longer than a settlement may wait for the next commit. */
 const settleMs = 200;
 
-/** What an event costs when little happens: published over HTTP one by one, each delivered to one webhook. */
+/** What an event costs under a low load: published over HTTP one by one, each delivered to one webhook. */
 export const quiet: Row = {
   name: "quiet",
   async run(context) {
     return [
-      ...(await measured(context, { mode: "embedded", cpuMsGoal: 0.6 })),
-      ...(await measured(context, { mode: "postgres", cpuMsGoal: 1.5, servers: ownPostgres })),
-      ...(await measured(context, {
-        mode: "distributed",
-        cpuMsGoal: 1.5,
-        servers: ownPostgresRabbitmqAndRedis,
-      })),
+      ...(await measured(context, "embedded", 0.6)),
+      ...(await measured(context, "postgres", 1.5)),
+      ...(await measured(context, "distributed", 1.5)),
     ];
   },
 };
 
-interface Mode {
-  readonly mode: "embedded" | "postgres" | "distributed";
-  /** Of an event at 200 a second, with what PostgreSQL spends on it. */
-  readonly cpuMsGoal: number;
-  readonly servers?: (context: Context["folders"]) => Promise<OwnServers>;
-}
+type Mode = "embedded" | "postgres" | "distributed";
 
-async function measured(context: Context, mode: Mode): Promise<readonly Line[]> {
-  const servers = (await mode.servers?.(context.folders)) ?? null;
-  const deployment = await Deployment.start(context, servers, mode.mode === "distributed");
+async function measured(
+  context: Context,
+  mode: Mode,
+  /** Of an event at 200 a second, including PostgreSQL. */ cpuMsGoal: number,
+): Promise<readonly Line[]> {
+  const isDistributed = mode === "distributed";
+  const servers =
+    mode === "embedded" ? null : await startServers(context.folders, isDistributed, statementSettings);
+  const statements = servers === null ? null : await StatementTimes.of(servers.postgres);
+  const deployment = await Deployment.start(context, servers, isDistributed);
   try {
     const lines: Line[] = [];
     await deployment.stretch(context, warmUp.perSecond, warmUp.durationMs);
+    const stretchMs = context.quick ? durationMsQuick : durationMs;
     for (const perSecond of rates) {
-      const stretch = await deployment.stretch(
-        context,
-        perSecond,
-        context.quick ? durationMsQuick : durationMs,
-      );
-      context.note(noteOn(stretch, `quiet: ${mode.mode}, ${perSecond}/s`));
-      lines.push(...linesOf(stretch, { ...mode, perSecond }));
+      const stretch = await deployment.stretch(context, perSecond, stretchMs);
+      context.note(noteOn(stretch, `quiet: ${mode}, ${perSecond}/s`));
+      lines.push(...linesOf(stretch, mode, perSecond, cpuMsGoal));
     }
-    if (servers !== null) await noteStatements(context, deployment, servers, mode.mode);
+    if (statements !== null) await noteStatements(context, deployment, statements, mode);
     return lines;
   } finally {
     await deployment.remove(context);
   }
 }
 
-function linesOf(stretch: QuietStretch, of: Mode & { readonly perSecond: number }): readonly Line[] {
-  const { cpuMs, p95Ms, syncMs } = stretch;
-  const name = `quiet: ${of.mode}`;
-  // The broker and Redis are stated beside it.
+function linesOf(
+  { cpuMs, p95Ms, syncMs }: QuietStretch,
+  mode: Mode,
+  perSecond: number,
+  cpuMsGoal: number,
+): readonly Line[] {
+  // The note shows the broker and Redis separately.
   const value = (cpuMs["Posthorn"] ?? 0) + (cpuMs["PostgreSQL"] ?? 0);
-  const unit = "ms of processor time an event";
-  const line = { name: `${name}, ${of.perSecond}/s`, value, unit };
-  if (of.perSecond !== goalRate) return [{ ...line, baseline: null, ratio: null, goal: null, pass: null }];
-  const p95Goal =
-    of.mode === "embedded" ? { ms: 2, text: "≤ 2 ms" } : { ms: 3 * syncMs, text: "≤ 3 flushes" };
+  const line = { name: `quiet: ${mode}, ${perSecond}/s`, value, unit: "ms of processor time an event" };
+  if (perSecond !== goalRate) return [withoutGoal({ ...line, baseline: null, ratio: null })];
+  const p95Goal = mode === "embedded" ? 2 : 3 * syncMs;
+  const p95 = {
+    name: `quiet: ${mode}: p95`,
+    value: p95Ms,
+    unit: "ms p95",
+    baseline: p95Goal,
+    ratio: p95Ms / p95Goal,
+  };
   return [
     judged(
-      { ...line, baseline: of.cpuMsGoal, ratio: value / of.cpuMsGoal },
-      `≤ ${of.cpuMsGoal} ms`,
+      { ...line, baseline: cpuMsGoal, ratio: value / cpuMsGoal },
+      `≤ ${cpuMsGoal} ms`,
       (share) => share <= 1,
     ),
-    judged(
-      { name: `${name}: p95`, value: p95Ms, unit: "ms p95", baseline: p95Goal.ms, ratio: p95Ms / p95Goal.ms },
-      p95Goal.text,
-      (share) => share <= 1,
-    ),
+    judged(p95, mode === "embedded" ? "≤ 2 ms" : "≤ 3 flushes", (share) => share <= 1),
   ];
 }
 
@@ -111,18 +111,18 @@ interface QuietStretch {
   readonly events: number;
 }
 
-/** The product as people run it, with an application that publishes. */
+/** The product as users run it, with an application that publishes. */
 class Deployment {
   readonly #processes: readonly ProductProcess[];
   readonly #publisher = new PublisherProcess();
   readonly #publishing: Publishing;
-  readonly #servers: OwnServers | null;
+  readonly #servers: Servers | null;
   readonly #home: Home;
 
   private constructor(
     processes: readonly ProductProcess[],
     publishing: Publishing,
-    servers: OwnServers | null,
+    servers: Servers | null,
     home: Home,
   ) {
     this.#processes = processes;
@@ -132,8 +132,8 @@ class Deployment {
   }
 
   /** One process, or an API and a worker. */
-  static async start(context: Context, servers: OwnServers | null, isApart: boolean): Promise<Deployment> {
-    const webhooks = webhooksFor(context.sink.origin, { count: webhookCount });
+  static async start(context: Context, servers: Servers | null, isApart: boolean): Promise<Deployment> {
+    const webhooks = webhooksFor(context.sink.origin, webhookCount);
     const home = servers?.home ?? { dataDir: await seedWebhooks(context, "quiet", webhooks) };
     if (servers !== null)
       await withPublisher(home, async (product) => {
@@ -153,7 +153,7 @@ class Deployment {
     await sink.record();
     const sync = measureSyncMs(folders.root);
     const before = await this.#cpuMs();
-    const events = await this.#publisher.paced({ ...this.#publishing, perSecond, durationMs: stretchMs });
+    const events = await this.#publisher.paced(this.#publishing, perSecond, stretchMs);
     await sleep(settleMs);
     const after = await this.#cpuMs();
     sync.push(...measureSyncMs(folders.root));
@@ -190,26 +190,24 @@ class Deployment {
   }
 }
 
-/** A stretch of its own, because counting costs a little. */
+/** In a separate stretch, because counting costs a little. */
 async function noteStatements(
   context: Context,
   deployment: Deployment,
-  servers: OwnServers,
-  name: string,
+  statements: StatementTimes,
+  mode: Mode,
 ): Promise<void> {
-  const { statements } = servers;
-  // Processes of the server report what they did with some delay: what they report first is of this pace, too.
-  await deployment.stretch(context, reportingPace.perSecond, reportingPace.durationMs);
+  // Processes of the server report their counters with a delay, so the first reports must be of this pace too.
+  await deployment.stretch(context, goalRate, 1_500);
   await statements.start();
   const { events } = await deployment.stretch(
     context,
     goalRate,
     context.quick ? durationMsQuick : durationMs,
   );
-  context.note(describeWork(await statements.stop(), events, `quiet: ${name}, ${goalRate}/s`));
+  context.note(describeWork(await statements.stop(), events, `quiet: ${mode}, ${goalRate}/s`));
 }
 
-const reportingPace = { perSecond: goalRate, durationMs: 1_500 };
 const shownMax = 12;
 
 function describeWork(work: DatabaseWork, events: number, name: string): string {

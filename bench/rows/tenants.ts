@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { ProductProcess } from "../product/product.ts";
-import type { PacedEvent, PlannedEvent, WebhookSeed } from "../product/product.ts";
+import { type PacedEvent, type PlannedEvent, ProductProcess, type WebhookSeed } from "../product/product.ts";
 import { publishDue, withPublisher } from "../product/seed.ts";
-import { judged } from "../row.ts";
 import { hangingModes } from "./hanging.ts";
 import type { Context, Line, Row } from "../row.ts";
-import { median, percentile } from "../statistics.ts";
+import { atMost, median, percentile } from "../measure.ts";
 
 /** What the small tenants' endpoints are like: five tenants each. */
 const kinds = ["quick", "slow", "new", "restarted"] as const;
@@ -19,12 +17,12 @@ const largeCount = 300;
 const backlogWebhooks = 100;
 const hangTimeoutMs = 5_000;
 
-/** What a large tenant does meanwhile. */
+/** What the large tenant does. */
 const burdens = ["hanging", "turning", "backlog"] as const;
 type Burden = (typeof burdens)[number];
 
 /**
- * Twenty small tenants beside a large one: how long their events take until the receiver has answered, compared with the
+ * Twenty small tenants next to a large one: how long their events take until the receiver has answered, compared with the
  * same without it. Receivers that are quick take 20 ms, as over a network.
  */
 export const tenants: Row = {
@@ -32,15 +30,15 @@ export const tenants: Row = {
   async run(context) {
     const folders = await seedFolders(context);
     const alone: Delays[] = [];
-    const beside = new Map<Burden, Delays[]>(burdens.map((burden) => [burden, []]));
+    const burdened = new Map<Burden, Delays[]>(burdens.map((burden) => [burden, []]));
     for (let run = 0; run < Math.min(context.runs, runsMax); run += 1) {
       alone.push(await measure(context, null, folders.plain));
       for (const burden of burdens) {
         const folder = burden === "backlog" ? folders.backlog : folders.plain;
-        beside.get(burden)?.push(await measure(context, burden, folder));
+        burdened.get(burden)?.push(await measure(context, burden, folder));
       }
     }
-    const lines = burdens.map((burden) => lineOf(context, burden, alone, beside.get(burden) ?? []));
+    const lines = burdens.map((burden) => lineOf(context, burden, alone, burdened.get(burden) ?? []));
     return [...lines, ...(await hangingModes(context))];
   },
 };
@@ -49,13 +47,18 @@ export const tenants: Row = {
 type Delays = Readonly<Record<Kind, { readonly deliveredMs: number; readonly waitedMs: number }>>;
 
 /** The kind that suffers most. */
-function lineOf(context: Context, burden: Burden, alone: readonly Delays[], beside: readonly Delays[]): Line {
+function lineOf(
+  context: Context,
+  burden: Burden,
+  alone: readonly Delays[],
+  burdened: readonly Delays[],
+): Line {
   const of = (delays: readonly Delays[], kind: Kind, figure: "deliveredMs" | "waitedMs"): number =>
     median(delays.map((each) => each[kind][figure]));
   const compared = kinds.map((kind) => {
-    const value = of(beside, kind, "deliveredMs");
+    const value = of(burdened, kind, "deliveredMs");
     const baseline = of(alone, kind, "deliveredMs");
-    const waited = `${of(beside, kind, "waitedMs").toFixed(1)} ms, alone ${of(alone, kind, "waitedMs").toFixed(1)}`;
+    const waited = `${of(burdened, kind, "waitedMs").toFixed(1)} ms, alone ${of(alone, kind, "waitedMs").toFixed(1)}`;
     return { value, baseline, ratio: value / baseline, text: `${kind} ${waited}` };
   });
   context.note(
@@ -64,18 +67,15 @@ function lineOf(context: Context, burden: Burden, alone: readonly Delays[], besi
   const worst = compared.toSorted((left, right) => right.ratio - left.ratio)[0];
   if (worst === undefined) throw new Error("there are kinds");
   const { value, baseline, ratio } = worst;
-  return judged(
-    { name: `tenants: ${burden}`, unit: "ms p95 of the small ones", value, baseline, ratio },
-    "≤ 1.5 × alone",
-    (times) => times <= 1.5,
-  );
+  const line = { name: `tenants: ${burden}`, unit: "ms p95 of the small ones", value, baseline, ratio };
+  return atMost(line, 1.5, "alone");
 }
 
 async function measure(context: Context, burden: Burden | null, folder: string): Promise<Delays> {
   const { sink } = context;
   const durationMs = context.quick ? 3_000 : 10_000;
   const dataDir = context.folders.copy(folder, "tenants");
-  const product = await new ProductProcess().open({ home: { dataDir }, delivers: true });
+  const product = await new ProductProcess().open({ dataDir }, true);
   try {
     await sink.reset();
     await product.start();
@@ -94,14 +94,14 @@ async function measure(context: Context, burden: Burden | null, folder: string):
   }
 }
 
-/** Makes the large tenant a burden, then lets the small ones begin. Returns what goes on meanwhile. */
+/** Starts the load of the large tenant. The small ones start when this resolves, to the end of the load. */
 async function begin(
   context: Context,
   burden: Burden,
   product: ProductProcess,
   durationMs: number,
 ): Promise<Promise<unknown>> {
-  // Its work waited in the store, and began with the process.
+  // Its work was in the store and began with the process.
   if (burden === "backlog") return Promise.resolve();
   const leadMs = burden === "hanging" ? 1_500 : 2_000;
   const total = burden === "hanging" ? largeCount * 10 : ((durationMs + leadMs) / 1000) * 600;
@@ -169,7 +169,7 @@ function addressOf(
   return { tenantId: `${kind}${tenant}`, eventType: `${kind}.${own}` };
 }
 
-/** What is quick or slow is known to be so before. */
+/** So that the product knows which endpoints are quick and which are slow. */
 const warmUp: readonly PlannedEvent[] = Array.from({ length: tenantsPerKind * 4 }, (_, index) => ({
   atMs: index * 20,
   ...addressOf(index % 2 === 0 ? "quick" : "slow", (index >> 1) % tenantsPerKind, 0),
@@ -197,7 +197,7 @@ async function seedFolders(context: Context): Promise<{ readonly plain: string; 
 
 /** The endpoints that are restarted later answered before. */
 async function deliverOnce(dataDir: string): Promise<void> {
-  const product = await new ProductProcess().open({ home: { dataDir }, delivers: true });
+  const product = await new ProductProcess().open({ dataDir }, true);
   try {
     await product.start();
     const events = Array.from({ length: tenantsPerKind * freshEach }, (_, index) => ({

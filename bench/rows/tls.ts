@@ -1,107 +1,286 @@
-import { besideRaw } from "../beside-raw.ts";
-import type { BesideRaw, Figure } from "../beside-raw.ts";
+import { execFileSync } from "node:child_process";
+import { availableParallelism } from "node:os";
+import {
+  compareWithRaw,
+  type ComparedWithRaw,
+  delayP95,
+  type Figure,
+  judged,
+  lineOfRatio,
+  median,
+  percentile,
+  withoutGoal,
+} from "../measure.ts";
 import { eventTypeOf } from "../message.ts";
-import { ProductProcess } from "../product/product.ts";
-import { seedDue, seedWebhooks, webhooksOverTls } from "../product/seed.ts";
-import { measureStretch } from "../product/stretch.ts";
-import { verifySettled } from "../product/waiting.ts";
-import { judged } from "../row.ts";
-import type { Context, Row } from "../row.ts";
+import { type LoopStop, ProductProcess, type WebhookSeed } from "../product/product.ts";
+import { seedWebhooks, webhooksOverTls } from "../product/seed.ts";
+import { type Context, type Line, type Row, RowSkippedError } from "../row.ts";
+import { PublisherProcess } from "../sender/sender.ts";
+import { type Counts, drainOnce } from "./drain.ts";
 
-/** Connections of the row `tls-warm`. */
-export const warmOrigins = 100;
+// ---- due deliveries ----------------------------------------------------------------------------------------------
 
-/** Due deliveries to 100 origins over TLS, on connections that are there. */
+interface OverTls extends Counts {
+  readonly path: string;
+  /** Each with a separate origin. */
+  readonly webhooks: number;
+}
+
+/** To 100 origins, on open connections. */
+function warm({ quick }: Context): OverTls {
+  const counts = quick ? { warmUp: 1_000, count: 5_000 } : { warmUp: 5_000, count: 40_000 };
+  return { ...counts, path: "/ok/warm", webhooks: 100 };
+}
+
+/** To 2,000 origins. Each gets one delivery and closes the connection. */
+function cold({ quick }: Context): OverTls {
+  const counts = quick ? { warmUp: 100, count: 400 } : { warmUp: 500, count: 2_000 };
+  return { ...counts, path: "/close/cold", webhooks: counts.warmUp + counts.count };
+}
+
 export const tlsWarm: Row = {
   name: "tls-warm",
   async run(context) {
-    const counts = context.quick ? { warmUp: 1_000, count: 5_000 } : { warmUp: 5_000, count: 40_000 };
-    const { value, baseline, ratio } = await drainBesideRaw(context, {
-      name: "tls-warm",
-      path: "/ok/warm",
-      ...counts,
-      webhooks: warmOrigins,
-      rawRequests: counts.count / 2,
-    });
-    return [{ name: "tls-warm", value, unit: "deliveries/s", baseline, ratio, goal: null, pass: null }];
+    const input = warm(context);
+    const figure = await compareOverTls(context, "tls-warm", input, input.count / 2);
+    return [lineOfRatio("tls-warm", "deliveries/s", figure, null)];
   },
 };
 
-/** Due deliveries to 2,000 origins over TLS, each of which is met once and closes the connection. */
 export const tlsCold: Row = {
   name: "tls-cold",
   async run(context) {
-    const counts = context.quick ? { warmUp: 100, count: 400 } : { warmUp: 500, count: 2_000 };
-    const { value, baseline, ratio, mainCpuUs } = await drainBesideRaw(context, {
-      name: "tls-cold",
-      path: "/close/cold",
-      ...counts,
-      webhooks: counts.warmUp + counts.count,
-      rawRequests: counts.count,
-    });
+    const input = cold(context);
+    const { value, baseline, ratio, mainCpuUs } = await compareOverTls(
+      context,
+      "tls-cold",
+      input,
+      input.count,
+    );
     return [
       judged(
         { name: "tls-cold", value, unit: "deliveries/s", baseline, ratio },
         "≥ 0.90 × raw, main thread ≤ 60 µs",
-        (share) => share >= 0.9 && (mainCpuUs ?? 0) <= 60,
+        (share) => share >= 0.9 && mainCpuUs <= 60,
       ),
     ];
   },
 };
 
-export interface DrainOverTls {
-  readonly name: string;
-  readonly path: string;
-  readonly warmUp: number;
-  readonly count: number;
-  /** Each at an origin of its own. */
-  readonly webhooks: number;
-  /** What the product may use of the machine; all of it when absent. */
-  readonly cores?: number;
-}
-
-function drainBesideRaw(
+function compareOverTls(
   context: Context,
-  input: DrainOverTls & { readonly rawRequests: number },
-): Promise<BesideRaw> {
+  name: string,
+  input: OverTls,
+  rawRequests: number,
+): Promise<ComparedWithRaw> {
   let samples = 0;
-  const { name, path } = input;
   const raw = () => {
     samples += 1;
-    // Names of its own each time, so that no session is there to be resumed.
-    const origins = Array.from({ length: input.webhooks }, (_, n) =>
-      context.sink.tlsOrigin(`r${samples}-${n}`),
+    // New names each time, so that no session can be resumed.
+    const names = Array.from({ length: input.webhooks }, (_, n) => `r${samples}-${n}`);
+    return context.raw.overTls(
+      names.map((each) => context.sink.tlsOrigin(each)),
+      input.path,
+      rawRequests,
     );
-    return context.raw.overTls(origins, path, input.rawRequests);
   };
-  return besideRaw(context, { name, raw, measure: () => drainOverTls(context, input) });
+  return compareWithRaw(context, name, () => drainOverTls(context, name, input), raw);
 }
 
-/** Once, in a process and a store of its own. */
-export async function drainOverTls(context: Context, input: DrainOverTls): Promise<Figure> {
-  const { sink, folders } = context;
-  const total = input.warmUp + input.count;
-  const webhooks = webhooksOverTls(sink, input.webhooks, input.path);
-  const dataDir = await seedWebhooks(context, input.name, webhooks);
-  const types = Array.from({ length: input.webhooks }, (_, index) => eventTypeOf(index));
-  await seedDue({ dataDir }, { events: total, types });
-  const product = new ProductProcess();
+function drainOverTls(context: Context, name: string, input: OverTls, cores?: number): Promise<Figure> {
+  const webhooks = webhooksOverTls(context.sink, input.webhooks, input.path);
+  const { warmUp, count } = input;
+  return drainOnce(context, { name, webhooks, warmUp, count, ...(cores === undefined ? {} : { cores }) });
+}
+
+/**
+ * The same deliveries with 1, 2, 4 … of the machine's cores for the product. The sink may use all cores, so on two cores it
+ * competes with the product for the second one.
+ */
+export const cores: Row = {
+  name: "cores",
+  async run(context) {
+    requireTaskset();
+    const ofWarm = await byCores(context, "warm", warm(context));
+    return [...ofWarm, ...(await byCores(context, "cold", cold(context)))];
+  },
+};
+
+/** The numbers of cores take turns, because the machine's speed varies. */
+async function byCores(context: Context, kind: string, input: OverTls): Promise<readonly Line[]> {
+  const figures = new Map<number, Figure[]>(coreCounts().map((count) => [count, []]));
+  for (let run = 0; run < context.runs; run += 1)
+    for (const [count, measured] of figures)
+      measured.push(await drainOverTls(context, `cores-${kind}`, input, count));
+  const rateOf = (measured: readonly Figure[]): number => median(measured.map(({ perSecond }) => perSecond));
+  const baseline = rateOf(figures.get(1) ?? []);
+  return [...figures].map(([count, measured]) => {
+    const cpuUs = median(measured.map((figure) => figure.cpuUs));
+    const mainUs = median(measured.map((figure) => figure.mainCpuUs));
+    const sinkPercent = Math.round(100 * Math.max(...measured.map((figure) => figure.sinkCpuShare)));
+    const name = `cores: ${kind}, ${count}`;
+    context.note(
+      `${name}: ${cpuUs.toFixed(0)} µs of processor time each (main thread ${mainUs.toFixed(0)}), ` +
+        `sink at ${sinkPercent} % of a core`,
+    );
+    const value = rateOf(measured);
+    return withoutGoal({ name, value, unit: "deliveries/s", baseline, ratio: value / baseline });
+  });
+}
+
+/** 1, 2, 4 … and all. */
+function coreCounts(): readonly number[] {
+  const all = availableParallelism();
+  const counts: number[] = [];
+  for (let count = 1; count < all; count *= 2) counts.push(count);
+  return [...counts, all];
+}
+
+function requireTaskset(): void {
   try {
-    if (input.cores !== undefined) product.keepToCores(input.cores);
-    await product.open({ home: { dataDir }, delivers: true });
-    const stretch = await measureStretch(context, product, { ...input, go: () => product.start() });
-    const { all, resumed } = await sink.handshakes();
-    context.progress(`${input.name}: ${all} handshakes for ${total} deliveries, ${resumed} of them resumed`);
-    await product.close();
-    await verifySettled({ dataDir }, total);
+    execFileSync("taskset", ["--version"], { stdio: "ignore" });
+  } catch {
+    throw new RowSkippedError("`taskset` of util-linux, which binds a process to cores, is not installed");
+  }
+}
+
+// ---- publishing at the same time ---------------------------------------------------------------------------------
+
+interface Published {
+  readonly p95Ms: number;
+  readonly stop: LoopStop;
+  readonly mainUs: number;
+  readonly cpuUs: number;
+}
+
+/**
+ * p95 of `POST /v1/events` at 400 a second. Each event opens a TLS connection, because every receiver closes it with its
+ * response. Compared with the same without TLS.
+ */
+export const publishUnderTls: Row = {
+  name: "publish-under-tls",
+  async run(context) {
+    const { sink } = context;
+    const overTls = webhooksOverTls(sink, context.quick ? 300 : 2_000, "/close/tls");
+    const plain = overTls.map((webhook) => ({ ...webhook, url: `${sink.origin}/close/plain` }));
+    const tlsRuns: Published[] = [];
+    const plainRuns: Published[] = [];
+    for (let run = 0; run < context.runs; run += 1) {
+      plainRuns.push(await publishOnce(context, "publish-plain", plain));
+      tlsRuns.push(await publishOnce(context, "publish-under-tls", overTls));
+    }
+    const value = median(tlsRuns.map(({ p95Ms }) => p95Ms));
+    const baseline = median(plainRuns.map(({ p95Ms }) => p95Ms));
+    const stopMs = Math.max(...tlsRuns.map(({ stop }) => stop.ms));
+    const workMs = Math.max(...tlsRuns.map(({ stop }) => stop.processorMs));
+    const costOf = (runs: readonly Published[]): string => {
+      const mainUs = median(runs.map((one) => one.mainUs)).toFixed(0);
+      return `${median(runs.map(({ cpuUs }) => cpuUs)).toFixed(0)} µs of processor time an event (main thread ${mainUs})`;
+    };
+    context.note(
+      `publish-under-tls: ${costOf(tlsRuns)}, without TLS ${costOf(plainRuns)}; longest stop of the main loop ` +
+        `${stopMs.toFixed(1)} ms, ${workMs.toFixed(1)} ms of it work`,
+    );
+    return [
+      judged(
+        { name: "publish-under-tls", value, unit: "ms p95", baseline, ratio: value / baseline },
+        "≤ 2 × plain or 5 ms, no stop > 20 ms",
+        (times) => (times <= 2 || value <= 5) && workMs <= 20,
+      ),
+    ];
+  },
+};
+
+async function publishOnce(
+  context: Context,
+  name: string,
+  webhooks: readonly WebhookSeed[],
+): Promise<Published> {
+  const durationMs = context.quick ? 2_000 : 15_000;
+  const dataDir = await seedWebhooks(context, name, webhooks);
+  const product = new ProductProcess();
+  const publisher = new PublisherProcess();
+  try {
+    const to = { ...(await product.serve({ dataDir })), types: webhooks.map(({ eventType }) => eventType) };
+    await publisher.paced(to, 400, durationMs / 2);
+    await product.committed();
+    await context.sink.reset();
+    await product.longestStop();
+    const before = await product.usage();
+    const tookMs = (await publisher.paced(to, 400, durationMs)).map((event) => event.tookMs);
+    await product.committed();
+    const after = await product.usage();
+    const { all, resumed } = await context.sink.handshakes();
+    context.progress(`${name}: ${all} handshakes for ${tookMs.length} events, ${resumed} of them resumed`);
     return {
-      perSecond: stretch.perSecond,
-      cpuUs: stretch.productCpuUs,
-      mainCpuUs: stretch.productMainCpuUs,
-      sinkCpuShare: stretch.sinkCpuShare,
+      p95Ms: percentile(tookMs, 0.95),
+      stop: await product.longestStop(),
+      cpuUs: ((after.cpuMs - before.cpuMs) * 1000) / tookMs.length,
+      mainUs: ((after.mainCpuMs - before.mainCpuMs) * 1000) / tookMs.length,
     };
   } finally {
+    await publisher.kill();
     await product.kill();
-    folders.discard(dataDir);
+    context.folders.discard(dataDir);
+  }
+}
+
+// ---- many origins ------------------------------------------------------------------------------------------------
+
+/**
+ * 10,000 webhooks on 2,000 origins, each visited once a minute. The first round opens connections, the second is measured.
+ * Compared with a client that opens a connection for each request.
+ */
+export const hosts: Row = {
+  name: "hosts",
+  async run(context) {
+    const { sink } = context;
+    const origins = context.quick ? 100 : 2_000;
+    const webhooks: WebhookSeed[] = Array.from({ length: 5 * origins }, (_, index) => ({
+      url: `${sink.tlsOrigin(`h${index % origins}`)}/ok/${index}`,
+      eventType: eventTypeOf(index),
+      schemes: ["v1"],
+    }));
+    const value = await visit(context, webhooks, context.quick ? 3_000 : 60_000);
+    const names = Array.from({ length: origins }, (_, index) => sink.tlsOrigin(`hraw${index}`));
+    const raws: number[] = [];
+    for (let run = 0; run < context.runs; run += 1)
+      raws.push((await context.raw.overTls(names, "/close/hosts", origins)).cpuUs);
+    const baseline = median(raws);
+    return [withoutGoal({ name: "hosts", value, unit: "µs an event", baseline, ratio: value / baseline })];
+  },
+};
+
+/** Processor time of one event. */
+async function visit(context: Context, webhooks: readonly WebhookSeed[], roundMs: number): Promise<number> {
+  const { sink } = context;
+  const dataDir = await seedWebhooks(context, "hosts", webhooks);
+  const perSecond = (webhooks.length * 1_000) / roundMs;
+  const pace = { perSecond, durationMs: roundMs, types: webhooks.map(({ eventType }) => eventType) };
+  const product = await new ProductProcess().open({ dataDir }, true);
+  try {
+    await product.start();
+    await product.paced(pace);
+    await product.committed();
+    await sink.reset();
+    await sink.record();
+    const before = await product.usage();
+    const published = await product.paced(pace);
+    await product.committed();
+    const after = await product.usage();
+    const { fromAcceptedMs } = delayP95(published, await sink.arrivals());
+    const { all } = await sink.handshakes();
+    await product.close();
+    const cpuUs = ((after.cpuMs - before.cpuMs) * 1_000) / published.length;
+    const mainUs = ((after.mainCpuMs - before.mainCpuMs) * 1_000) / published.length;
+    context.note(
+      `hosts: ${cpuUs.toFixed(0)} µs of processor time an event (main thread ${mainUs.toFixed(0)}), ` +
+        `${all} handshakes for ${webhooks.length} events at ${perSecond.toFixed(0)}/s; ` +
+        `p95 ${fromAcceptedMs.toFixed(1)} ms from accepted to received`,
+    );
+    return cpuUs;
+  } finally {
+    await product.kill();
+    context.folders.discard(dataDir);
   }
 }

@@ -8,7 +8,7 @@ export interface SinkCounts {
   readonly failed: number;
 }
 
-/** The receiver that all contestants send to, in a process of its own. */
+/** The receiver of all contestants, in a separate process. */
 export class Sink {
   readonly #child: Child;
   readonly origin: string;

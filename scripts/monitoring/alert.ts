@@ -1,35 +1,28 @@
-// What an alert is: a rule, and a story in which it fires and after which it does not.
-
-export type Severity = "critical" | "warning" | "info";
-
-/** A metric over time, in the notation of `promtool test rules`: one value a minute. */
-export interface Series {
-  readonly series: string;
-  readonly values: string;
-}
-
+/** An alert rule, with a story in which it fires and then ends. */
 export interface Alert {
-  /** Without `Posthorn`, which stands before each. */
+  /** Without the prefix `Posthorn`. */
   readonly name: string;
-  /** Of the page in docs/runbooks. */
+  /** Name of the page in docs/runbooks. */
   readonly runbook: string;
   readonly expr: string;
-  /** How long it has to be so, as Prometheus writes it. */
+  /** How long `expr` must hold, as Prometheus writes it. */
   readonly lasts?: string;
-  readonly severity: Severity;
+  readonly severity: "critical" | "warning" | "info";
   readonly summary: string;
   readonly description: string;
-  /** What it answers (requirements of the documents). */
+  /** Id of the requirement that the alert fulfils. */
   readonly requirement?: string;
-  /** `at` it fires with these labels beside its own, and `after` it does not any more. */
   readonly story: {
-    /** Of a week and more: rules are evaluated less often, or it takes half a minute. */
+    /** A week or more: rules are evaluated less often, because promtool would take half a minute. */
     readonly isLong?: boolean;
-    readonly series: readonly Series[];
+    /** Metrics over time, in the notation of `promtool test rules`: one value per minute. */
+    readonly series: Readonly<Record<string, string>>;
+    /** When the alert fires, and when it has ended. */
     readonly at: string;
-    readonly labels: Readonly<Record<string, string>>;
-    /** As people read it then, where a value stands in it. */
-    readonly summary?: string;
     readonly after: string;
+    /** Labels of the alert, besides the severity. */
+    readonly labels?: Readonly<Record<string, string>>;
+    /** What `$value` becomes in the summary, formatted. */
+    readonly value?: string;
   };
 }

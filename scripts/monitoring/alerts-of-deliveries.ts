@@ -1,8 +1,8 @@
-// What becomes of events.
+// Alerts about events and their deliveries.
 
 import type { Alert } from "./alert.ts";
 
-/** Numbers of the whole deployment are told by every process: the maximum, never the sum. */
+/** Every process exports the figures of the whole deployment, so take their maximum and never their sum. */
 const waiting = "sum(max by (priority) (webhook_queue_depth))";
 const open = 'max by (webhook_id) (webhook_circuit_breaker_state{state="open"})';
 const attempts = "sum(increase(webhook_deliveries_total[5m]))";
@@ -16,14 +16,11 @@ export const alertsOfDeliveries: readonly Alert[] = [
     severity: "warning",
     requirement: "WDS-236",
     summary: "The circuit of webhook {{ $labels.webhook_id }} is open",
-    description: "Its receiver failed so often that it is left alone for a while. What is for it waits.",
+    description: "Its receiver failed so often that Posthorn pauses requests to it. Its deliveries wait.",
     story: {
-      series: [
-        { series: 'webhook_circuit_breaker_state{webhook_id="w1",state="open"}', values: "0x3 1x5 0x20" },
-      ],
+      series: { 'webhook_circuit_breaker_state{webhook_id="w1",state="open"}': "0x3 1x5 0x20" },
       at: "5m",
       labels: { webhook_id: "w1" },
-      summary: "The circuit of webhook w1 is open",
       after: "15m",
     },
   },
@@ -35,21 +32,14 @@ export const alertsOfDeliveries: readonly Alert[] = [
     severity: "critical",
     requirement: "WDS-237",
     summary: "The circuit of webhook {{ $labels.webhook_id }} has not closed for an hour",
-    description: "Its receiver is broken, and its owner may not know. Deliveries wait and become too old.",
+    description: "Its receiver is broken, and its owner may not know. Deliveries wait and may expire.",
     story: {
-      series: [
-        {
-          series: 'webhook_circuit_breaker_state{webhook_id="w1",state="open"}',
-          values: "1x30 0x5 1x40 _x60",
-        },
-        {
-          series: 'webhook_circuit_breaker_state{webhook_id="w1",state="half_open"}',
-          values: "0x30 1x5 0x40 _x60",
-        },
-      ],
+      series: {
+        'webhook_circuit_breaker_state{webhook_id="w1",state="open"}': "1x30 0x5 1x40 _x60",
+        'webhook_circuit_breaker_state{webhook_id="w1",state="half_open"}': "0x30 1x5 0x40 _x60",
+      },
       at: "70m",
       labels: { webhook_id: "w1" },
-      summary: "The circuit of webhook w1 has not closed for an hour",
       after: "90m",
     },
   },
@@ -61,16 +51,16 @@ export const alertsOfDeliveries: readonly Alert[] = [
     severity: "warning",
     requirement: "WDS-238",
     summary: "Tenant {{ $labels.tenant_id }} has {{ $value }} dead letters",
-    description: "Deliveries were given up. They are kept, and can be delivered again.",
+    description: "Posthorn stopped retrying these deliveries. They are stored and can be retried.",
     story: {
-      series: [
-        { series: 'webhook_dlq_size{tenant_id="acme",instance="a"}', values: "1001x20 900x20" },
-        { series: 'webhook_dlq_size{tenant_id="acme",instance="b"}', values: "1001x20 900x20" },
-        { series: 'webhook_dlq_size{tenant_id="other",instance="a"}', values: "1000x40" },
-      ],
+      series: {
+        'webhook_dlq_size{tenant_id="acme",instance="a"}': "1001x20 900x20",
+        'webhook_dlq_size{tenant_id="acme",instance="b"}': "1001x20 900x20",
+        'webhook_dlq_size{tenant_id="other",instance="a"}': "1000x40",
+      },
       at: "10m",
       labels: { tenant_id: "acme" },
-      summary: "Tenant acme has 1001 dead letters",
+      value: "1001",
       after: "35m",
     },
   },
@@ -80,13 +70,12 @@ export const alertsOfDeliveries: readonly Alert[] = [
     expr: "max by (tenant_id) (webhook_dlq_size) > max by (tenant_id) (webhook_dlq_size offset 1h)",
     lasts: "1h",
     severity: "info",
-    summary: "The dead letters of tenant {{ $labels.tenant_id }} grow",
-    description: "For two hours deliveries have been given up.",
+    summary: "Tenant {{ $labels.tenant_id }} gets more and more dead letters",
+    description: "Deliveries have become dead letters for two hours.",
     story: {
-      series: [{ series: 'webhook_dlq_size{tenant_id="acme"}', values: "0+1x150 150x100" }],
+      series: { 'webhook_dlq_size{tenant_id="acme"}': "0+1x150 150x100" },
       at: "130m",
       labels: { tenant_id: "acme" },
-      summary: "The dead letters of tenant acme grow",
       after: "240m",
     },
   },
@@ -96,16 +85,15 @@ export const alertsOfDeliveries: readonly Alert[] = [
     expr: `(${accepted} or vector(0)) / ${attempts} < 0.9 and ${attempts} >= 50`,
     severity: "warning",
     requirement: "WDS-239",
-    summary: "{{ $value | humanizePercentage }} of the attempts of the last five minutes were accepted",
-    description: "Many receivers fail at once, or one that gets most of the events.",
+    summary: "Receivers accepted {{ $value | humanizePercentage }} of the attempts of the last five minutes",
+    description: "Many receivers fail at the same time, or one that gets most of the events.",
     story: {
-      series: [
-        { series: 'webhook_deliveries_total{status="failed"}', values: "0+20x10 200x20" },
-        { series: 'webhook_deliveries_total{status="success"}', values: "0+50x40" },
-      ],
+      series: {
+        'webhook_deliveries_total{status="failed"}': "0+20x10 200x20",
+        'webhook_deliveries_total{status="success"}': "0+50x40",
+      },
       at: "8m",
-      labels: {},
-      summary: "71.43% of the attempts of the last five minutes were accepted",
+      value: "71.43%",
       after: "20m",
     },
   },
@@ -117,23 +105,17 @@ export const alertsOfDeliveries: readonly Alert[] = [
     severity: "warning",
     requirement: "WDS-240",
     summary:
-      "The workers of pool {{ $labels.pool_id }} use {{ $value | humanizePercentage }} of their places",
-    description: "When all places are taken, deliveries wait for each other.",
+      "The workers of pool {{ $labels.pool_id }} use {{ $value | humanizePercentage }} of their request slots",
+    description: "When all request slots are in use, deliveries wait for a free one.",
     story: {
-      series: [
-        {
-          series: 'webhook_worker_pool_utilization{pool_id="default",instance="a"}',
-          values: "0.95x20 0.1x20",
-        },
-        {
-          series: 'webhook_worker_pool_utilization{pool_id="default",instance="b"}',
-          values: "0.85x20 0.1x20",
-        },
-        { series: 'webhook_worker_pool_utilization{pool_id="bulk",instance="c"}', values: "0.8x40" },
-      ],
+      series: {
+        'webhook_worker_pool_utilization{pool_id="default",instance="a"}': "0.95x20 0.1x20",
+        'webhook_worker_pool_utilization{pool_id="default",instance="b"}': "0.85x20 0.1x20",
+        'webhook_worker_pool_utilization{pool_id="bulk",instance="c"}': "0.8x40",
+      },
       at: "15m",
       labels: { pool_id: "default" },
-      summary: "The workers of pool default use 90% of their places",
+      value: "90%",
       after: "25m",
     },
   },
@@ -147,18 +129,15 @@ export const alertsOfDeliveries: readonly Alert[] = [
     summary:
       "{{ $labels.instance }} uses {{ $value | humanizePercentage }} of its slots for waiting requests",
     description:
-      "Many receivers hang. When all of these slots are taken, requests to them take those of active requests.",
+      "Many receivers hang. When all of these slots are in use, requests that hang take slots of active requests.",
     story: {
-      series: [
-        { series: 'posthorn_request_slots{slots="waiting",instance="a"}', values: "1000x40" },
-        {
-          series: 'posthorn_request_slots_used{slots="waiting",instance="a"}',
-          values: "900x20 100x20",
-        },
-      ],
+      series: {
+        'posthorn_request_slots{slots="waiting",instance="a"}': "1000x40",
+        'posthorn_request_slots_used{slots="waiting",instance="a"}': "900x20 100x20",
+      },
       at: "15m",
       labels: { instance: "a" },
-      summary: "a uses 90% of its slots for waiting requests",
+      value: "90%",
       after: "25m",
     },
   },
@@ -169,17 +148,16 @@ export const alertsOfDeliveries: readonly Alert[] = [
     lasts: "5m",
     severity: "critical",
     requirement: "WDS-241",
-    summary: "{{ $value }} deliveries wait",
-    description: "More is published than is delivered, or large receivers are away.",
+    summary: "{{ $value }} deliveries are waiting",
+    description: "Publishers are faster than deliveries, or large receivers are unavailable.",
     story: {
-      series: [
-        { series: 'webhook_queue_depth{priority="normal",instance="a"}', values: "9000x20 100x20" },
-        { series: 'webhook_queue_depth{priority="normal",instance="b"}', values: "9000x20 100x20" },
-        { series: 'webhook_queue_depth{priority="low",instance="a"}', values: "1001x40" },
-      ],
+      series: {
+        'webhook_queue_depth{priority="normal",instance="a"}': "9000x20 100x20",
+        'webhook_queue_depth{priority="normal",instance="b"}': "9000x20 100x20",
+        'webhook_queue_depth{priority="low",instance="a"}': "1001x40",
+      },
       at: "10m",
-      labels: {},
-      summary: "10001 deliveries wait",
+      value: "10001",
       after: "30m",
     },
   },
@@ -191,17 +169,16 @@ export const alertsOfDeliveries: readonly Alert[] = [
     lasts: "1m",
     severity: "critical",
     requirement: "WDS-241",
-    summary: "A delivery that nothing holds back has been due for {{ $value | humanizeDuration }}",
+    summary: "A delivery without a reason to wait has been due for {{ $value | humanizeDuration }}",
     description:
-      "Workers, the database or the places for requests are short. One broken receiver is no cause of this.",
+      "There are too few workers or request slots, or the database is slow. A single broken receiver does not cause this.",
     story: {
-      series: [
-        { series: 'posthorn_oldest_due_seconds{instance="a"}', values: "0x5 30+30x10 0x20" },
-        { series: 'posthorn_oldest_due_seconds{instance="b"}', values: "0x24 300 0x15" },
-      ],
+      series: {
+        'posthorn_oldest_due_seconds{instance="a"}': "0x5 30+30x10 0x20",
+        'posthorn_oldest_due_seconds{instance="b"}': "0x24 300 0x15",
+      },
       at: "12m",
-      labels: {},
-      summary: "A delivery that nothing holds back has been due for 3m 0s",
+      value: "3m 0s",
       after: "25m",
     },
   },
@@ -211,13 +188,12 @@ export const alertsOfDeliveries: readonly Alert[] = [
     expr: "max by (pool) (posthorn_workers) == 0",
     lasts: "1m",
     severity: "critical",
-    summary: "No worker serves the pool {{ $labels.pool }}",
-    description: "What is published for tenants of that pool is kept and not sent.",
+    summary: "No worker serves pool {{ $labels.pool }}",
+    description: "Events for tenants of that pool are stored and not sent.",
     story: {
-      series: [{ series: 'posthorn_workers{pool="bulk"}', values: "0x5 2x20" }],
+      series: { 'posthorn_workers{pool="bulk"}': "0x5 2x20" },
       at: "3m",
       labels: { pool: "bulk" },
-      summary: "No worker serves the pool bulk",
       after: "10m",
     },
   },
@@ -226,12 +202,11 @@ export const alertsOfDeliveries: readonly Alert[] = [
     runbook: "deliveries-stopped",
     expr: "sum(increase(posthorn_deliveries_stopped_total[1h])) > 0",
     severity: "critical",
-    summary: "A delivery was stopped, because event and webhook belong to different tenants",
-    description: "The database, or what a process remembers of it, is wrong. Nothing was sent.",
+    summary: "A delivery was stopped because its event and its webhook belong to different tenants",
+    description: "The database, or the cache of a process, is wrong. Nothing was sent.",
     story: {
-      series: [{ series: "posthorn_deliveries_stopped_total", values: "0x3 1x100" }],
+      series: { posthorn_deliveries_stopped_total: "0x3 1x100" },
       at: "5m",
-      labels: {},
       after: "80m",
     },
   },
@@ -241,12 +216,11 @@ export const alertsOfDeliveries: readonly Alert[] = [
     expr: "sum(increase(posthorn_unexpected_errors_total[10m])) > 0",
     severity: "warning",
     requirement: "WDS-195",
-    summary: "An attempt ended with an exception that nobody foresaw",
-    description: "A defect of Posthorn. The delivery is tried again by its schedule.",
+    summary: "An attempt ended with an unexpected exception",
+    description: "This is a bug in Posthorn. The delivery is retried on its usual schedule.",
     story: {
-      series: [{ series: "posthorn_unexpected_errors_total", values: "0x3 1x40" }],
+      series: { posthorn_unexpected_errors_total: "0x3 1x40" },
       at: "5m",
-      labels: {},
       after: "30m",
     },
   },
@@ -255,15 +229,12 @@ export const alertsOfDeliveries: readonly Alert[] = [
     runbook: "lanes-stalled",
     expr: "sum(increase(posthorn_lanes_stalled_total[10m])) > 0 unless sum(increase(posthorn_store_restarts_total[15m])) > 0",
     severity: "warning",
-    summary: "Deliveries were due and nobody claimed them",
-    description: "A defect of Posthorn, unless PostgreSQL was restarted: such deliveries go about 45 s late.",
+    summary: "Deliveries were due and no worker claimed them",
+    description:
+      "This is a bug in Posthorn, unless PostgreSQL was restarted. Such deliveries start about 45 s late.",
     story: {
-      series: [
-        { series: "posthorn_lanes_stalled_total", values: "0x3 1x10 2x30" },
-        { series: "posthorn_store_restarts_total", values: "0x12 1x30" },
-      ],
+      series: { posthorn_lanes_stalled_total: "0x3 1x10 2x30", posthorn_store_restarts_total: "0x12 1x30" },
       at: "5m",
-      labels: {},
       after: "15m",
     },
   },
@@ -273,13 +244,12 @@ export const alertsOfDeliveries: readonly Alert[] = [
     expr: "sum(rate(posthorn_events_published_total[30m])) == 0 and sum(rate(posthorn_events_published_total[30m] offset 1w)) > 0",
     lasts: "15m",
     severity: "info",
-    summary: "Nothing is published, though a week ago something was at this time",
-    description: "Publishers may be broken, or unable to reach Posthorn.",
+    summary: "No events are published, although there were some at this time a week ago",
+    description: "Publishers may be broken, or cannot reach Posthorn.",
     story: {
       isLong: true,
-      series: [{ series: "posthorn_events_published_total", values: "0+10x10140 101400x120 101410+10x60" }],
+      series: { posthorn_events_published_total: "0+10x10140 101400x120 101410+10x60" },
       at: "10200m",
-      labels: {},
       after: "10290m",
     },
   },
@@ -289,13 +259,12 @@ export const alertsOfDeliveries: readonly Alert[] = [
     expr: "sum by (scope) (rate(posthorn_api_calls_limited_total[5m])) > 1",
     lasts: "15m",
     severity: "info",
-    summary: "Callers are refused with 429, by the limit {{ $labels.scope }}",
-    description: "A caller asks too often, or the limit is too low for it.",
+    summary: "API calls are rejected with 429 by the limit {{ $labels.scope }}",
+    description: "A client calls too often, or its limit is too low.",
     story: {
-      series: [{ series: 'posthorn_api_calls_limited_total{scope="key"}', values: "0+120x30 3600x30" }],
+      series: { 'posthorn_api_calls_limited_total{scope="key"}': "0+120x30 3600x30" },
       at: "25m",
       labels: { scope: "key" },
-      summary: "Callers are refused with 429, by the limit key",
       after: "45m",
     },
   },

@@ -1,17 +1,18 @@
-// What the dashboards of deploy/monitoring show.
+// The panels of the Grafana dashboards in deploy/monitoring.
 
-export type Unit = "short" | "s" | "percentunit" | "ops" | "bytes";
+type Unit = "short" | "s" | "percentunit" | "ops" | "bytes";
 
 export interface Panel {
   readonly title: string;
-  /** What a reader sees in it, and when to worry. */
-  readonly says: string;
-  /** A number, or a line over time. */
+  /** What the panel shows, and when to worry. */
+  readonly description: string;
   readonly kind: "stat" | "timeseries";
   readonly unit: Unit;
-  /** `legend` as Grafana writes it. */
-  readonly queries: readonly { readonly expr: string; readonly legend: string }[];
+  /** Expressions by legend, as Grafana writes it. */
+  readonly queries: Queries;
 }
+
+type Queries = Readonly<Record<string, string>>;
 
 export interface Board {
   /** Fixed, so that links to it stay. */
@@ -21,7 +22,17 @@ export interface Board {
   readonly panels: readonly Panel[];
 }
 
-/** A rate over as long as the graph's own steps ask for. */
+/** A number. */
+function stat(title: string, description: string, unit: Unit, queries: Queries): Panel {
+  return { title, description, kind: "stat", unit, queries };
+}
+
+/** Lines over time. */
+function timeseries(title: string, description: string, unit: Unit, queries: Queries): Panel {
+  return { title, description, kind: "timeseries", unit, queries };
+}
+
+/** A rate over the interval that Grafana chooses for the steps of the graph. */
 const rate = (metric: string, by = ""): string => `sum${by} (rate(${metric}[$__rate_interval]))`;
 
 const overview: Board = {
@@ -29,93 +40,50 @@ const overview: Board = {
   file: "overview.json",
   title: "Posthorn: overview",
   panels: [
-    {
-      title: "Published",
-      says: "Events a second, all processes together.",
-      kind: "stat",
-      unit: "ops",
-      queries: [{ expr: rate("posthorn_events_published_total"), legend: "events" }],
-    },
-    {
-      title: "Accepted",
-      says: "Share of the attempts that receivers accepted. Below 90 % an alert fires.",
-      kind: "stat",
-      unit: "percentunit",
-      queries: [
-        {
-          expr: `${rate('webhook_deliveries_total{status="success"}')} / ${rate("webhook_deliveries_total")}`,
-          legend: "accepted",
-        },
-      ],
-    },
-    {
-      title: "Waiting",
-      says: "Deliveries that wait, in the whole deployment.",
-      kind: "stat",
-      unit: "short",
-      queries: [{ expr: "sum(max by (priority) (webhook_queue_depth))", legend: "deliveries" }],
-    },
-    {
-      title: "Dead letters",
-      says: "Deliveries that were given up and are kept.",
-      kind: "stat",
-      unit: "short",
-      queries: [{ expr: "sum(max by (tenant_id) (webhook_dlq_size))", legend: "deliveries" }],
-    },
-    {
-      title: "Attempts by outcome",
-      says: "Attempts a second, by what their delivery became.",
-      kind: "timeseries",
-      unit: "ops",
-      queries: [{ expr: rate("webhook_deliveries_total", " by (status)"), legend: "{{status}}" }],
-    },
-    {
-      title: "Waiting by priority",
-      says: "A line that does not fall means that less is delivered than published.",
-      kind: "timeseries",
-      unit: "short",
-      queries: [{ expr: "max by (priority) (webhook_queue_depth)", legend: "{{priority}}" }],
-    },
-    {
-      title: "Time of one request",
-      says: "How long receivers take, in the slowest process.",
-      kind: "timeseries",
-      unit: "s",
-      queries: [
-        { expr: "max by (percentile) (webhook_delivery_duration_seconds)", legend: "{{percentile}}" },
-      ],
-    },
-    {
-      title: "Time of a commit",
-      says: "The 95th percentile. It is what publishers wait for.",
-      kind: "timeseries",
-      unit: "s",
-      queries: [
-        {
-          expr: `histogram_quantile(0.95, ${rate("posthorn_commit_duration_seconds_bucket", " by (le)")})`,
-          legend: "p95",
-        },
-      ],
-    },
-    {
-      title: "Failures by cause",
-      says: "Attempts a second that were not accepted.",
-      kind: "timeseries",
-      unit: "ops",
-      queries: [
-        {
-          expr: rate('webhook_deliveries_total{failure_category!="none"}', " by (failure_category)"),
-          legend: "{{failure_category}}",
-        },
-      ],
-    },
-    {
-      title: "Calls refused with 429",
-      says: "By the limit that was reached.",
-      kind: "timeseries",
-      unit: "ops",
-      queries: [{ expr: rate("posthorn_api_calls_limited_total", " by (scope)"), legend: "{{scope}}" }],
-    },
+    stat("Published", "Events per second, of all processes.", "ops", {
+      "events": rate("posthorn_events_published_total"),
+    }),
+    stat(
+      "Accepted",
+      "Share of the attempts that receivers accepted. An alert fires below 90 %.",
+      "percentunit",
+      {
+        "accepted": `${rate('webhook_deliveries_total{status="success"}')} / ${rate("webhook_deliveries_total")}`,
+      },
+    ),
+    stat("Waiting", "Waiting deliveries of the whole deployment.", "short", {
+      "deliveries": "sum(max by (priority) (webhook_queue_depth))",
+    }),
+    stat("Dead letters", "Deliveries that are no longer retried. They are stored.", "short", {
+      "deliveries": "sum(max by (tenant_id) (webhook_dlq_size))",
+    }),
+    timeseries(
+      "Attempts by outcome",
+      "Attempts per second, by the state of the delivery afterwards.",
+      "ops",
+      { "{{status}}": rate("webhook_deliveries_total", " by (status)") },
+    ),
+    timeseries(
+      "Waiting by priority",
+      "If a line keeps rising, publishers are faster than deliveries.",
+      "short",
+      { "{{priority}}": "max by (priority) (webhook_queue_depth)" },
+    ),
+    timeseries("Request duration", "How long receivers take to respond, in the slowest process.", "s", {
+      "{{percentile}}": "max by (percentile) (webhook_delivery_duration_seconds)",
+    }),
+    timeseries("Commit duration", "The 95th percentile. Publishers wait for it.", "s", {
+      "p95": `histogram_quantile(0.95, ${rate("posthorn_commit_duration_seconds_bucket", " by (le)")})`,
+    }),
+    timeseries("Failures by cause", "Attempts per second that receivers did not accept.", "ops", {
+      "{{failure_category}}": rate(
+        'webhook_deliveries_total{failure_category!="none"}',
+        " by (failure_category)",
+      ),
+    }),
+    timeseries("Calls rejected with 429", "By the limit that was exceeded.", "ops", {
+      "{{scope}}": rate("posthorn_api_calls_limited_total", " by (scope)"),
+    }),
   ],
 };
 
@@ -124,92 +92,48 @@ const webhooks: Board = {
   file: "webhooks.json",
   title: "Posthorn: webhooks",
   panels: [
-    {
-      title: "Circuits not closed",
-      says: "Webhooks whose receiver is left alone, or is being tried again.",
-      kind: "stat",
-      unit: "short",
-      queries: [
-        {
-          expr: 'count(max by (webhook_id) (webhook_circuit_breaker_state{state!="closed"}) > 0) or vector(0)',
-          legend: "webhooks",
-        },
-      ],
-    },
-    {
-      title: "Webhooks",
-      says: "Those that are not deleted.",
-      kind: "stat",
-      unit: "short",
-      queries: [{ expr: "max(posthorn_webhooks)", legend: "webhooks" }],
-    },
-    {
-      title: "Circuits by webhook",
-      says: "1 while the circuit is in this state. The id leads to the webhook in the dashboard at /ui.",
-      kind: "timeseries",
-      unit: "short",
-      queries: [
-        {
-          expr: "max by (webhook_id, state) (webhook_circuit_breaker_state)",
-          legend: "{{webhook_id}} {{state}}",
-        },
-      ],
-    },
-    {
-      title: "Moves of circuits",
-      says: "A circuit that opens and closes again and again has a receiver that is barely alive.",
-      kind: "timeseries",
-      unit: "ops",
-      queries: [
-        {
-          expr: rate("webhook_circuit_breaker_transitions_total", " by (from_state, to_state)"),
-          legend: "{{from_state}} to {{to_state}}",
-        },
-      ],
-    },
-    {
-      title: "Held back by rate limits",
-      says: "By webhook. Its limit is lower than what is published for it.",
-      kind: "timeseries",
-      unit: "ops",
-      queries: [
-        {
-          expr: `topk(10, ${rate("webhook_rate_limit_hits_total", " by (webhook_id)")})`,
-          legend: "{{webhook_id}}",
-        },
-      ],
-    },
-    {
-      title: "Attempts that it takes",
-      says: "The attempt at which nine of ten deliveries are accepted.",
-      kind: "timeseries",
-      unit: "short",
-      queries: [
-        {
-          expr: `histogram_quantile(0.9, ${rate('webhook_retry_attempt_number_bucket{outcome="accepted"}', " by (le)")})`,
-          legend: "p90",
-        },
-      ],
-    },
-    {
-      title: "Dead letters by tenant",
-      says: "Those of the whole deployment.",
-      kind: "timeseries",
-      unit: "short",
-      queries: [{ expr: "max by (tenant_id) (webhook_dlq_size)", legend: "{{tenant_id}}" }],
-    },
-    {
-      title: "Attempts by event type",
-      says: "The ten busiest types.",
-      kind: "timeseries",
-      unit: "ops",
-      queries: [
-        {
-          expr: `topk(10, ${rate("webhook_deliveries_total", " by (event_type)")})`,
-          legend: "{{event_type}}",
-        },
-      ],
-    },
+    stat(
+      "Circuits not closed",
+      "Webhooks whose requests are paused or limited to a few trial requests.",
+      "short",
+      {
+        "webhooks":
+          'count(max by (webhook_id) (webhook_circuit_breaker_state{state!="closed"}) > 0) or vector(0)',
+      },
+    ),
+    stat("Webhooks", "All webhooks that are not deleted.", "short", { "webhooks": "max(posthorn_webhooks)" }),
+    timeseries(
+      "Circuits by webhook",
+      "1 while the circuit is in this state. Find the webhook by its ID in the dashboard at /ui.",
+      "short",
+      { "{{webhook_id}} {{state}}": "max by (webhook_id, state) (webhook_circuit_breaker_state)" },
+    ),
+    timeseries(
+      "Circuit changes",
+      "A circuit that keeps opening and closing belongs to an unstable receiver.",
+      "ops",
+      {
+        "{{from_state}} to {{to_state}}": rate(
+          "webhook_circuit_breaker_transitions_total",
+          " by (from_state, to_state)",
+        ),
+      },
+    ),
+    timeseries(
+      "Delayed by rate limits",
+      "By webhook. Events are published faster than its limit allows.",
+      "ops",
+      { "{{webhook_id}}": `topk(10, ${rate("webhook_rate_limit_hits_total", " by (webhook_id)")})` },
+    ),
+    timeseries("Attempts until accepted", "Nine of ten deliveries are accepted by this attempt.", "short", {
+      "p90": `histogram_quantile(0.9, ${rate('webhook_retry_attempt_number_bucket{outcome="accepted"}', " by (le)")})`,
+    }),
+    timeseries("Dead letters by tenant", "Dead letters of the whole deployment.", "short", {
+      "{{tenant_id}}": "max by (tenant_id) (webhook_dlq_size)",
+    }),
+    timeseries("Attempts by event type", "The ten busiest types.", "ops", {
+      "{{event_type}}": `topk(10, ${rate("webhook_deliveries_total", " by (event_type)")})`,
+    }),
   ],
 };
 
@@ -218,89 +142,49 @@ const workers: Board = {
   file: "workers.json",
   title: "Posthorn: workers",
   panels: [
-    {
-      title: "Workers",
-      says: "By pool. 0 means that what is published for its tenants is kept and not sent.",
-      kind: "stat",
-      unit: "short",
-      queries: [{ expr: "max by (pool) (posthorn_workers)", legend: "{{pool}}" }],
-    },
-    {
-      title: "Places used",
-      says: "Share of the allowed requests that are in flight, by pool.",
-      kind: "timeseries",
-      unit: "percentunit",
-      queries: [{ expr: "avg by (pool_id) (webhook_worker_pool_utilization)", legend: "{{pool_id}}" }],
-    },
-    {
-      title: "Requests in flight",
-      says: "By process, and of them those that have waited for a second.",
-      kind: "timeseries",
-      unit: "short",
-      queries: [
-        { expr: "posthorn_requests_in_flight", legend: "{{instance}}" },
-        { expr: 'posthorn_request_slots_used{slots="waiting"}', legend: "{{instance}} waiting" },
-      ],
-    },
-    {
-      title: "Event loop",
-      says: "How long a process stood still: the delay of timers of 50 ms, without these. Above a quarter of a second it lacks processor time.",
-      kind: "timeseries",
-      unit: "s",
-      queries: [{ expr: "nodejs_eventloop_lag_p99_seconds - 0.05", legend: "{{instance}}" }],
-    },
-    {
-      title: "Processor",
-      says: "Cores that a process uses.",
-      kind: "timeseries",
-      unit: "short",
-      queries: [{ expr: "rate(process_cpu_seconds_total[$__rate_interval])", legend: "{{instance}}" }],
-    },
-    {
-      title: "Memory",
-      says: "Resident memory by process.",
-      kind: "timeseries",
-      unit: "bytes",
-      queries: [{ expr: "process_resident_memory_bytes", legend: "{{instance}}" }],
-    },
-    {
-      title: "Results that wait for a commit",
-      says: "When they grow, the store is slow or away.",
-      kind: "timeseries",
-      unit: "short",
-      queries: [{ expr: "posthorn_writes_uncommitted", legend: "{{instance}}" }],
-    },
-    {
-      title: "Writes in a commit",
-      says: "The mean. It grows under load, which is what makes it fast.",
-      kind: "timeseries",
-      unit: "short",
-      queries: [
-        {
-          expr: `${rate("posthorn_commit_writes_sum")} / ${rate("posthorn_commit_writes_count")}`,
-          legend: "writes",
-        },
-      ],
-    },
-    {
-      title: "Notices in RabbitMQ",
-      says: "Lanes with work that no worker has taken yet.",
-      kind: "timeseries",
-      unit: "short",
-      queries: [
-        { expr: "sum by (pool) (max by (pool, priority) (posthorn_queue_notices))", legend: "{{pool}}" },
-      ],
-    },
-    {
-      title: "Companions",
-      says: "1 while RabbitMQ and Redis are there for every process.",
-      kind: "timeseries",
-      unit: "short",
-      queries: [
-        { expr: "min(posthorn_queue_connected)", legend: "RabbitMQ" },
-        { expr: "min(posthorn_shared_state_available)", legend: "Redis" },
-      ],
-    },
+    stat("Workers", "By pool. 0 means that events for its tenants are stored and not sent.", "short", {
+      "{{pool}}": "max by (pool) (posthorn_workers)",
+    }),
+    timeseries(
+      "Request slots in use",
+      "Share of the request slots that are in use, by pool.",
+      "percentunit",
+      { "{{pool_id}}": "avg by (pool_id) (webhook_worker_pool_utilization)" },
+    ),
+    timeseries(
+      "Requests in flight",
+      "By process. The second line counts those that have waited for more than a second.",
+      "short",
+      {
+        "{{instance}}": "posthorn_requests_in_flight",
+        "{{instance}} waiting": 'posthorn_request_slots_used{slots="waiting"}',
+      },
+    ),
+    timeseries(
+      "Event loop",
+      "How long the event loop stopped: the delay of timers of 50 ms, without these 50 ms. Above 0.25 s the process needs more processor time.",
+      "s",
+      { "{{instance}}": "nodejs_eventloop_lag_p99_seconds - 0.05" },
+    ),
+    timeseries("Processor", "Cores that a process uses.", "short", {
+      "{{instance}}": "rate(process_cpu_seconds_total[$__rate_interval])",
+    }),
+    timeseries("Memory", "Resident memory by process.", "bytes", {
+      "{{instance}}": "process_resident_memory_bytes",
+    }),
+    timeseries("Results waiting for a commit", "If they grow, the store is slow or unavailable.", "short", {
+      "{{instance}}": "posthorn_writes_uncommitted",
+    }),
+    timeseries("Writes per commit", "The mean. It grows under load, because commits are grouped.", "short", {
+      "writes": `${rate("posthorn_commit_writes_sum")} / ${rate("posthorn_commit_writes_count")}`,
+    }),
+    timeseries("Hints in RabbitMQ", "Lanes with due deliveries that no worker has taken yet.", "short", {
+      "{{pool}}": "sum by (pool) (max by (pool, priority) (posthorn_queue_notices))",
+    }),
+    timeseries("RabbitMQ and Redis", "1 while every process is connected.", "short", {
+      "RabbitMQ": "min(posthorn_queue_connected)",
+      "Redis": "min(posthorn_shared_state_available)",
+    }),
   ],
 };
 

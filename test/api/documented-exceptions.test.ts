@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { apiDocument } from "../../scripts/client-types/api-document.ts";
+import { apiDocument } from "../../scripts/client-types.ts";
 
 const page = readFileSync(join(import.meta.dirname, "../../docs/api.md"), "utf8");
 

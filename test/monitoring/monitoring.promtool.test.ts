@@ -6,10 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { stringify } from "yaml";
-import { alerts } from "../../scripts/monitoring/alerts.ts";
-import { expressions, monitoringFiles } from "../../scripts/monitoring/files.ts";
+import { alerts, expressions, monitoringFiles, runbookPathOf } from "../../scripts/monitoring.ts";
 import { boards } from "../../scripts/monitoring/panels.ts";
-import { runbookPathOf } from "../../scripts/monitoring/rules.ts";
 import { projectRoot } from "../../scripts/source-files.ts";
 
 const promtool = process.env["POSTHORN_TEST_PROMTOOL"] ?? "promtool";

@@ -12,10 +12,12 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { isBuiltin } from "node:module";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { eventually } from "../scenarios/eventually.ts";
+import runningPackages from "../../scripts/running-packages.json" with { type: "json" };
 import { root } from "./built-package.ts";
 
 const clonedFiles = [
@@ -23,13 +25,14 @@ const clonedFiles = [
   "package-lock.json",
   ".npmrc",
   "scripts/with-runtime.mjs",
-  "scripts/running-packages.mjs",
+  "scripts/running-packages.json",
 ];
 
 /** Installs two packages when it is called; exits when the file `npm-may-end` exists. */
 const npm = `#!/bin/sh
 mkdir -p node_modules/fastify node_modules/@posthorn/receiver
 echo "$@" >> "$CLONE/npm-calls"
+cp package.json "$CLONE/npm-manifest.json"
 while [ ! -e "$CLONE/npm-may-end" ]; do sleep 0.05; done
 echo "npm error code ENOTFOUND" >&2
 exit 1
@@ -69,7 +72,14 @@ test("a command of the program installs what it needs, and leaves nothing incomp
   await says(start, /installing what running takes: about \d+ MB .* \(the rest comes with npm test\)/);
   npmMayEnd();
   assert.equal(await start.ended, 69);
-  assert.deepEqual(readdirSync(clone).toSorted(), [...there, "npm-calls", "npm-may-end"].toSorted());
+  const more = ["npm-calls", "npm-manifest.json", "npm-may-end"];
+  assert.deepEqual(readdirSync(clone).toSorted(), [...there, ...more].toSorted());
+  const whole = manifestAt("package.json");
+  const { dependencies, devDependencies } = manifestAt("npm-manifest.json");
+  assert.equal(devDependencies, undefined);
+  const names = [...Object.keys(whole.dependencies), ...runningPackages];
+  const versions = { ...whole.devDependencies, ...whole.dependencies };
+  assert.deepEqual(dependencies, Object.fromEntries(names.map((name) => [name, versions[name]])));
 });
 
 test("of two concurrent starts the second waits for the installation of the first, and says so", async () => {
@@ -86,6 +96,39 @@ test("of two concurrent starts the second waits for the installation of the firs
   assert.deepEqual([await first.ended, await second.ended], [69, 69]);
   assert.equal(npmCalls().length, 2);
 });
+
+test("running takes what the server, its pages and their bundler import", () => {
+  const manifest = manifestAt("package.json");
+  const there = new Set([...Object.keys(manifest.dependencies), ...runningPackages]);
+  // Pages show code that imports this package. They do not run it.
+  there.add("@posthorn/receiver");
+  const used = [...imported("src"), ...imported("dashboard"), "esbuild", "node"];
+  assert.deepEqual(
+    used.filter((name) => !there.has(name)),
+    [],
+  );
+});
+
+interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+}
+
+function manifestAt(path: string): Manifest {
+  return JSON.parse(readFileSync(join(clone, path), "utf8")) as Manifest;
+}
+
+/** The packages that the files of a folder import, without types and tests. */
+function imported(folder: string): readonly string[] {
+  const files = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" });
+  const code = files.filter((path) => /\.tsx?$/.test(path) && !/\.(test|fixture)\./.test(path));
+  return code.flatMap((path) =>
+    [...readFileSync(join(root, folder, path), "utf8").matchAll(/^import (?!type)[^;]*?"([@a-z][^"]*)"/gm)]
+      .map(([, name = ""]) => name)
+      .filter((name) => !isBuiltin(name))
+      .map((name) => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name),
+  );
+}
 
 interface Start {
   readonly child: ChildProcessWithoutNullStreams;

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parse } from "yaml";
-import { releasedPackages, releaseProblems } from "../../scripts/release/release-problems.ts";
+import { releasedPackages, releaseProblems } from "../../scripts/release-check.ts";
 import { root } from "./built-package.ts";
 
 const read = (path: string) => readFileSync(join(root, path), "utf8");

@@ -19,7 +19,7 @@ import { join } from "node:path";
 import { after, before, suite, test, type TestContext } from "node:test";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
-import { type LanguageProgram, programsOf } from "../../scripts/language-programs.ts";
+import { type LanguageProgram, programsOf } from "../../scripts/bundle-dashboard.ts";
 import { root } from "../packages/built-package.ts";
 import { freePort } from "../services/own-process.ts";
 import type { OpenedApi } from "./api/client.ts";

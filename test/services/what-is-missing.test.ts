@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite, test } from "node:test";
-import { missingProgram } from "../../scripts/native-programs.ts";
+import { missingProgram } from "../../scripts/checks.ts";
 import { removeThrowaways, server } from "../../scripts/services.ts";
 
 const nowhere = "redis://127.0.0.1:1";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { metricsRead } from "../../../scripts/monitoring/files.ts";
+import { metricsRead } from "../../../scripts/monitoring.ts";
 import { CuttingProxy } from "../../services/cutting-proxy.fixture.ts";
 import { eventually } from "../eventually.ts";
 import { ownPrefixes } from "./own-prefixes.ts";
