@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { tryParseJson } from "./try-parse.ts";
+import { tryParseJson } from "./json-text.ts";
 
 it("tells JSON, null included, from texts that are none", () => {
   assert.deepEqual(tryParseJson('{"a":[1]}'), { a: [1] });
