@@ -91,7 +91,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-128",
     change: "a bad certificate is tried five times",
-    file: "src/domain/profiles/x-webhook.ts",
+    file: "src/domain/profiles/index.ts",
     find: "attemptsMaxByCategory: { ssl: 3 },",
     replace: "attemptsMaxByCategory: { ssl: 5 },",
     test: "test/scenarios/outcome-wire.test.ts",
@@ -244,7 +244,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-46",
     change: "six requests",
-    file: "src/domain/profiles/x-webhook.ts",
+    file: "src/domain/profiles/index.ts",
     find: "attemptsMax: 5,",
     replace: "attemptsMax: 6,",
     test: "src/domain/profiles/x-webhook.test.ts",
@@ -253,7 +253,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-48",
     change: "delays grow to an hour",
-    file: "src/domain/profiles/x-webhook.ts",
+    file: "src/domain/profiles/index.ts",
     find: "delayMsMax: 5 * minuteMs,",
     replace: "delayMsMax: 60 * minuteMs,",
     test: "src/domain/profiles/x-webhook.test.ts",
@@ -271,7 +271,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-72",
     change: "a 413 is any client error",
-    file: "src/domain/profiles/x-webhook.ts",
+    file: "src/domain/profiles/index.ts",
     find: '413: { outcome: "terminal", category: "payload_too_large" },',
     replace: '413: { outcome: "terminal", category: "client_error" },',
     test: "test/scenarios/outcome-wire.test.ts",
@@ -316,7 +316,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-122",
     change: "jitter only lengthens",
-    file: "src/domain/profiles/x-webhook.ts",
+    file: "src/domain/profiles/index.ts",
     find: "jitter: { from: 0.75, to: 1.25 },",
     replace: "jitter: { from: 1, to: 1.25 },",
     test: "src/domain/profiles/x-webhook.test.ts",
@@ -334,7 +334,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-193",
     change: "a terminal outcome is retried",
-    file: "src/domain/profiles/x-webhook.ts",
+    file: "src/domain/profiles/index.ts",
     find: '400: { outcome: "terminal", category: "client_error" },',
     replace: '400: { outcome: "transient", category: "client_error" },',
     test: "test/scenarios/modes/embedded.test.ts",
@@ -470,7 +470,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-234",
     change: "deliveries that a rate limit holds back are not counted",
-    file: "src/engine/dispatch/send-permits.ts",
+    file: "src/engine/dispatch/capacity.ts",
     find: "      telemetry.metrics.rateLimited(endpoint.webhook.id);\n",
     replace: "",
     test: metrics,
@@ -515,7 +515,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-147",
     change: "a circuit half-opens without being counted",
-    file: "src/engine/dispatch/send-permits.ts",
+    file: "src/engine/dispatch/capacity.ts",
     find: "if (circuitAnswer.transition !== null) states.circuitMoved(endpoint, circuitAnswer.transition);",
     replace: "",
     test: "src/engine/dispatch/send-permits.test.ts",
@@ -679,7 +679,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-166",
     change: "requests take nothing from the limit of their tenant",
-    file: "src/engine/dispatch/send-permits.ts",
+    file: "src/engine/dispatch/capacity.ts",
     find: "    tenantQueue.takeRate(now);\n",
     replace: "",
     test: "test/scenarios/order-priority-fairness.test.ts",

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import type { Settings } from "../config/options.ts";
 import { profiles } from "../domain/profiles/index.ts";
-import { codeOf } from "../domain/thrown.ts";
+import { codeOf, messageOf } from "../domain/thrown.ts";
 import type { Gateway } from "../features/gateway/create-gateway.ts";
 import type { SourceType } from "../features/gateway/source.ts";
 import type { Services } from "../features/services.ts";
@@ -13,6 +13,7 @@ import {
   createApi,
   createInbound,
   createProbes,
+  type DashboardFile,
   type Readiness,
 } from "../http/server.ts";
 import { Sessions } from "../http/sessions.ts";
@@ -22,11 +23,14 @@ import type { Logger } from "../ports/telemetry.ts";
 import { type PresetDescription, presetTable, verificationTypes } from "../receiver/index.ts";
 import { systemClock } from "../system/clock.ts";
 import type { PrometheusMetrics } from "../system/telemetry/prometheus-metrics.ts";
-import { filesOfPages } from "./dashboard-files.ts";
 import { receiverExaminer } from "./examine-receiver.ts";
 import type { Keys } from "./keys.ts";
 import { isLoopback, type LocalAddress } from "./notification-means.ts";
 import { version } from "./version.ts";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { extname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
 /** The verification types of the receiver kit in the form of the API: providers first, then schemes, both by name. */
 export const sourceTypes: readonly SourceType[] = verificationTypes
@@ -254,4 +258,75 @@ function inboundUrlOf({ inboundUrl, publicUrl, inboundPort, host }: Settings): s
   if (publicUrl !== null) return publicUrl;
   const name = host.includes(":") ? `[${host}]` : host;
   return inboundPort === null || inboundPort === 0 ? null : `http://${name}:${inboundPort}`;
+}
+
+/**
+ * The files of the dashboard and of the portal. In the package they were built by `npm run build`, next to the code.
+ * When running from source they are bundled in memory on first use, which takes a moment.
+ */
+
+const builtFolder = (pages: Pages): string => join(import.meta.dirname, "..", pages);
+const bundler = join(import.meta.dirname, "..", "..", "scripts", "bundle-dashboard.ts");
+
+/** Folder name in the package. */
+type Pages = "ui" | "portal";
+type Files = ReadonlyMap<string, DashboardFile>;
+
+/** Reads or bundles the files once; retries after a failure. Rejects with a readable reason. */
+export function filesOfPages(pages: Pages): () => Promise<Files> {
+  let loading: Promise<Files> | null = null;
+  return () => {
+    loading ??= load(pages).catch((error: unknown) => {
+      loading = null;
+      throw error;
+    });
+    return loading;
+  };
+}
+
+async function load(pages: Pages): Promise<Files> {
+  const folder = builtFolder(pages);
+  const texts = existsSync(folder) ? readBuilt(folder) : await bundle(pages);
+  return new Map([...texts].map(([path, body]) => [path, fileOf(path, body)]));
+}
+
+function readBuilt(folder: string): ReadonlyMap<string, Uint8Array> {
+  const paths = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  return new Map(
+    paths
+      .filter((path) => extname(path) in contentTypes)
+      .map((path) => [path.replaceAll("\\", "/"), readFileSync(join(folder, path))]),
+  );
+}
+
+async function bundle(pages: Pages): Promise<ReadonlyMap<string, Uint8Array>> {
+  try {
+    // Not part of the package, which contains the built files.
+    const module = (await import(pathToFileURL(bundler).href)) as {
+      bundlePages(pages: Pages): Promise<ReadonlyMap<string, Uint8Array>>;
+    };
+    return await module.bundlePages(pages);
+  } catch (error) {
+    throw new Error(`The pages could not be bundled: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+const contentTypes: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
+
+/** Fast, and within a few percent of the smallest size. */
+const brotliQuality = 9;
+
+function fileOf(path: string, body: Uint8Array): DashboardFile {
+  const params = { [constants.BROTLI_PARAM_QUALITY]: brotliQuality };
+  return {
+    contentType: contentTypes[extname(path)] ?? "application/octet-stream",
+    body,
+    encodings:
+      path === "index.html" ? {} : { br: brotliCompressSync(body, { params }), gzip: gzipSync(body) },
+  };
 }

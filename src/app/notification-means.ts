@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { infrastructureLookup } from "../system/host-names.ts";
-import { tryParseJson } from "../domain/json/try-parse.ts";
+import { tryParseJson } from "../domain/json/json-text.ts";
 import { type MessageOverrides, readOverrides } from "../features/notifications/messages.ts";
 import { messageOf } from "../domain/thrown.ts";
 import type { Settings } from "../config/options.ts";

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { tryParseJson } from "../domain/json/try-parse.ts";
+import { tryParseJson } from "../domain/json/json-text.ts";
 
 /**
  * File mode mask of commands that write data, so that payloads and backups are readable only by their owner. The

@@ -1,14 +1,18 @@
 import type { LookupFunction } from "node:net";
-import { findingOf, NothingToExamine, skipped } from "../finding.ts";
-import type { Finding, Result } from "../finding.ts";
-import { probe } from "../probe.ts";
-import type { ProbeAnswer } from "../probe.ts";
-import { hasStatus } from "./check.ts";
-import type { Bench, ReceiverCheck, SeenAnswer } from "./check.ts";
-import { closingChecks } from "./closing-checks.ts";
+import {
+  failed,
+  type Finding,
+  findingOf,
+  notApplicable,
+  NothingToExamine,
+  passed,
+  type Result,
+  skipped,
+} from "../finding.ts";
+import { probe, type ProbeAnswer } from "../probe.ts";
+import { type Bench, hasStatus, isRefused, type ReceiverCheck, type SeenAnswer } from "./check.ts";
 import { forgedChecks } from "./forged-checks.ts";
-import { SampleMessages } from "./messages.ts";
-import type { ReceiverUnderCheck } from "./messages.ts";
+import { type ReceiverUnderCheck, SampleMessages } from "./messages.ts";
 import { plainChecks } from "./plain-checks.ts";
 import { honestCheck, validChecks } from "./valid-checks.ts";
 
@@ -27,15 +31,6 @@ export interface CheckReceiverOptions {
   /** Called after each rule was checked. */
   readonly found: (finding: Finding) => void;
 }
-
-/** All rules in the order of the check. */
-export const receiverChecks: readonly ReceiverCheck[] = [
-  ...plainChecks,
-  honestCheck,
-  ...forgedChecks,
-  ...validChecks,
-  ...closingChecks,
-];
 
 /**
  * Checks a receiver: sends messages that it must refuse and, if allowed, messages that it must accept, one after the
@@ -168,3 +163,103 @@ function adviceFor(answer: ProbeAnswer & { readonly kind: "failure" }, url: URL)
   if (/wrong version number|EPROTO/i.test(answer.message)) return "Is it http:// and not https://?";
   return "Is the receiver running, and is the port right?";
 }
+
+/** Rules about all responses; checked last. */
+const closingChecks: readonly ReceiverCheck[] = [
+  {
+    id: "prompt",
+    title: "responds to messages in time",
+    level: "should",
+    sends: "nothing",
+    requirements: "TS16-14 TS16-15",
+    fix: "Store the message, answer 202, and do the work afterwards. The limit is ten seconds; change it with --prompt-ms if your sender has another.",
+    run: ({ seen, receiver: { promptMs } }) => {
+      const durations = seen.filter(({ sends }) => sends === "valid").map(({ answer }) => answer.durationMs);
+      if (durations.length === 0) return notApplicable("no message was sent that takes time to process");
+      const slowest = Math.max(...durations);
+      return slowest <= promptMs
+        ? passed(`slowest: ${slowest} ms`)
+        : failed(`slowest: ${slowest} ms, allowed: ${promptMs} ms`);
+    },
+  },
+  {
+    id: "no-redirect",
+    title: "never answers 3xx",
+    level: "must",
+    sends: "nothing",
+    requirements: "CEW-2.2-2 TS16-97",
+    fix: "Senders do not follow redirects: give them the final URL, without a trailing-slash redirect.",
+    run: ({ seen }) => {
+      const redirect = answersOf(seen).find(({ status }) => status >= 300 && status < 400);
+      if (redirect === undefined) return passed(`${seen.length} answers`);
+      return failed(`${redirect.status}, Location: ${redirect.headers["location"] ?? "(none)"}`);
+    },
+  },
+  {
+    id: "no-server-error",
+    title: "does not answer a sender's mistake with 5xx",
+    level: "must",
+    requirements: "TS16-23",
+    sends: "nothing",
+    fix: "5xx makes senders retry for days; a mistake of the sender is a 4xx.",
+    run: ({ seen }) => {
+      const mistakes = answersOf(seen.filter(({ sends }) => sends !== "valid"));
+      const broken = mistakes.filter(({ status }) => status >= 500);
+      return broken.length === 0
+        ? passed(`${mistakes.length} answers`)
+        : failed(`${broken.length} of ${mistakes.length} were 5xx`);
+    },
+  },
+  {
+    id: "retry-after",
+    title: "says when to retry with every 429",
+    level: "must",
+    sends: "nothing",
+    requirements: "CEW-2.2-9 TS16-22",
+    fix: "A 429 must carry Retry-After, in whole seconds.",
+    run: ({ seen }) => {
+      const limited = answersOf(seen).filter(({ status }) => status === 429);
+      if (limited.length === 0) return notApplicable("no 429 was seen");
+      const vague = limited.find(({ headers }) => !isRetryAfter(headers["retry-after"]));
+      if (vague === undefined) return passed(`${limited.length} times`);
+      return failed(`429, Retry-After: ${vague.headers["retry-after"] ?? "(none)"}`);
+    },
+  },
+  {
+    id: "problem-details",
+    title: "explains errors as problem details",
+    level: "should",
+    sends: "nothing",
+    requirements: "EDS-9.2.5-1 CEW-2.2-1",
+    fix: "Optional: a body of type application/problem+json (RFC 9457).",
+    run: ({ seen }) => {
+      const errors = answersOf(seen).filter((answer) => isRefused(answer) && answer.body !== "");
+      if (errors.length === 0) return notApplicable("errors have no body");
+      const explained = errors.filter(({ headers }) =>
+        headers["content-type"]?.startsWith("application/problem+json"),
+      );
+      return explained.length === errors.length
+        ? passed(`${errors.length} errors`)
+        : notApplicable(`${explained.length} of ${errors.length} errors; it is optional`);
+    },
+  },
+];
+
+type Answered = ProbeAnswer & { readonly kind: "answer" };
+
+function answersOf(seen: readonly SeenAnswer[]): readonly Answered[] {
+  return seen.flatMap(({ answer }) => (answer.kind === "answer" ? [answer] : []));
+}
+
+function isRetryAfter(value: string | undefined): boolean {
+  return value !== undefined && (/^\d+$/.test(value.trim()) || !Number.isNaN(Date.parse(value)));
+}
+
+/** All rules in the order of the check. */
+export const receiverChecks: readonly ReceiverCheck[] = [
+  ...plainChecks,
+  honestCheck,
+  ...forgedChecks,
+  ...validChecks,
+  ...closingChecks,
+];

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { parseKeyHeader } from "../../domain/http/idempotency-key.ts";
-import { tryParseJson } from "../../domain/json/try-parse.ts";
+import { tryParseJson } from "../../domain/json/json-text.ts";
 import type { HeaderValueSource, ProfileHeader } from "../../domain/profile.ts";
 import { isSignableMessageId } from "../../domain/signing/message-id.ts";
 import { failed, notApplicable, passed, type Result, type Rule, skipped } from "../finding.ts";

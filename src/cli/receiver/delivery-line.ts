@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { tryParseJson } from "../../domain/json/try-parse.ts";
+import { tryParseJson } from "../../domain/json/json-text.ts";
 import type { Verification } from "../../receiver/message/message.ts";
 import { cellText } from "../table.ts";
 import type { Terminal } from "../terminal.ts";

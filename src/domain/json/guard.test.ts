@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { PosthornError } from "../errors.ts";
-import { repeatedName } from "./repeated-name.ts";
-import { defaultBounds, parseJson, scanJson } from "./guard.ts";
+import { repeatedName, defaultBounds, parseJson, scanJson } from "./guard.ts";
 import { processorMs } from "../../../test/services/processor-time.ts";
 
 const bounds = { depthMax: 4, valuesMax: 10 };

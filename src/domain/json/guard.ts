@@ -3,11 +3,11 @@
  * are not: sixteen megabytes of `{},` become millions of objects, and deep nesting overflows the stack of any code that
  * walks the result. Both are refused here at about a nanosecond per byte.
  */
+
 import { Buffer, isUtf8 } from "node:buffer";
 import { InvalidRequestError, PosthornError } from "../errors.ts";
-import { elementsOf, membersOf, skipSpace } from "./members.ts";
-import { countNames, repeatedName } from "./repeated-name.ts";
-import { endOfJsonValue } from "./value-end.ts";
+import { elementsOf, membersOf, skipSpace, textOf } from "./members.ts";
+import { endOfJsonValue, endOfString } from "./value-end.ts";
 
 export interface JsonBounds {
   readonly depthMax: number;
@@ -165,7 +165,7 @@ export function scanJson(raw: Uint8Array, bounds: JsonBounds): JsonScan {
   for (let index = 0; index < raw.length; index++) {
     const byte = raw[index] as number;
     if (byte === quote) {
-      const end = endOfString(raw, index + 1);
+      const end = closingQuote(raw, index + 1);
       if (end < 0 || maySpellAttack(end - index - 1, raw[index + 1])) suspicious = true;
       index = Math.abs(end);
     } else if (byte === comma) {
@@ -207,7 +207,7 @@ function endOfNumber(raw: Uint8Array, start: number): number {
 }
 
 /** Index of the closing quote, negated if the string has a `\u` escape, which could spell any name. */
-function endOfString(raw: Uint8Array, start: number): number {
+function closingQuote(raw: Uint8Array, start: number): number {
   let escaped = false;
   let index = start;
   for (; index < raw.length; index++) {
@@ -254,3 +254,77 @@ const fieldLengthMax = 200;
 function hasPrototype(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.hasOwn(value, "prototype");
 }
+
+/**
+ * Finds names that are repeated within one object. `JSON.parse` silently keeps the last, so they are detected by
+ * counting: the text has more names than the value. Only then is the text scanned for the name.
+ */
+
+/** The number of members of all objects in a parsed value. */
+export function countNames(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  let names = 0;
+  if (Array.isArray(value)) {
+    for (const element of value as readonly unknown[]) names += countNames(element);
+    return names;
+  }
+  for (const name in value) names += 1 + countNames((value as Readonly<Record<string, unknown>>)[name]);
+  return names;
+}
+
+/** An object or array that contains the current byte. */
+interface Level {
+  /** Names so far; null for an array. */
+  readonly names: Set<string> | null;
+  /** The current member, or the index of the current element. */
+  at: string | number;
+}
+
+/** Path of the first repeated name in a valid JSON text; empty if there is none. One pass. */
+export function repeatedName(json: Uint8Array): string {
+  const levels: Level[] = [];
+  for (let index = 0; index < json.length; index += 1) {
+    const level = levels.at(-1);
+    switch (json[index]) {
+      case openBrace:
+        levels.push({ names: new Set(), at: "" });
+        break;
+      case openBracket:
+        levels.push({ names: null, at: 0 });
+        break;
+      case closeBrace:
+      case closeBracket:
+        levels.pop();
+        break;
+      case comma:
+        if (typeof level?.at === "number") level.at += 1;
+        break;
+      case quote: {
+        const end = endOfString(json, index) + 1;
+        const names = level?.names ?? null;
+        if (level !== undefined && names !== null && json[skipSpace(json, end)] === colon) {
+          level.at = JSON.parse(textOf(json, { start: index, end })) as string;
+          if (names.has(level.at)) return pathOf(levels);
+          names.add(level.at);
+        }
+        index = end - 1;
+        break;
+      }
+      default:
+        break;
+    }
+  }
+  return "";
+}
+
+/** Such as `data.lines[2].id`. */
+function pathOf(levels: readonly Level[]): string {
+  return levels
+    .map(({ at }, depth) => (typeof at === "number" ? `[${at}]` : `${depth === 0 ? "" : "."}${at}`))
+    .join("");
+}
+
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;

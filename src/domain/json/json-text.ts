@@ -2,6 +2,7 @@
  * JSON as its author wrote it. The text is stored, signed and sent; the value is used by filters and schemas. The value
  * alone is not enough: parsing rounds numbers and loses the spelling of numbers, names and white space.
  */
+
 import { Buffer } from "node:buffer";
 import { PosthornError } from "../errors.ts";
 import { type JsonBounds, type JsonName, parseJson } from "./guard.ts";
@@ -56,4 +57,13 @@ function endOfText(json: string, start: number): number {
 
 function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+}
+
+/** The value of a JSON text; undefined, which is not a JSON value, for any other text. */
+export function tryParseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

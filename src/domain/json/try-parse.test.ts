@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { tryParseJson } from "./try-parse.ts";
+import { tryParseJson } from "./json-text.ts";
 
 it("recognizes JSON, including null, and rejects other text", () => {
   assert.deepEqual(tryParseJson('{"a":[1]}'), { a: [1] });

@@ -5,7 +5,7 @@ import { classify } from "../classify.ts";
 import { createHealth, endpointPause, observeHealth } from "../endpoint-health.ts";
 import { failureCategories, type AttemptObservation } from "../outcome.ts";
 import { attemptsMax, nextDelayMs } from "../retry-schedule.ts";
-import { eventDelivery } from "./event-delivery.ts";
+import { eventDelivery } from "./index.ts";
 
 const now = 1_800_000_000_000;
 const { schedule } = eventDelivery;

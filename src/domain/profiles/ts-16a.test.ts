@@ -4,7 +4,7 @@ import { classify } from "../classify.ts";
 import { createHealth, endpointPause, observeExhausted, observeHealth } from "../endpoint-health.ts";
 import type { AttemptObservation } from "../outcome.ts";
 import { attemptsMax, nextDelayMs } from "../retry-schedule.ts";
-import { ts16a } from "./ts-16a.ts";
+import { ts16a } from "./index.ts";
 
 const now = 1_800_000_000_000;
 const dayMs = 86_400_000;

@@ -7,7 +7,7 @@ import { createHealth, endpointPause, observeHealth } from "../endpoint-health.t
 import { failureCategories, type FailureCategory } from "../outcome.ts";
 import { createBucket, tryTake } from "../rate-limit.ts";
 import { attemptsMax, nextDelayMs } from "../retry-schedule.ts";
-import { xWebhook } from "./x-webhook.ts";
+import { xWebhook } from "./index.ts";
 
 const now = 1_800_000_000_000;
 const { schedule } = xWebhook;

@@ -1,5 +1,5 @@
 import { circuitFromJson, circuitToJson, type CircuitTransition } from "../../domain/circuit-breaker.ts";
-import { tryParseJson } from "../../domain/json/try-parse.ts";
+import { tryParseJson } from "../../domain/json/json-text.ts";
 import type { RollingWindow } from "../../domain/rolling-window.ts";
 import type { Clock } from "../../ports/clock.ts";
 import {

@@ -1,5 +1,5 @@
 import { adoptProbes } from "../../domain/circuit-breaker.ts";
-import { tryParseJson } from "../../domain/json/try-parse.ts";
+import { tryParseJson } from "../../domain/json/json-text.ts";
 import { fillAt } from "../../domain/rate-limit.ts";
 import { addResults, advanceWindow, clearWindow, resizeWindow } from "../../domain/rolling-window.ts";
 import type { Clock } from "../../ports/clock.ts";

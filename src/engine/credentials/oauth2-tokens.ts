@@ -1,4 +1,4 @@
-import { tryParseJson } from "../../domain/json/try-parse.ts";
+import { tryParseJson } from "../../domain/json/json-text.ts";
 import type { Clock } from "../../ports/clock.ts";
 import {
   type OutboundRequest,

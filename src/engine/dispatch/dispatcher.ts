@@ -17,10 +17,16 @@ import type { Pace } from "../endpoint/pace.ts";
 import { Fifo } from "../endpoint/ready-lists.ts";
 import type { TenantQueue } from "../endpoint/tenant-queue.ts";
 import { Sleep } from "../endpoint/wakeups.ts";
-import { Capacity, type CapacityLimits, type CapacityOptions } from "./capacity.ts";
+import {
+  Capacity,
+  type CapacityLimits,
+  type CapacityOptions,
+  type SendPermit,
+  SendPermits,
+  type SendPermitsOptions,
+} from "./capacity.ts";
 import { LaneBuffers, Reservations } from "./lane-buffers.ts";
 import type { BacklogReader } from "./recovery.ts";
-import { type SendPermit, SendPermits, type SendPermitsOptions } from "./send-permits.ts";
 
 interface DispatcherOptions
   extends CapacityLimits,

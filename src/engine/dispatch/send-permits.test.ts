@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createCircuit, recordResult, type CircuitTransition } from "../../domain/circuit-breaker.ts";
 import { standard } from "../../domain/profiles/standard.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
-import { SendPermits, type SendPermitsOptions } from "./send-permits.ts";
+import { SendPermits, type SendPermitsOptions } from "./capacity.ts";
 
 test("WDS-147 a half-opening circuit is counted once, when its first probe is sent", () => {
   const now = 1_800_000_000_000;

@@ -1,6 +1,6 @@
 import { NotFoundError, PosthornError } from "../../domain/errors.ts";
 import type { ClientCertificateSeen } from "../../domain/http/client-certificate.ts";
-import { tryParseJson } from "../../domain/json/try-parse.ts";
+import { tryParseJson } from "../../domain/json/json-text.ts";
 import { StepsSpentError } from "../../domain/step-budget.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";

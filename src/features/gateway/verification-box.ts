@@ -1,4 +1,4 @@
-import { tryParseJson } from "../../domain/json/try-parse.ts";
+import { tryParseJson } from "../../domain/json/json-text.ts";
 import type { Source } from "./source.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
 import { verifierFromConfiguration, withSecrets } from "../../receiver/configured/configured-verifier.ts";

@@ -3,7 +3,7 @@ import type { LiveTopic } from "../../resources/stream.ts";
 import type { DeliveryListing } from "../deliveries/delivery-listing.ts";
 import { seenWebhooks, seesWebhook } from "../scope.ts";
 import type { ListedDelivery, Scope } from "../services.ts";
-import type { LiveNews, Sight } from "./live-news.ts";
+import type { LiveNews, Sight } from "./live-feed.ts";
 
 /** Rows sent per poll; further new ones are dropped, further changed ones wait for the next poll. */
 const toldMax = 50;

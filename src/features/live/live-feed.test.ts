@@ -3,8 +3,7 @@ import { test } from "node:test";
 import { ManualClock } from "../../engine/manual-clock.fixture.ts";
 import type { Scope } from "../services.ts";
 import type { PointView, StatisticsView } from "../statistics/statistics-service.ts";
-import { LiveFeed, type LiveFeedOptions } from "./live-feed.ts";
-import type { LiveNews } from "./live-news.ts";
+import { LiveFeed, type LiveFeedOptions, type LiveNews } from "./live-feed.ts";
 
 const minute = 60_000;
 const noon = Date.UTC(2026, 0, 2, 12);

@@ -2,23 +2,22 @@ import { NotFoundError, UnavailableError } from "../../domain/errors.ts";
 import { messageOf } from "../../domain/thrown.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { everyRequest, type GatewayStore } from "../../ports/store/gateway.ts";
+import { everyRequest, type GatewayStore, type ReceivedRequest } from "../../ports/store/gateway.ts";
 import type { BatchOperation } from "../../ports/store/operations.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { Loop } from "../../ports/timing/loop.ts";
 import { SearchBudget } from "../../ports/timing/search-budget.ts";
 import { type LiveTopic, liveTopicText } from "../../resources/stream.ts";
-import type { Alerts } from "../alerts/alert-service.ts";
+import type { Alerts, AlertView } from "../alerts/alert-service.ts";
 import type { DeliveryListing } from "../deliveries/delivery-listing.ts";
 import type { BatchOperations } from "../operations/batch-operations.ts";
-import type { DeliveryProblems } from "../problems/problem-service.ts";
+import type { DeliveryProblems, DeliveryProblemView } from "../problems/problem-service.ts";
 import { requireWebhook, seesOperation } from "../scope.ts";
 import { searchBounds } from "../searched-pages.ts";
-import type { Scope } from "../services.ts";
+import type { ListedDelivery, Scope } from "../services.ts";
 import { measuresOfNoDeliveries } from "../statistics/measures.ts";
 import type { PointView, Statistics } from "../statistics/statistics-service.ts";
 import { DeliveriesSight, DeliverySight } from "./delivery-sight.ts";
-import type { LiveListener, LiveNews, Sight } from "./live-news.ts";
 
 interface OperationSightOptions {
   readonly operations: Pick<BatchOperations, "get">;
@@ -358,4 +357,51 @@ function withPublished(sent: readonly PointView[], accepted: readonly PointView[
     const all = { ...measures, published: published.get(at) ?? null };
     return { at, isPartial, measures: all };
   });
+}
+
+/** A change of a topic. */
+export type LiveNews =
+  | {
+      readonly kind: "deliveries";
+      readonly topic: LiveTopic;
+      /** New and changed rows in their current state. */
+      readonly rows: readonly ListedDelivery[];
+      /** Whether there were more new rows than are sent. */
+      readonly leftOut: boolean;
+    }
+  | { readonly kind: "alerts"; readonly topic: LiveTopic; readonly rows: readonly AlertView[] }
+  | {
+      readonly kind: "problems";
+      readonly topic: LiveTopic;
+      readonly rows: readonly DeliveryProblemView[];
+    }
+  | {
+      readonly kind: "requests";
+      readonly topic: LiveTopic;
+      readonly rows: readonly ReceivedRequest[];
+      /** As for deliveries. */
+      readonly leftOut: boolean;
+    }
+  | {
+      readonly kind: "stats";
+      readonly topic: LiveTopic;
+      readonly rows: readonly PointView[];
+    }
+  | { readonly kind: "operation"; readonly topic: LiveTopic; readonly operation: BatchOperation }
+  /** The changes since the last message cannot be determined: the client must reload everything. */
+  | { readonly kind: "reset"; readonly topic: LiveTopic };
+
+/** A receiver of changes. */
+export interface LiveListener {
+  told(news: LiveNews): void;
+}
+
+/** A topic that is polled for all its listeners. */
+export interface Sight {
+  /** The first poll, which reports nothing. Rejects with `not_found` for a topic outside the scope. */
+  begin(): Promise<void>;
+  /** Changes since the last poll. */
+  look(): Promise<readonly LiveNews[]>;
+  /** For a listener that reconnects: changes after this time (Unix milliseconds), some of them possibly again. */
+  missedSince(since: number): Promise<readonly LiveNews[]>;
 }

@@ -19,7 +19,7 @@ import { deliveryProblemJson } from "../problems/routes.ts";
 import type { Principal } from "../services.ts";
 import { pointJson } from "../statistics/views.ts";
 import { eventStreamHeaders, type OpenStreams, resumedFrom, type StreamEvent } from "./event-streams.ts";
-import type { LiveNews } from "./live-news.ts";
+import type { LiveNews } from "./live-feed.ts";
 
 const needed = { access: "read", capability: "deliveries:read" } as const;
 /** Additional access that a kind of topic requires. */

@@ -1,5 +1,5 @@
 import { type EndpointHealth, healthFromJson } from "../../domain/endpoint-health.ts";
-import { tryParseJson } from "../../domain/json/try-parse.ts";
+import { tryParseJson } from "../../domain/json/json-text.ts";
 import { messageOf } from "../../domain/thrown.ts";
 import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";

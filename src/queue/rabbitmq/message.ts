@@ -1,4 +1,4 @@
-import { tryParseJson } from "../../domain/json/try-parse.ts";
+import { tryParseJson } from "../../domain/json/json-text.ts";
 import { type LaneKey, orderingGuarantees } from "../../domain/webhook.ts";
 
 /** Of the message body. Readers park messages of unknown versions, so that a newer program can read them later. */

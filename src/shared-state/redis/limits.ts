@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { tryParseJson } from "../../domain/json/try-parse.ts";
+import { tryParseJson } from "../../domain/json/json-text.ts";
 import { createBucket } from "../../domain/rate-limit.ts";
 import type {
   EndpointMemory,

@@ -1,4 +1,4 @@
-import { tryParseJson } from "../../../domain/json/try-parse.ts";
+import { tryParseJson } from "../../../domain/json/json-text.ts";
 import type { ConfigChange } from "../../../ports/store/changes.ts";
 import type { GatewayStore } from "../../../ports/store/gateway.ts";
 import type { PortalStore } from "../../../ports/store/portal.ts";
