@@ -3,15 +3,14 @@ import { minute } from "../../shared/clock.ts";
 import type { AuditEntry } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { shell, shellOptions } from "../../shared/shell-text.ts";
-import { RangePicker } from "../../shared/ui/range-picker.tsx";
 import { rangeQuery } from "../../shared/time-range.ts";
 import type { Column } from "../../shared/ui/data-table.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
+import { RangePicker } from "../../shared/ui/range-picker.tsx";
 import { When } from "../../shared/ui/when.tsx";
-import { ExportButton } from "../export-button.tsx";
-import { TextFilter } from "../filters/text-filter.tsx";
-import { ResourceList } from "../list-page.tsx";
-import { actorText, changesText, csvRowsOf } from "./audit-wording.ts";
+import { ExportButton } from "../lists/export-button.tsx";
+import { TextFilter } from "../lists/filters.tsx";
+import { ResourceList } from "../lists/list-page.tsx";
 
 const columns: readonly Column<AuditEntry>[] = [
   { title: "Action", cell: (row) => row.action, value: (row) => filterOf("action", row.action) },
@@ -101,4 +100,59 @@ export function AuditPage() {
       />
     </>
   );
+}
+
+/** Name of the key, and whether it was used through the dashboard. */
+function actorText({ actor }: Pick<AuditEntry, "actor">): string {
+  const name = actor.key_name ?? actor.key_id ?? actor.kind.replaceAll("_", " ");
+  const onBehalf = actor.reference === null ? "" : `, for ${actor.reference}`;
+  return actor.kind === "dashboard_session" ? `${name} (dashboard${onBehalf})` : `${name}${onBehalf}`;
+}
+
+/** Old and new value of each changed field. */
+function changesText({ changes }: Pick<AuditEntry, "changes">): string {
+  return Object.entries(changes)
+    .map(([name, change]) => {
+      const { from, to } = change as { readonly from?: unknown; readonly to: unknown };
+      return from === undefined
+        ? `${name}: ${valueText(to)}`
+        : `${name}: ${valueText(from)} → ${valueText(to)}`;
+    })
+    .join("; ");
+}
+
+function valueText(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+const titles = [
+  "time",
+  "who",
+  "role",
+  "address",
+  "action",
+  "target type",
+  "target",
+  "tenant",
+  "changes",
+  "request",
+];
+
+/** CSV rows, with a header row. */
+function csvRowsOf(entries: readonly AuditEntry[]): readonly (readonly string[])[] {
+  return [
+    titles,
+    ...entries.map((entry) => [
+      entry.at,
+      actorText(entry),
+      entry.actor.role ?? "",
+      entry.address ?? "",
+      entry.action,
+      entry.target.type,
+      entry.target.id ?? "",
+      entry.tenant_id ?? "",
+      changesText(entry),
+      entry.request_id ?? "",
+    ]),
+  ];
 }

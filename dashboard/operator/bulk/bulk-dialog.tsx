@@ -7,8 +7,8 @@ import { pagePath } from "../../shared/root.ts";
 import { AsApi } from "../../shared/ui/as-api.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";
-import { ActionButton } from "../action-button.tsx";
 import { wordsOf } from "../delivery/wording.ts";
+import { ActionButton } from "../form/action-button.tsx";
 import {
   countText,
   deliveriesText,
@@ -16,7 +16,33 @@ import {
   exclusionsOf,
   filterTexts,
 } from "../operations/operation-wording.ts";
-import { bodyOf, phraseFor, type BulkAction, type BulkTarget, startOf, commandOf } from "./bulk-actions.ts";
+import { bodyOf, type BulkAction, type BulkTarget, commandOf, phraseFor, startOf } from "./bulk-actions.ts";
+
+/** Opens the preview of a bulk action. The click fixes the target. */
+export function BulkButton(props: {
+  readonly action: BulkAction;
+  readonly targetNow: () => BulkTarget;
+  readonly isPrimary?: boolean;
+}) {
+  const { action, targetNow, isPrimary = false } = props;
+  const target = useSignal<BulkTarget | null>(null);
+  const label = `${action.label}…`;
+  return (
+    <>
+      <button
+        type="button"
+        class={isPrimary ? "primary" : undefined}
+        data-command={label}
+        onClick={() => (target.value = targetNow())}
+      >
+        {label}
+      </button>
+      {target.value !== null && (
+        <BulkDialog action={action} target={target.value} close={() => (target.value = null)} />
+      )}
+    </>
+  );
+}
 
 interface BulkDialogProps {
   readonly action: BulkAction;
@@ -26,7 +52,7 @@ interface BulkDialogProps {
 }
 
 /** Shows a dry run with its count, then starts the operation and opens its page. */
-export function BulkDialog({ action, target, close }: BulkDialogProps) {
+function BulkDialog({ action, target, close }: BulkDialogProps) {
   const counted = useSignal<BulkStarted | null>(null);
   const error = useSignal<ApiError | null>(null);
   useEffect(() => {

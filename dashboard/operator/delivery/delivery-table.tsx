@@ -1,9 +1,185 @@
 import { useMemo } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
+import { duration } from "../../shared/format.ts";
 import type { Delivery } from "../../shared/resources.ts";
-import { DataTable, type Column, type Selection } from "../../shared/ui/data-table.tsx";
-import { PeekingRows, usePeeking } from "../peeking.tsx";
-import { columnsOf, usualColumns } from "./delivery-columns.tsx";
+import { pagePath } from "../../shared/root.ts";
+import { Badge } from "../../shared/ui/badge.tsx";
+import { type Column, DataTable, type Selection } from "../../shared/ui/data-table.tsx";
+import { When } from "../../shared/ui/when.tsx";
+import { PeekingRows, usePeeking } from "../lists/side-panel.tsx";
+import { WebhookLink } from "../webhook/webhook-link.tsx";
+import { answerText, categoryText, statuses, waitingOf, wordsOf } from "./wording.ts";
+
+export function StatusBadge({ status }: { readonly status: Delivery["status"] }) {
+  return <Badge {...wordsOf(status)} />;
+}
+
+export const eventTypeColumn: Column<Delivery> = {
+  title: "Event type",
+  cell: (row) => (
+    <a href={pagePath(`deliveries/${row.id}`)} class="row-link">
+      {row.event_type}
+    </a>
+  ),
+};
+
+/** Response to the last attempt. */
+export const answerColumn: Column<Delivery> = {
+  title: "Response",
+  cell: (row) => answerText({ status_code: row.last_http_status_code, category: row.failure_category }),
+};
+
+type DeliveryColumn = Column<Delivery> & {
+  /** Name in the address. */
+  readonly name: string;
+  /** Shown by default. */
+  readonly isUsual?: boolean;
+};
+
+const shown: readonly DeliveryColumn[] = [
+  {
+    ...eventTypeColumn,
+    name: "event_type",
+    isUsual: true,
+    value: ({ event_type: text }) => ({ text, only: { name: "event_type", values: [text] } }),
+  },
+  {
+    name: "status",
+    title: "State",
+    isUsual: true,
+    cell: (row) => <StatusBadge status={row.status} />,
+    value: ({ status }) => ({
+      text: wordsOf(status).text,
+      only: { name: "status", values: [status] },
+      without: { name: "status", values: statuses.filter((one) => one !== status) },
+    }),
+  },
+  {
+    name: "webhook",
+    title: "Webhook",
+    isUsual: true,
+    cell: (row) => (
+      <WebhookLink id={row.webhook_id} url={row.webhook?.url ?? null} health={row.webhook?.health} />
+    ),
+    value: (row) => ({
+      text: row.webhook?.url ?? row.webhook_id,
+      only: { name: "webhook_id", values: [row.webhook_id] },
+    }),
+    needs: "medium",
+  },
+  {
+    ...answerColumn,
+    name: "answer",
+    isUsual: true,
+    value: (row) => {
+      const text = answerText({ status_code: row.last_http_status_code, category: row.failure_category });
+      if (row.attempt_count === 0) return null;
+      return { text, only: { name: "http_status", values: [String(row.last_http_status_code ?? "none")] } };
+    },
+  },
+  {
+    name: "tries",
+    title: "Attempts",
+    isUsual: true,
+    cell: (row) => row.attempt_count,
+    isFigure: true,
+    needs: "wide",
+  },
+  {
+    name: "took",
+    title: "Duration",
+    isUsual: true,
+    cell: (row) => (row.last_duration_ms === null ? "–" : duration(row.last_duration_ms)),
+    isFigure: true,
+    needs: "wide",
+  },
+  {
+    name: "waiting_for",
+    title: "Waiting for",
+    isUsual: true,
+    cell: (row) => <WaitsFor row={row} />,
+    value: ({ waiting_for: reason }) =>
+      reason === null
+        ? null
+        : { text: waitingOf(reason).short, only: { name: "waiting_for", values: [reason] } },
+    needs: "medium",
+  },
+];
+
+const optional: readonly DeliveryColumn[] = [
+  {
+    name: "failure",
+    title: "Failure",
+    cell: (row) => categoryText(row.failure_category) || <span class="soft">–</span>,
+    value: ({ failure_category: category }) =>
+      category === null
+        ? null
+        : { text: categoryText(category), only: { name: "failure_category", values: [category] } },
+  },
+  {
+    name: "tenant",
+    title: "Tenant",
+    cell: (row) => row.tenant_id,
+    value: ({ tenant_id: text }) => ({ text, only: { name: "tenant_id", values: [text] } }),
+  },
+  {
+    name: "origin",
+    title: "Origin",
+    cell: (row) => row.origin,
+    value: ({ origin: text }) => ({ text, only: { name: "origin", values: [text] } }),
+  },
+  { name: "priority", title: "Priority", cell: (row) => row.priority },
+  {
+    name: "id",
+    title: "Delivery",
+    cell: (row) => <code>{row.id}</code>,
+    value: ({ id: text }) => ({ text }),
+  },
+  {
+    name: "event",
+    title: "Event",
+    cell: (row) => <a href={pagePath(`events/${row.event_id}`)}>{row.event_id}</a>,
+    value: ({ event_id: text }) => ({ text, only: { name: "event_id", values: [text] } }),
+  },
+  { name: "last", title: "Last attempt", cell: (row) => <When at={row.last_attempt_at} />, isFigure: true },
+  { name: "ended", title: "Ended", cell: (row) => <When at={row.completed_at} />, isFigure: true },
+];
+
+const made: DeliveryColumn = {
+  name: "made",
+  title: "Created",
+  isUsual: true,
+  cell: (row) => <When at={row.created_at} />,
+  isFigure: true,
+};
+
+export const deliveryColumns: readonly DeliveryColumn[] = [...shown, ...optional, made];
+
+const usualColumns: readonly Column<Delivery>[] = deliveryColumns.filter(({ isUsual }) => isUsual);
+
+/** Columns selected in the address, else the defaults. Selected columns are shown at any width. */
+function columnsOf(params: URLSearchParams): readonly Column<Delivery>[] {
+  const chosen = params.getAll("columns");
+  if (chosen.length === 0) return usualColumns;
+  return deliveryColumns
+    .filter(({ name }) => name === "event_type" || chosen.includes(name))
+    .map(({ needs: _needs, ...column }) => column);
+}
+
+function WaitsFor({ row }: { readonly row: Delivery }) {
+  if (row.waiting_for === null) return <span class="soft">–</span>;
+  return (
+    <>
+      {waitingOf(row.waiting_for).short}
+      {row.waiting_until !== null && (
+        <span class="soft">
+          {" "}
+          <When at={row.waiting_until} />
+        </span>
+      )}
+    </>
+  );
+}
 
 /** Delivery list within another page. */
 export function DeliveryTable(props: {
@@ -40,4 +216,44 @@ export function WorkingDeliveryTable(props: {
       />
     </PeekingRows>
   );
+}
+
+const titles = [
+  "delivery",
+  "event",
+  "event type",
+  "webhook",
+  "tenant",
+  "status",
+  "reason",
+  "attempts",
+  "last status code",
+  "failure category",
+  "created",
+  "last attempt",
+  "ended",
+];
+
+/** CSV rows, with a header row. */
+export function deliveryCells(deliveries: readonly Delivery[]): readonly (readonly string[])[] {
+  return [
+    titles,
+    ...deliveries.map((row) =>
+      [
+        row.id,
+        row.event_id,
+        row.event_type,
+        row.webhook_id,
+        row.tenant_id,
+        row.status,
+        row.reason,
+        row.attempt_count,
+        row.last_http_status_code,
+        row.failure_category,
+        row.created_at,
+        row.last_attempt_at,
+        row.completed_at,
+      ].map((value) => (value === null ? "" : String(value))),
+    ),
+  ];
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { eventTypeFields as apiFields } from "../../../src/resources/registry.ts";
 import { shell } from "../../shared/shell-text.ts";
-import { changeCommand } from "../form/change-command.ts";
+import { changeCommand } from "../form/form-fields.ts";
 import { bodyOf, bodyTextOf, type Typed } from "../form/form-fields.ts";
 import { eventTypeFields, eventTypeOptions, typedEventType } from "./event-type-fields.ts";
 

@@ -8,7 +8,7 @@ import { session } from "../../shared/session.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";
-import { useBusy } from "../use-busy.ts";
+import { useBusy } from "../form/action-button.tsx";
 import type { EventDetail } from "./event-content.tsx";
 
 interface Draft {

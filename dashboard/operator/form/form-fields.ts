@@ -1,15 +1,7 @@
-/** Form fields, and the conversion of typed text to API values. */
+/** Form fields, and the conversion of typed text to API values and CLI options. */
+import { shell, shellOptions, type ShellText } from "../../shared/shell-text.ts";
 
-export type FieldKind =
-  | "line"
-  | "text"
-  | "list"
-  | "number"
-  | "choice"
-  | "flag"
-  | "headers"
-  | "json"
-  | "secret";
+type FieldKind = "line" | "text" | "list" | "number" | "choice" | "flag" | "headers" | "json" | "secret";
 
 export interface FormField {
   /** API path, such as `rate_limit.requests_per_minute`. */
@@ -148,4 +140,19 @@ function jsonOf(text: string): unknown {
   } catch {
     return new Error("is not valid JSON");
   }
+}
+
+/** Maps an API member to the CLI options that set it. Null if no option can express the value. */
+export type CommandOptions = Readonly<
+  Record<string, (value: unknown) => readonly (readonly [option: string, value: string])[] | null>
+>;
+
+/** Equivalent CLI command. Null if a member has no option. */
+export function changeCommand(
+  command: ShellText,
+  { body, options }: { readonly body: Readonly<Record<string, unknown>>; readonly options: CommandOptions },
+): ShellText | null {
+  const said = Object.entries(body).map(([name, value]) => options[name]?.(value) ?? null);
+  const all = said.filter((one) => one !== null);
+  return all.length < said.length ? null : shell`${command}${shellOptions(all.flat())}`;
 }

@@ -1,12 +1,21 @@
-import { useSignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+import { type ReadonlySignal, useSignal } from "@preact/signals";
+import type { ComponentChildren, RefObject } from "preact";
 import { useId, useRef } from "preact/hooks";
+import { type ApiCall, ApiError, callApi } from "../../shared/api.ts";
+import { refreshAll } from "../../shared/queries.ts";
 import { session } from "../../shared/session.ts";
-import { AsApi, type ApiTwin } from "../../shared/ui/as-api.tsx";
+import { announce } from "../../shared/ui/announcer.tsx";
+import { type ApiTwin, AsApi } from "../../shared/ui/as-api.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
-import { bodyOf, problemOf, type FormField, type FormProblem, type Typed } from "./form-fields.ts";
-import { FormInput } from "./form-input.tsx";
-import { type FormSending, useFormSending } from "./use-form-sending.ts";
+import { FormInput } from "./field.tsx";
+import {
+  bodyOf,
+  type FormBody,
+  type FormField,
+  type FormProblem,
+  problemOf,
+  type Typed,
+} from "./form-fields.ts";
 
 /** Content between the fields. It can show problems, set fields, and submit to another endpoint. */
 type FormPart = (form: {
@@ -122,4 +131,56 @@ function withChoices(field: FormField, choices: FormField["choices"]): FormField
 function isFor(field: FormField, { isNew }: { readonly isNew: boolean }): boolean {
   const { isForCreation = false, isForAdmins = false } = field;
   return (isNew || !isForCreation) && (!isForAdmins || session.value?.tenant_id === null);
+}
+
+interface FormSending {
+  readonly form: RefObject<HTMLFormElement | null>;
+  /** Problems found locally or by the server. */
+  readonly problems: ReadonlySignal<readonly FormProblem[]>;
+  readonly error: ReadonlySignal<ApiError | null>;
+  readonly isBusy: ReadonlySignal<boolean>;
+  readonly submit: (
+    typed: FormBody,
+    send: (body: Readonly<Record<string, unknown>>) => Promise<void>,
+  ) => Promise<void>;
+}
+
+/** Submits a form, shows problems at their fields, and focuses the first invalid field. */
+export function useFormSending(): FormSending {
+  const form = useRef<HTMLFormElement>(null);
+  const problems = useSignal<readonly FormProblem[]>([]);
+  const error = useSignal<ApiError | null>(null);
+  const isBusy = useSignal(false);
+  const show = (found: readonly FormProblem[]) => {
+    problems.value = found;
+    // Wait until the problems are rendered, then expand and focus the first invalid field.
+    requestAnimationFrame(() => {
+      const first = form.current?.querySelector<HTMLElement>("[aria-invalid=true]");
+      first?.closest("details")?.setAttribute("open", "");
+      first?.focus();
+    });
+  };
+  const submit: FormSending["submit"] = async ({ body, problems: found }, send) => {
+    error.value = null;
+    problems.value = [];
+    if (found.length > 0) return show(found);
+    isBusy.value = true;
+    try {
+      await send(body);
+    } catch (thrown) {
+      if (!(thrown instanceof ApiError)) throw thrown;
+      error.value = thrown;
+      show(thrown.problem?.errors ?? []);
+    } finally {
+      isBusy.value = false;
+    }
+  };
+  return { form, problems, error, isBusy, submit };
+}
+
+/** Sends the changes of a form, if any, and refreshes all data. */
+export async function saveChanges(changed: object, call: ApiCall): Promise<void> {
+  if (Object.keys(changed).length > 0) await callApi(call);
+  announce("Saved");
+  await refreshAll();
 }

@@ -1,11 +1,11 @@
-import { useApi, type Loaded } from "../../shared/queries.ts";
+import { type Loaded, useApi } from "../../shared/queries.ts";
 import type { Page, SourceConnection } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
-import { DataTable, type Column } from "../../shared/ui/data-table.tsx";
+import { type Column, DataTable } from "../../shared/ui/data-table.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
-import { SourceLink } from "./source-link.tsx";
+import { SourceLink } from "./parts.tsx";
 
 /** Connections of one source, which has no more than 50. */
 export function useConnectionsOf(sourceId: string): Loaded<Page<SourceConnection>> {

@@ -1,10 +1,9 @@
+import { duration } from "../../shared/format.ts";
 import type { GatewayRequest } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
-import { duration } from "../../shared/format.ts";
-import { DataTable, type Column } from "../../shared/ui/data-table.tsx";
+import { type Column, DataTable } from "../../shared/ui/data-table.tsx";
 import { When } from "../../shared/ui/when.tsx";
-import { RequestBadge } from "./request-badge.tsx";
-import { SourceLink } from "./source-link.tsx";
+import { RequestBadge, SourceLink } from "./parts.tsx";
 import { outcomeOf } from "./wording.ts";
 
 /** Event type if known. Rejected requests have none. */

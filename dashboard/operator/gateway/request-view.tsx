@@ -1,21 +1,25 @@
+import { useSignal } from "@preact/signals";
+import { useId } from "preact/hooks";
+import { callApi } from "../../shared/api.ts";
 import { bytesOf, hexText } from "../../shared/bytes.ts";
+import { duration } from "../../shared/format.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { DeliveryPage, GatewayRequestDetail } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { shell } from "../../shared/shell-text.ts";
-import { duration } from "../../shared/format.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
-import type { Tone } from "../../shared/ui/tone.ts";
-import { DataTable, Facts, type Column } from "../../shared/ui/data-table.tsx";
+import { type Column, DataTable, Facts } from "../../shared/ui/data-table.tsx";
+import { Modal } from "../../shared/ui/modal.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { TextView } from "../../shared/ui/text-view.tsx";
+import type { Tone } from "../../shared/ui/tone.ts";
 import { When } from "../../shared/ui/when.tsx";
 import { DeliveryTable } from "../delivery/delivery-table.tsx";
+import { ActionButton, mayManage } from "../form/action-button.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
-import { RequestActions } from "./request-actions.tsx";
-import { RequestBadge } from "./request-badge.tsx";
+import { RequestBadge } from "./parts.tsx";
 import { moreLikeThis } from "./request-table.tsx";
-import { explanationOf } from "./explanation.ts";
+import { explanationOf, mayBeRetried } from "./wording.ts";
 
 /** Outcome of a request, its reason, and the available actions. */
 export function RequestVerdict({ request }: { readonly request: GatewayRequestDetail }) {
@@ -156,5 +160,89 @@ function Body({ request }: { readonly request: GatewayRequestDetail }) {
         ? "No body."
         : "The body is not stored or has been removed. A bookmark keeps the body."}
     </p>
+  );
+}
+
+function RequestActions({ request }: { readonly request: GatewayRequestDetail }) {
+  const { id, event_id, source_id, status, outcome, bookmark } = request;
+  if (!mayManage()) return null;
+  const path = `v1/requests/${id}`;
+  const replay = () => callApi({ method: "POST", path: `${path}/replay`, body: {} });
+  const isUnproved = outcome === "rejected" && status === 401;
+  return (
+    <div class="actions">
+      {event_id !== null && <ActionButton label="Replay" run={replay} done="Replayed" shortcut="r" />}
+      {mayBeRetried(request) && (
+        <ActionButton
+          label={isUnproved ? "Verify again and forward" : "Forward now"}
+          isPrimary
+          run={replay}
+          done="Accepted"
+          shortcut="r"
+        />
+      )}
+      {isUnproved && (
+        <a class="button" href={pagePath(`sources/${source_id}`)}>
+          Open source verification
+        </a>
+      )}
+      {bookmark === null ? (
+        <BookmarkButton path={path} />
+      ) : (
+        <ActionButton
+          label="Remove bookmark"
+          run={() => callApi({ method: "PUT", path: `${path}/bookmark`, body: { name: null } })}
+          done="Bookmark removed"
+        />
+      )}
+    </div>
+  );
+}
+
+/** Bookmarks a request, which keeps it for later replay. */
+function BookmarkButton({ path }: { readonly path: string }) {
+  const isAsking = useSignal(false);
+  const name = useSignal("");
+  const id = useId();
+  const keep = async () => {
+    await callApi({ method: "PUT", path: `${path}/bookmark`, body: { name: name.value.trim() } });
+    isAsking.value = false;
+  };
+  return (
+    <>
+      <button type="button" data-command="Bookmark…" onClick={() => (isAsking.value = true)}>
+        Bookmark…
+      </button>
+      {isAsking.value && (
+        <Modal title="Bookmark this request" onClose={() => (isAsking.value = false)}>
+          <div class="form">
+            <p>
+              The request and its body stay in the log until you remove the bookmark. You can replay it at any
+              time.
+            </p>
+            <div class="field">
+              <label for={id}>Bookmark name</label>
+              <input
+                id={id}
+                maxLength={255}
+                autocomplete="off"
+                placeholder="an order with two items"
+                value={name.value}
+                onInput={({ currentTarget }) => (name.value = currentTarget.value)}
+              />
+            </div>
+            <p>
+              <ActionButton
+                label="Save"
+                isPrimary
+                isDisabled={name.value.trim() === ""}
+                run={keep}
+                done="Bookmarked"
+              />
+            </p>
+          </div>
+        </Modal>
+      )}
+    </>
   );
 }

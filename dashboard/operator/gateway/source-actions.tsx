@@ -6,7 +6,7 @@ import { queryClient } from "../../shared/queries.ts";
 import type { Source } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { Modal } from "../../shared/ui/modal.tsx";
-import { ActionButton, mayManage } from "../action-button.tsx";
+import { ActionButton, mayManage } from "../form/action-button.tsx";
 
 export function SourceActions({ source }: { readonly source: Source }) {
   const { id, active } = source;

@@ -6,13 +6,12 @@ import { Command } from "../../shared/ui/as-api.tsx";
 import { Badge } from "../../shared/ui/badge.tsx";
 import type { Column } from "../../shared/ui/data-table.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
-import { mayManage } from "../action-button.tsx";
-import { ResourceList } from "../list-page.tsx";
-import { GatewayTabs } from "./gateway-tabs.tsx";
-import { LastMessage, RecentOutcomes } from "./recent-outcomes.tsx";
-import { SourceBadges } from "./source-badges.tsx";
-import { useSourceTypes } from "./use-source-types.ts";
-import { modeWords } from "./wording.ts";
+import { When } from "../../shared/ui/when.tsx";
+import { mayManage } from "../form/action-button.tsx";
+import { ResourceList } from "../lists/list-page.tsx";
+import { GatewayTabs, SourceBadges } from "./parts.tsx";
+import { useSourceTypes } from "./verification.tsx";
+import { modeWords, outcomeOf, outcomes } from "./wording.ts";
 
 interface Beside {
   readonly titles: ReadonlyMap<string, string>;
@@ -105,4 +104,20 @@ function NoSources() {
       <Badge tone="new" text="No messages are accepted until you add a source" />
     </div>
   );
+}
+
+/** Outcomes of the last 100 requests: `97 accepted, 3 rejected`. */
+function RecentOutcomes({ source: { id, recent } }: { readonly source: Source }) {
+  if (recent === undefined || recent === null) return null;
+  const counted = outcomes.filter((outcome) => recent[outcome] > 0);
+  if (counted.length === 0) return <span class="soft">none</span>;
+  return (
+    <a href={`${pagePath("requests")}?source_id=${id}`}>
+      {counted.map((outcome) => `${recent[outcome]} ${outcomeOf(outcome).text}`).join(", ")}
+    </a>
+  );
+}
+
+function LastMessage({ source: { recent } }: { readonly source: Source }) {
+  return <When at={recent?.last_received_at ?? null} />;
 }

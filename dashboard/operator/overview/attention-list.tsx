@@ -3,9 +3,8 @@ import { pagePath } from "../../shared/root.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { answerText, waitingOf } from "../delivery/wording.ts";
-import { headlineOf } from "../problems/problem-badge.tsx";
-import { healthWords } from "../webhook/webhook-badge.tsx";
-import { statusReasonText, WebhookLink } from "../webhook/webhook-link.tsx";
+import { headlineOf } from "../problems/open-problems.tsx";
+import { healthWords, statusReasonText, WebhookLink } from "../webhook/webhook-link.tsx";
 import type { Trouble } from "./troubles.ts";
 
 const shownMax = 8;

@@ -1,5 +1,7 @@
 import type { ComponentChildren } from "preact";
+import { Sparkline } from "../../shared/charts/bars.tsx";
 import { Chart } from "../../shared/charts/chart.tsx";
+import { compactNumber } from "../../shared/charts/scale.ts";
 import {
   acceptedShare,
   chartOf,
@@ -10,15 +12,22 @@ import {
   type SeriesTone,
   type Statistics,
 } from "../../shared/charts/statistics.ts";
-import { compactNumber } from "../../shared/charts/scale.ts";
-import { Sparkline } from "../../shared/charts/bars.tsx";
-import { useApi, type Loaded } from "../../shared/queries.ts";
-import { shell } from "../../shared/shell-text.ts";
 import { duration } from "../../shared/format.ts";
+import { type Loaded, useApi } from "../../shared/queries.ts";
+import type { ListedWebhook, Page } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
+import { type Column, DataTable } from "../../shared/ui/data-table.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
-import { useStatisticsRange, zoneQuery, type StatisticsRange } from "../statistics-range.ts";
-import { OutcomesPanel, PublishedPanel } from "../traffic-panels.tsx";
-import { TopWebhooks } from "./top-webhooks.tsx";
+import {
+  OutcomesPanel,
+  PublishedPanel,
+  type StatisticsRange,
+  useStatisticsRange,
+  zoneQuery,
+} from "../statistics/traffic-panels.tsx";
+import { durationText, failedText, useCourses, WaitingText } from "../webhook/webhook-figures.tsx";
+import { type Health, WebhookLink } from "../webhook/webhook-link.tsx";
 
 const deliveryMeasures =
   "attempts,accepted,transient,terminal,duration_ms_p50,duration_ms_p95,lag_ms_p95,success,exhausted";
@@ -223,4 +232,63 @@ function backlogChart(gauges: Gauges) {
 
 function backlogSentence({ now }: Gauges): string {
   return `${now.waiting.toLocaleString()} waiting, ${now.dead_letters.toLocaleString()} dead letters.`;
+}
+
+const topMax = 6;
+/** Sorted and limited by the server, because series of all webhooks would be too many. */
+const topQuery = { sort: "failures", limit: topMax, include: ["stats", "backlog", "health_counts"] };
+
+type WebhooksOfOverview = Page<ListedWebhook> & {
+  readonly health_counts?: Readonly<Record<Health, number>>;
+};
+
+/** One call for this list and for the health line of the page. */
+export function useTopWebhooks() {
+  return useApi<WebhooksOfOverview>({ path: "v1/webhooks", query: topQuery }, { news: "stats" });
+}
+
+function topColumns(courses: ReturnType<typeof useCourses>): readonly Column<ListedWebhook>[] {
+  return [
+    { title: "Webhook", cell: (row) => <WebhookLink id={row.id} url={row.url} health={row.health} /> },
+    { title: "Requests", cell: (row) => <Sparkline values={courses.get(row.id) ?? []} /> },
+    { title: "Failed", cell: ({ stats }) => failureCount(stats).toLocaleString(), isFigure: true },
+    { title: "Failure rate", cell: ({ stats }) => failedText(stats?.failure_rate ?? null), isFigure: true },
+    { title: "Waiting", cell: (row) => <WaitingText backlog={row.backlog ?? null} />, isFigure: true },
+    {
+      title: "p95",
+      cell: ({ stats }) => durationText(stats?.duration_ms_p95 ?? null),
+      isFigure: true,
+      needs: "medium",
+    },
+  ];
+}
+
+function failureCount(stats: ListedWebhook["stats"]): number {
+  return (stats?.attempts ?? 0) - (stats?.accepted ?? 0);
+}
+
+/** Webhooks with the most failures in the last day. */
+function TopWebhooks() {
+  const loaded = useTopWebhooks();
+  const rows = (loaded.data?.data ?? []).filter(({ stats }) => failureCount(stats) > 0);
+  const courses = useCourses(rows.map(({ id }) => id));
+  return (
+    <Panel
+      title="Webhooks by failures, last 24 hours"
+      loaded={loaded}
+      tools={<a href={`${pagePath("webhooks")}?sort=backlog`}>By backlog</a>}
+      twin={{ path: "v1/webhooks", query: topQuery, cli: shell`webhooks list --sort failures` }}
+    >
+      {rows.length === 0 ? (
+        <p class="soft">No failed requests in the last 24 hours.</p>
+      ) : (
+        <DataTable
+          caption="Webhooks by failures"
+          columns={topColumns(courses)}
+          rows={rows}
+          keyOf={({ id }) => id}
+        />
+      )}
+    </Panel>
+  );
 }

@@ -1,5 +1,5 @@
 /** Form fields of the portal settings. */
-import { typedOf, type FormField, type Typed } from "../form/form-fields.ts";
+import { type FormField, type Typed, typedOf } from "../form/form-fields.ts";
 
 /** Response of `GET /v1/portal-settings`, of the deployment or of a tenant. */
 export interface PortalSettings {

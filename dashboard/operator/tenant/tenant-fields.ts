@@ -1,6 +1,5 @@
 import { shell, type ShellText } from "../../shared/shell-text.ts";
-import { changeCommand } from "../form/change-command.ts";
-import type { FormBody, FormField } from "../form/form-fields.ts";
+import { changeCommand, type FormBody, type FormField } from "../form/form-fields.ts";
 
 export const tenantFields: readonly FormField[] = [
   { name: "name", label: "Name", kind: "line" },

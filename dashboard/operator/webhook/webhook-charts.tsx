@@ -1,3 +1,4 @@
+import { type Share, ShareBars } from "../../shared/charts/bars.tsx";
 import { Chart } from "../../shared/charts/chart.tsx";
 import {
   durationsChart,
@@ -5,15 +6,13 @@ import {
   measure,
   type Statistics,
 } from "../../shared/charts/statistics.ts";
-import { ShareBars, type Share } from "../../shared/charts/bars.tsx";
+import { duration } from "../../shared/format.ts";
 import { useApi } from "../../shared/queries.ts";
 import { pagePath } from "../../shared/root.ts";
 import { shell, shellOptions, type ShellText } from "../../shared/shell-text.ts";
-import { duration } from "../../shared/format.ts";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { categoryText } from "../delivery/wording.ts";
-import { useStatisticsRange, zoneQuery } from "../statistics-range.ts";
-import { OutcomesPanel } from "../traffic-panels.tsx";
+import { OutcomesPanel, useStatisticsRange, zoneQuery } from "../statistics/traffic-panels.tsx";
 
 const measures = "attempts,accepted,transient,terminal,duration_ms_p50,duration_ms_p95";
 

@@ -1,5 +1,5 @@
 import type { Webhook } from "../../shared/resources.ts";
-import { typedOf, type FormField, type Typed } from "../form/form-fields.ts";
+import { type FormField, type Typed, typedOf } from "../form/form-fields.ts";
 
 export const webhookFields: readonly FormField[] = [
   { name: "url", label: "URL", kind: "line", hint: "An https URL with a public address." },

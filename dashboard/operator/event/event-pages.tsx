@@ -1,0 +1,209 @@
+import type { ComponentChildren } from "preact";
+import { useRoute } from "preact-iso";
+import { useAddress } from "../../shared/address.ts";
+import { callApi, type Query } from "../../shared/api.ts";
+import { minute } from "../../shared/clock.ts";
+import { useApi } from "../../shared/queries.ts";
+import type { DeliveryPage, EventMatch, EventSummary } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
+import { rangeQuery } from "../../shared/time-range.ts";
+import { Badge } from "../../shared/ui/badge.tsx";
+import { CopyButton } from "../../shared/ui/copy-button.tsx";
+import { type Column, Facts } from "../../shared/ui/data-table.tsx";
+import { NotLoaded } from "../../shared/ui/error-note.tsx";
+import { PageHead } from "../../shared/ui/page-head.tsx";
+import { Panel } from "../../shared/ui/panel.tsx";
+import { RangePicker } from "../../shared/ui/range-picker.tsx";
+import { When } from "../../shared/ui/when.tsx";
+import { DeliveryTable, StatusBadge } from "../delivery/delivery-table.tsx";
+import { ActionButton, mayManage } from "../form/action-button.tsx";
+import { flagsOf } from "../lists/command-flags.ts";
+import { LinkedFilters, TextFilter } from "../lists/filters.tsx";
+import { ResourceList } from "../lists/list-page.tsx";
+import { WebhookLink } from "../webhook/webhook-link.tsx";
+import { EventContent, type EventDetail } from "./event-content.tsx";
+import { PublishCopy } from "./publish-copy.tsx";
+
+const eventColumns: readonly Column<EventSummary>[] = [
+  {
+    title: "Event type",
+    cell: (row) => (
+      <a href={pagePath(`events/${row.id}`)} class="row-link">
+        {row.event_type}
+      </a>
+    ),
+  },
+  { title: "Deliveries", cell: (row) => row.deliveries, isFigure: true },
+  {
+    title: "Idempotency key",
+    cell: (row) =>
+      row.idempotency_key === row.id ? <span class="soft">–</span> : <code>{row.idempotency_key}</code>,
+    needs: "medium",
+  },
+  { title: "Tenant", cell: (row) => row.tenant_id, needs: "medium" },
+  { title: "Priority", cell: (row) => row.priority, needs: "medium" },
+  { title: "Accepted", cell: (row) => <When at={row.created_at} />, isFigure: true },
+];
+
+const passedOn = [
+  "event_type",
+  "source",
+  "idempotency_key",
+  "unmatched",
+  "data_contains",
+  "tenant_id",
+] as const;
+
+export function EventsPage() {
+  const { params, set } = useAddress();
+  const query: Query = {
+    ...Object.fromEntries(passedOn.map((name) => [name, params.getAll(name)])),
+    ...rangeQuery(params, minute.value),
+  };
+  return (
+    <>
+      <PageHead title="Events">
+        <RangePicker />
+      </PageHead>
+      <div class="fields filters">
+        <label class="chip">
+          <input
+            type="checkbox"
+            checked={params.get("unmatched") === "true"}
+            onChange={({ currentTarget: { checked } }) => set({ unmatched: checked ? ["true"] : [] })}
+          />
+          no subscribers
+        </label>
+        <TextFilter name="event_type" label="Event type" placeholder="order.*" />
+        <TextFilter name="source" label="Source" placeholder="shop" isOneText />
+        <TextFilter name="idempotency_key" label="Idempotency key" placeholder="order-4711" isOneText />
+        {mayManage() && (
+          <TextFilter name="data_contains" label="Payload contains" placeholder="4711" isOneText />
+        )}
+        <LinkedFilters names={["tenant_id"]} />
+      </div>
+      <ResourceList<EventSummary>
+        title="Events"
+        path="v1/events"
+        query={query}
+        cli={shell`events list${flagsOf(query)}`}
+        columns={eventColumns}
+        keyOf={({ id }) => id}
+        none={<p class="soft">No matching events.</p>}
+      />
+    </>
+  );
+}
+
+export function EventPage() {
+  const { params } = useRoute();
+  const id = params["id"] ?? "";
+  const event = useApi<EventDetail>({ path: `v1/events/${id}` }, { everyMs: false });
+  if (event.data === null) {
+    return <NotLoaded error={event.error} />;
+  }
+  const { event_type, idempotency_key, source, created_at, tenant_id, priority, content_type } = event.data;
+  return (
+    <div data-page-id={id}>
+      <p class="trail">
+        <a href={pagePath("events")}>Events</a>
+      </p>
+      <h1>{event_type}</h1>
+      <EventDeliveries id={id} copy={<PublishCopy event={event.data} text={event.text} />} />
+      <EventMatches id={id} />
+      <EventContent id={id} />
+      <Panel title="About this event" twin={{ path: `v1/events/${id}`, cli: shell`events get ${id}` }}>
+        <Facts
+          rows={[
+            [
+              "Event",
+              <>
+                <code>{id}</code> <CopyButton text={id} label="Copy id" />
+              </>,
+            ],
+            ["Idempotency key", <code key="key">{idempotency_key}</code>],
+            ["Tenant", tenant_id],
+            ["Source", source ?? "–"],
+            ["Priority", priority],
+            ["Content type", content_type],
+            ["Accepted", <When key="accepted" at={created_at} isExact />],
+          ]}
+        />
+      </Panel>
+    </div>
+  );
+}
+
+function EventDeliveries({ id, copy }: { readonly id: string; readonly copy: ComponentChildren }) {
+  const query = { limit: 250, include: "webhook" };
+  const loaded = useApi<DeliveryPage>({ path: `v1/events/${id}/deliveries`, query });
+  const rows = loaded.data?.data ?? [];
+  return (
+    <Panel
+      title="Deliveries"
+      loaded={loaded}
+      tools={
+        <>
+          {copy}
+          {mayManage() && (
+            <ActionButton
+              label="Replay"
+              run={() => callApi({ method: "POST", path: `v1/events/${id}/replay`, body: {} })}
+              done="Replayed to all webhooks that currently subscribe"
+            />
+          )}
+        </>
+      }
+      twin={{ path: `v1/events/${id}/deliveries`, query, cli: shell`events deliveries ${id}` }}
+    >
+      {rows.length === 0 ? (
+        <p class="soft">No webhook subscribed to it when it was published.</p>
+      ) : (
+        <DeliveryTable caption="Deliveries of this event" rows={rows} />
+      )}
+    </Panel>
+  );
+}
+
+const unmatchedReasons: Readonly<Record<NonNullable<EventMatch["reason"]>, string>> = {
+  other_type: "Not subscribed to this event type.",
+  inactive: "Not active when the event was published. Recover the webhook to send the event.",
+  made_later: "Created after the event. A replay sends the event to it.",
+  changed_later: "Subscribed to this type after the event was published. A replay sends the event to it.",
+};
+
+const matchColumns: readonly Column<EventMatch>[] = [
+  { title: "Webhook", cell: (row) => <WebhookLink id={row.webhook_id} url={null} /> },
+  {
+    title: "Sent",
+    cell: ({ sent }) => <Badge tone={sent ? "good" : "off"} text={sent ? "sent" : "not sent"} />,
+  },
+  {
+    title: "Delivery",
+    cell: ({ delivery_id, delivery_status }) =>
+      delivery_id === null || delivery_status === null ? (
+        <span class="soft">–</span>
+      ) : (
+        <a href={pagePath(`deliveries/${delivery_id}`)}>
+          <StatusBadge status={delivery_status} />
+        </a>
+      ),
+  },
+  { title: "Reason", cell: ({ reason }) => (reason === null ? "" : unmatchedReasons[reason]), isProse: true },
+];
+
+/** Every webhook of the tenant: whether the event was sent to it, and if not, why. */
+function EventMatches({ id }: { readonly id: string }) {
+  return (
+    <ResourceList<EventMatch>
+      title="Webhook matches"
+      path={`v1/events/${id}/matches`}
+      query={{ limit: 20 }}
+      cli={shell`events matches ${id}`}
+      columns={matchColumns}
+      keyOf={({ webhook_id }) => webhook_id}
+      none={<p class="soft">The tenant has no webhooks.</p>}
+    />
+  );
+}

@@ -1,0 +1,197 @@
+import { useId } from "preact/hooks";
+import { useAddress } from "../../shared/address.ts";
+import { useApi } from "../../shared/queries.ts";
+import type { Page, RevisionEntry, TimelineEntry } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
+import { Badge } from "../../shared/ui/badge.tsx";
+import { type Column, DataTable } from "../../shared/ui/data-table.tsx";
+import { Panel } from "../../shared/ui/panel.tsx";
+import type { Tone } from "../../shared/ui/tone.ts";
+import { When } from "../../shared/ui/when.tsx";
+import { ResourceList } from "../lists/list-page.tsx";
+import { byText, differencesOf, type FieldDifference, valueText } from "./history-wording.ts";
+
+const changeKinds: Readonly<Record<TimelineEntry["kind"], { readonly tone: Tone; readonly text: string }>> = {
+  created: { tone: "new", text: "created" },
+  changed: { tone: "new", text: "changed" },
+  secret_rotated: { tone: "new", text: "secret rotated" },
+  paused: { tone: "held", text: "paused" },
+  resumed: { tone: "good", text: "resumed" },
+  enabled: { tone: "good", text: "enabled" },
+  disabled: { tone: "off", text: "disabled" },
+  suspended: { tone: "bad", text: "suspended" },
+  verified: { tone: "good", text: "verified" },
+  unverified: { tone: "wait", text: "verification requested" },
+  circuit_opened: { tone: "bad", text: "circuit opened" },
+  circuit_closed: { tone: "good", text: "circuit closed" },
+};
+
+function timelineColumns(id: string): readonly Column<TimelineEntry>[] {
+  return [
+    { title: "Change", cell: (row) => <Badge {...changeKinds[row.kind]} /> },
+    { title: "When", cell: ({ at }) => <When at={at} /> },
+    { title: "Who", cell: byText },
+    { title: "Reason", cell: ({ reason }) => reason ?? "–", isProse: true, needs: "medium" },
+    {
+      title: "Changed fields",
+      cell: ({ changed }) => changed.join(", ") || "–",
+      isProse: true,
+      needs: "medium",
+    },
+    {
+      title: "Revision",
+      cell: ({ revision }) => (revision === null ? "–" : <a href={revisionPath(id, revision)}>{revision}</a>),
+      isFigure: true,
+    },
+  ];
+}
+
+/** Page that shows the changes of a revision. */
+export function revisionPath(id: string, revision: number): string {
+  return `${pagePath(`webhooks/${id}`)}?tab=revisions&revision=${revision}`;
+}
+
+export function WebhookTimeline({ id }: { readonly id: string }) {
+  return (
+    <ResourceList<TimelineEntry>
+      title="Timeline"
+      path={`v1/webhooks/${id}/timeline`}
+      cli={shell`webhooks timeline ${id}`}
+      columns={timelineColumns(id)}
+      keyOf={({ at, kind, revision }) => `${at} ${kind} ${revision ?? ""}`}
+      hasNoLinks
+      none={<p class="soft">No entries yet.</p>}
+    />
+  );
+}
+
+/** Revisions kept per webhook. */
+const revisionsMax = 100;
+
+/** Configuration history of a webhook, with a comparison of two revisions. */
+export function Revisions({ id }: { readonly id: string }) {
+  const query = { limit: revisionsMax };
+  const path = `v1/webhooks/${id}/revisions`;
+  const loaded = useApi<Page<RevisionEntry>>({ path, query });
+  const rows = loaded.data?.data ?? [];
+  return (
+    <>
+      {rows.length > 0 && <Comparison rows={rows} />}
+      <Panel title="Revisions" loaded={loaded} twin={{ path, query, cli: shell`webhooks revisions ${id}` }}>
+        <DataTable
+          caption="Revisions, newest first"
+          columns={revisionColumns(id)}
+          rows={rows}
+          keyOf={({ revision }) => String(revision)}
+        />
+      </Panel>
+    </>
+  );
+}
+
+function revisionColumns(id: string): readonly Column<RevisionEntry>[] {
+  return [
+    {
+      title: "Revision",
+      cell: ({ revision }) => (
+        <a href={revisionPath(id, revision)} class="row-link">
+          {revision}
+        </a>
+      ),
+    },
+    { title: "When", cell: ({ at }) => <When at={at} /> },
+    { title: "Who", cell: byText },
+    { title: "Changed", cell: ({ changes }) => Object.keys(changes).join(", "), isProse: true },
+  ];
+}
+
+const differenceColumns: readonly Column<FieldDifference>[] = [
+  { title: "Field", cell: ({ field }) => field },
+  { title: "Before", cell: ({ before }) => <Value value={before} />, isProse: true },
+  { title: "After", cell: ({ after }) => <Value value={after} />, isProse: true },
+];
+
+function Value({ value }: { readonly value: unknown }) {
+  return value === undefined ? <>–</> : <code class="revision-value">{valueText(value)}</code>;
+}
+
+/** Compares the two revisions in the address, by default the newest and the one before it. */
+function Comparison({ rows }: { readonly rows: readonly RevisionEntry[] }) {
+  const { params, set } = useAddress();
+  const numbers = rows.map(({ revision }) => revision);
+  const newest = numbers[0] ?? 1;
+  const named = (name: string): number | null => {
+    const number = Number(params.get(name));
+    return Number.isSafeInteger(number) && number > 0 ? number : null;
+  };
+  const to = Math.min(newest, named("revision") ?? newest);
+  const from = Math.min(to - 1, named("against") ?? to - 1);
+  const entry = rows.find(({ revision }) => revision === to);
+  const oldest = numbers.at(-1) ?? 1;
+  const differences = differencesOf(rows, { from, to });
+  const later = numbers.filter((revision) => revision > from);
+  const earlier = [...numbers.filter((revision) => revision < to), oldest - 1].filter((one) => one < to);
+  return (
+    <Panel title={from === 0 ? "The first revision" : `From revision ${from} to ${to}`}>
+      <div class="columns-2">
+        <RevisionField
+          label="From"
+          options={earlier}
+          chosen={from}
+          choose={(revision) => set({ against: [String(revision)], revision: [String(to)] })}
+        />
+        <RevisionField
+          label="To"
+          options={later}
+          chosen={to}
+          choose={(revision) => set({ revision: [String(revision)], against: [String(from)] })}
+        />
+      </div>
+      {entry === undefined ? (
+        <p class="soft">Revision {to} is no longer stored.</p>
+      ) : (
+        <p>
+          Revision {to} was created by {byText(entry)} <When at={entry.at} isExact />.
+        </p>
+      )}
+      {differences.length === 0 ? (
+        <p class="soft">No differences.</p>
+      ) : (
+        <DataTable
+          caption={`Differences between revisions ${from} and ${to}`}
+          columns={differenceColumns}
+          rows={differences}
+          keyOf={({ field }) => field}
+          hasNoLinks
+        />
+      )}
+    </Panel>
+  );
+}
+
+function RevisionField(props: {
+  readonly label: string;
+  readonly options: readonly number[];
+  readonly chosen: number;
+  readonly choose: (revision: number) => void;
+}) {
+  const { label, options, chosen, choose } = props;
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select
+        id={id}
+        value={String(chosen)}
+        onChange={({ currentTarget }) => choose(Number(currentTarget.value))}
+      >
+        {options.map((revision) => (
+          <option key={revision} value={String(revision)}>
+            {revision === 0 ? "nothing" : `revision ${revision}`}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
