@@ -1,5 +1,4 @@
-import { type Signal, useSignal } from "@preact/signals";
-import { useId } from "preact/hooks";
+import { useSignal } from "@preact/signals";
 import { useAddress } from "../../shared/address.ts";
 import { callApi } from "../../shared/api.ts";
 import { Sparkline } from "../../shared/charts/bars.tsx";
@@ -9,12 +8,13 @@ import { pagePath } from "../../shared/root.ts";
 import { shell } from "../../shared/shell-text.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
 import { type Column, DataTable } from "../../shared/ui/data-table.tsx";
+import { SelectField, TextField } from "../../shared/ui/field.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import type { Tone } from "../../shared/ui/tone.ts";
 import { When } from "../../shared/ui/when.tsx";
 import { ActionButton } from "../form/action-button.tsx";
 import { HoldButton } from "../form/hold-button.tsx";
-import { LinkedFilters, StateChips } from "../lists/filters.tsx";
+import { Chips, LinkedFilters } from "../lists/filters.tsx";
 import { ResourceList } from "../lists/list-page.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 
@@ -70,17 +70,18 @@ export function AlertsPage() {
   return (
     <>
       <h1>Alerts</h1>
-      <StateChips states={states} chosen={chosen}>
-        <LinkedFilters names={["rule"]} />
-      </StateChips>
+      <div class="filters">
+        <Chips name="state" legend="State" values={states} chosen={chosen}>
+          <LinkedFilters names={["rule"]} />
+        </Chips>
+      </div>
       <ResourceList<Alert>
         title="Alerts"
         path="v1/alerts"
         query={{ state: chosen, rule: params.get("rule") }}
         cli={shell`alerts list`}
         columns={alertColumns}
-        keyOf={({ id }) => id}
-        none={<p class="soft">No alerts. The rules below are evaluated every 15 seconds.</p>}
+        none="No alerts. The rules below are evaluated every 15 seconds."
       />
       <Rules />
       <RuleEditor />
@@ -146,27 +147,29 @@ function RuleSwitch({ rule }: { readonly rule: AlertRule }) {
 }
 
 const metrics = [
-  ["failure_rate", "share of failed attempts, 0 to 1"],
-  ["attempts", "attempts within five minutes"],
-  ["exhausted", "new dead letters within five minutes"],
-  ["duration_ms_p95", "95th percentile of request duration, in ms"],
-  ["published", "events within five minutes"],
-  ["waiting", "waiting deliveries"],
-  ["dead_letters", "dead letters"],
-  ["places_used", "share of request slots in use, 0 to 1"],
+  ["failure_rate", "failure rate: share of failed attempts, 0 to 1"],
+  ["attempts", "attempts: attempts within five minutes"],
+  ["exhausted", "exhausted: new dead letters within five minutes"],
+  ["duration_ms_p95", "duration ms p95: 95th percentile of request duration, in ms"],
+  ["published", "published: events within five minutes"],
+  ["waiting", "waiting: waiting deliveries"],
+  ["dead_letters", "dead letters: dead letters"],
+  ["places_used", "places used: share of request slots in use, 0 to 1"],
+] as const;
+
+const comparisons = [
+  ["above", "above: above the threshold"],
+  ["below", "below: below the threshold"],
 ] as const;
 
 /** Form for a custom rule, with a preview of how often it would have fired. */
 function RuleEditor() {
-  const fields = {
-    name: useSignal(""),
-    metric: useSignal("failure_rate"),
-    comparison: useSignal("above"),
-    threshold: useSignal("0.2"),
-    minutes: useSignal("5"),
-  };
+  const name = useSignal("");
+  const metric = useSignal("failure_rate");
+  const comparison = useSignal("above");
+  const threshold = useSignal("0.2");
+  const minutes = useSignal("5");
   const preview = useSignal<AlertPreview | null>(null);
-  const { name, metric, comparison, threshold, minutes } = fields;
   const body = () => ({
     metric: metric.value,
     comparison: comparison.value,
@@ -181,18 +184,11 @@ function RuleEditor() {
   return (
     <Panel title="Custom rule">
       <div class="form">
-        <TextField label="Name (a-z, 0-9, -)" value={name} />
-        <Choice label="Metric" value={metric} options={metrics} />
-        <Choice
-          label="Condition"
-          value={comparison}
-          options={[
-            ["above", "above the threshold"],
-            ["below", "below the threshold"],
-          ]}
-        />
-        <TextField label="Threshold" value={threshold} />
-        <TextField label="For at least, minutes" value={minutes} />
+        <TextField label="Name (a-z, 0-9, -)" value={name} autocomplete="off" />
+        <SelectField label="Metric" value={metric} options={metrics} />
+        <SelectField label="Condition" value={comparison} options={comparisons} />
+        <TextField label="Threshold" value={threshold} autocomplete="off" />
+        <TextField label="For at least, minutes" value={minutes} autocomplete="off" />
         <div class="actions">
           <ActionButton label="Preview last 7 days" run={look} done="Preview loaded" />
           <ActionButton
@@ -236,48 +232,5 @@ function hourly(points: AlertPreview["points"]): readonly (number | null)[] {
         (most, { value }) => (value === null ? most : Math.max(most ?? value, value)),
         null,
       ),
-  );
-}
-
-function TextField({ label, value }: { readonly label: string; readonly value: Signal<string> }) {
-  const id = useId();
-  return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <input
-        id={id}
-        autocomplete="off"
-        value={value.value}
-        onInput={({ currentTarget }) => (value.value = currentTarget.value)}
-      />
-    </div>
-  );
-}
-
-function Choice({
-  label,
-  value,
-  options,
-}: {
-  readonly label: string;
-  readonly value: Signal<string>;
-  readonly options: readonly (readonly [value: string, text: string])[];
-}) {
-  const id = useId();
-  return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <select
-        id={id}
-        value={value.value}
-        onChange={({ currentTarget }) => (value.value = currentTarget.value)}
-      >
-        {options.map(([each, text]) => (
-          <option key={each} value={each}>
-            {each.replaceAll("_", " ")}: {text}
-          </option>
-        ))}
-      </select>
-    </div>
   );
 }

@@ -8,7 +8,7 @@ import type { Column } from "../../shared/ui/data-table.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { RangePicker } from "../../shared/ui/range-picker.tsx";
 import { When } from "../../shared/ui/when.tsx";
-import { ExportButton } from "../lists/export-button.tsx";
+import { type CsvCells, ExportButton } from "../lists/export-button.tsx";
 import { TextFilter } from "../lists/filters.tsx";
 import { ResourceList } from "../lists/list-page.tsx";
 
@@ -86,15 +86,14 @@ export function AuditPage() {
         query={query}
         cli={shell`audit${flags}`}
         columns={columns}
-        keyOf={({ id }) => id}
         hasNoLinks
-        none={<p class="soft">No matching entries.</p>}
+        none="No matching entries."
         tools={
           <ExportButton
             path="v1/audit-log"
             query={query}
             fileName="posthorn-audit-log.csv"
-            tableOf={csvRowsOf}
+            cells={csvCells}
           />
         }
       />
@@ -125,34 +124,15 @@ function valueText(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-const titles = [
-  "time",
-  "who",
-  "role",
-  "address",
-  "action",
-  "target type",
-  "target",
-  "tenant",
-  "changes",
-  "request",
-];
-
-/** CSV rows, with a header row. */
-function csvRowsOf(entries: readonly AuditEntry[]): readonly (readonly string[])[] {
-  return [
-    titles,
-    ...entries.map((entry) => [
-      entry.at,
-      actorText(entry),
-      entry.actor.role ?? "",
-      entry.address ?? "",
-      entry.action,
-      entry.target.type,
-      entry.target.id ?? "",
-      entry.tenant_id ?? "",
-      changesText(entry),
-      entry.request_id ?? "",
-    ]),
-  ];
-}
+const csvCells: CsvCells<AuditEntry> = {
+  "time": (entry) => entry.at,
+  "who": actorText,
+  "role": (entry) => entry.actor.role,
+  "address": (entry) => entry.address,
+  "action": (entry) => entry.action,
+  "target type": (entry) => entry.target.type,
+  "target": (entry) => entry.target.id,
+  "tenant": (entry) => entry.tenant_id,
+  "changes": changesText,
+  "request": (entry) => entry.request_id,
+};

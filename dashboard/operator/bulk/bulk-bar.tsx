@@ -99,7 +99,7 @@ function SelectAllMatching(props: {
   );
 }
 
-export interface DeliverySelection {
+interface DeliverySelection {
   readonly chosen: readonly Delivery[];
   readonly clear: () => void;
   /** Deselects rows that no longer match the filter. */
@@ -151,10 +151,7 @@ interface State {
 }
 
 /** Rows between two rows, inclusive, in either order. */
-function rowsBetween(
-  rows: readonly Delivery[],
-  ...[from, to]: readonly [string | null, string]
-): readonly Delivery[] {
+function rowsBetween(rows: readonly Delivery[], from: string | null, to: string): readonly Delivery[] {
   const end = rows.findIndex(({ id }) => id === to);
   const start = rows.findIndex(({ id }) => id === from);
   return start < 0 ? rows.slice(end, end + 1) : rows.slice(Math.min(start, end), Math.max(start, end) + 1);

@@ -1,5 +1,4 @@
 import { useSignal } from "@preact/signals";
-import { useId } from "preact/hooks";
 import { bytesOf, hexText, utf8Text } from "../../shared/bytes.ts";
 import { duration, shortSpan } from "../../shared/format.ts";
 import { useApi } from "../../shared/queries.ts";
@@ -10,6 +9,7 @@ import { AsApi } from "../../shared/ui/as-api.tsx";
 import { Badge } from "../../shared/ui/badge.tsx";
 import { type Column, DataTable, Facts } from "../../shared/ui/data-table.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { CheckBox, SelectField } from "../../shared/ui/field.tsx";
 import { TextView } from "../../shared/ui/text-view.tsx";
 import type { Tone } from "../../shared/ui/tone.ts";
 import { When } from "../../shared/ui/when.tsx";
@@ -53,13 +53,7 @@ export function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
   );
 }
 
-type Wait = DeliveryDetail["waits"][number];
 type Retry = DeliveryDetail["retries"][number];
-
-type Step =
-  | { readonly kind: "attempt"; readonly at: number; readonly attempt: Attempt; readonly index: number }
-  | { readonly kind: "wait"; readonly at: number; readonly wait: Wait }
-  | { readonly kind: "retry"; readonly at: number; readonly retry: Retry };
 
 const tones: Readonly<Record<Attempt["outcome"], Tone>> = {
   accepted: "good",
@@ -74,68 +68,57 @@ function Timeline(props: {
   readonly choose: (index: number) => void;
 }) {
   const { delivery, chosen, choose } = props;
-  const steps: readonly Step[] = [
+  const steps = [
     ...delivery.attempts.map((attempt, index) => ({
-      kind: "attempt" as const,
-      at: Date.parse(attempt.executed_at),
-      attempt,
-      index,
+      at: attempt.executed_at,
+      view: (
+        <li key={attempt.attempt_number}>
+          <button
+            type="button"
+            class="attempt-button"
+            aria-pressed={index === chosen}
+            onClick={() => choose(index)}
+          >
+            <Badge tone={tones[attempt.outcome]} text={answerOf(attempt)} />
+            <span class="soft">
+              {duration(attempt.duration_ms)}, <When at={attempt.executed_at} />
+            </span>
+          </button>
+        </li>
+      ),
     })),
-    ...delivery.waits.map((wait) => ({ kind: "wait" as const, at: Date.parse(wait.from), wait })),
-    ...delivery.retries.map((retry) => ({ kind: "retry" as const, at: Date.parse(retry.at), retry })),
-  ].toSorted((left, right) => left.at - right.at);
+    ...delivery.waits.map(({ from, until, reason }) => ({
+      at: from,
+      view: (
+        <li key={`wait ${from}`} class="timeline-wait">
+          held {shortSpan(Date.parse(until) - Date.parse(from))}: {waitingOf(reason).short}
+        </li>
+      ),
+    })),
+    ...delivery.retries.map((retry) => ({
+      at: retry.at,
+      view: (
+        <li key={`retry ${retry.at}`}>
+          <span class="soft">
+            retried <RetriedBy retry={retry} />
+          </span>{" "}
+          <When at={retry.at} isExact />
+        </li>
+      ),
+    })),
+  ].toSorted((left, right) => Date.parse(left.at) - Date.parse(right.at));
   return (
     <ol class="timeline">
       <li>
         <span class="soft">created</span> <When at={delivery.created_at} isExact />
       </li>
-      {steps.map((step) => (
-        <StepView key={`${step.kind}${step.at}`} step={step} chosen={chosen} choose={choose} />
-      ))}
+      {steps.map(({ view }) => view)}
       {delivery.next_attempt_at !== null && (
         <li class="timeline-due">
           <span class="soft">due</span> <When at={delivery.next_attempt_at} />
         </li>
       )}
     </ol>
-  );
-}
-
-function StepView(props: {
-  readonly step: Step;
-  readonly chosen: number;
-  readonly choose: (index: number) => void;
-}) {
-  const { step, chosen, choose } = props;
-  if (step.kind === "wait")
-    return (
-      <li class="timeline-wait">
-        held {shortSpan(Date.parse(step.wait.until) - step.at)}: {waitingOf(step.wait.reason).short}
-      </li>
-    );
-  if (step.kind === "retry")
-    return (
-      <li>
-        <span class="soft">
-          retried <RetriedBy retry={step.retry} />
-        </span>{" "}
-        <When at={step.retry.at} isExact />
-      </li>
-    );
-  return (
-    <li>
-      <button
-        type="button"
-        class="attempt-button"
-        aria-pressed={step.index === chosen}
-        onClick={() => choose(step.index)}
-      >
-        <Badge tone={tones[step.attempt.outcome]} text={answerOf(step.attempt)} />
-        <span class="soft">
-          {duration(step.attempt.duration_ms)}, <When at={step.attempt.executed_at} />
-        </span>
-      </button>
-    </li>
   );
 }
 
@@ -174,26 +157,33 @@ function AttemptView({ attempt, webhookId }: { readonly attempt: Attempt; readon
     response_body_sample,
     retry_after,
     response_headers: headers,
+    peer_address,
+    http_version,
+    config_revision: revision,
   } = attempt;
+  const timings = timingsText(attempt);
   return (
     <div class="attempt">
       <Facts
         rows={[
-          ["Sent", <When key="sent" at={attempt.executed_at} isExact />],
+          ["Sent", <When at={attempt.executed_at} isExact />],
           ["Duration", duration(attempt.duration_ms)],
           ["Status", http_status_code ?? "no response"],
           ["Outcome", outcomeText(attempt)],
-          ...(error_message === null ? [] : ([["Error", <span key="error">{error_message}</span>]] as const)),
-          ...(retry_after === null
-            ? []
-            : ([
-                ["Retry-After", `${retry_after.value}, ${retryAfterTexts[retry_after.effect] ?? ""}`],
-              ] as const)),
-          ...connectionFacts(attempt),
-          ...configurationFacts(attempt, webhookId),
-          ...(attempt.receiver_state_unknown
-            ? ([["Receiver", "may have processed it without responding"]] as const)
-            : []),
+          error_message !== null && ["Error", error_message],
+          retry_after !== null && [
+            "Retry-After",
+            `${retry_after.value}, ${retryAfterTexts[retry_after.effect] ?? ""}`,
+          ],
+          // Connection and configuration are stored for each attempt that was not accepted, and for some others.
+          peer_address !== null && ["Connected to", peer_address],
+          http_version !== null && ["Protocol", `HTTP/${http_version}`],
+          timings !== "" && ["Timings", timings],
+          revision !== null && [
+            "Configuration",
+            <a href={revisionPath(webhookId, revision)}>revision {revision}</a>,
+          ],
+          attempt.receiver_state_unknown && ["Receiver", "may have processed it without responding"],
         ]}
       />
       <h3>Response</h3>
@@ -210,28 +200,6 @@ function AttemptView({ attempt, webhookId }: { readonly attempt: Attempt; readon
       )}
     </div>
   );
-}
-
-/** Webhook configuration at the time of the attempt. */
-function configurationFacts({ config_revision: revision }: Attempt, webhookId: string) {
-  if (revision === null) return [];
-  const link = (
-    <a key="revision" href={revisionPath(webhookId, revision)}>
-      revision {revision}
-    </a>
-  );
-  return [["Configuration", link]] as const;
-}
-
-/** Stored for each attempt that was not accepted, and for some others. */
-function connectionFacts(attempt: Attempt) {
-  const { http_version, peer_address } = attempt;
-  const timings = timingsText(attempt);
-  return [
-    ...(peer_address === null ? [] : ([["Connected to", peer_address]] as const)),
-    ...(http_version === null ? [] : ([["Protocol", `HTTP/${http_version}`]] as const)),
-    ...(timings === "" ? [] : ([["Timings", timings]] as const)),
-  ];
 }
 
 /** Request of an attempt, reconstructed from stored data. Loaded on demand. */
@@ -284,14 +252,7 @@ function Rendered({ request }: { readonly request: RenderedRequest }) {
       <p class="soft">
         {bytes.length.toLocaleString()} bytes{" "}
         {text !== null && bytes.length > 0 && (
-          <label>
-            <input
-              type="checkbox"
-              checked={isHex.value}
-              onChange={({ currentTarget }) => (isHex.value = currentTarget.checked)}
-            />{" "}
-            hex
-          </label>
+          <CheckBox label="hex" isChecked={isHex.value} onChange={(isChecked) => (isHex.value = isChecked)} />
         )}
       </p>
       {bytes.length > 0 && (
@@ -307,7 +268,6 @@ const lastAccepted = "accepted";
 /** Compares an attempt with another attempt of its delivery, or with the last accepted attempt of its webhook. */
 function AttemptComparison(props: { readonly delivery: DeliveryDetail; readonly attempt: Attempt }) {
   const { delivery, attempt } = props;
-  const id = useId();
   const against = useSignal(nothing);
   const others = delivery.attempts.filter((one) => one.attempt_number !== attempt.attempt_number);
   const other = others.find((one) => String(one.attempt_number) === against.value);
@@ -315,38 +275,27 @@ function AttemptComparison(props: { readonly delivery: DeliveryDetail; readonly 
     <>
       <h3>Compare</h3>
       <div class="fields filters">
-        <div class="field">
-          <label for={id}>Compare with</label>
-          <select
-            id={id}
-            value={other === undefined && against.value !== lastAccepted ? nothing : against.value}
-            onChange={({ currentTarget }) => (against.value = currentTarget.value)}
-          >
-            <option value={nothing}>nothing</option>
-            <option value={lastAccepted}>last accepted by this webhook</option>
-            {others.map(({ attempt_number: number }) => (
-              <option key={number} value={String(number)}>
-                attempt {number}
-              </option>
-            ))}
-          </select>
-        </div>
+        <SelectField
+          label="Compare with"
+          value={against}
+          options={[
+            [nothing, "nothing"],
+            [lastAccepted, "last accepted by this webhook"],
+            ...others.map((one) => [`${one.attempt_number}`, `attempt ${one.attempt_number}`] as const),
+          ]}
+        />
       </div>
       {other !== undefined && (
         <Differences one={attempt} other={other} title={`Attempt ${other.attempt_number}`} />
       )}
-      {against.value === lastAccepted && <BesideAccepted delivery={delivery} attempt={attempt} />}
+      {against.value === lastAccepted && <LastAccepted delivery={delivery} attempt={attempt} />}
     </>
   );
 }
 
-function BesideAccepted({
-  delivery: { id, webhook_id: webhookId },
-  attempt,
-}: {
-  readonly delivery: DeliveryDetail;
-  readonly attempt: Attempt;
-}) {
+function LastAccepted(props: { readonly delivery: DeliveryDetail; readonly attempt: Attempt }) {
+  const { delivery, attempt } = props;
+  const { id, webhook_id: webhookId } = delivery;
   const query = { webhook_id: webhookId, status: "success", limit: 1, include: "last_attempt" };
   const { data, error } = useApi<DeliveryPage>({ path: "v1/deliveries", query }, { everyMs: false });
   if (data === null) return error === null ? null : <ErrorNote error={error} />;

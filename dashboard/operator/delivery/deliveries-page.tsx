@@ -1,78 +1,68 @@
-import { useSignal } from "@preact/signals";
-import { useEffect, useId, useMemo } from "preact/hooks";
+import { useId, useMemo } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
-import { ApiError, callApi, type Query } from "../../shared/api.ts";
+import type { Query } from "../../shared/api.ts";
 import { minute } from "../../shared/clock.ts";
 import { isCompact, toggleDensity } from "../../shared/preferences.ts";
-import { useApi } from "../../shared/queries.ts";
-import type { Delivery, DeliveryDetail, DeliveryPage, Page } from "../../shared/resources.ts";
+import type { Delivery, DeliveryDetail } from "../../shared/resources.ts";
 import { shell } from "../../shared/shell-text.ts";
 import { rangeQuery } from "../../shared/time-range.ts";
-import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import type { Column } from "../../shared/ui/data-table.tsx";
+import { CheckBox } from "../../shared/ui/field.tsx";
 import { Icon } from "../../shared/ui/icon.tsx";
 import { Popover } from "../../shared/ui/modal.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
-import { Panel } from "../../shared/ui/panel.tsx";
 import { RangePicker } from "../../shared/ui/range-picker.tsx";
-import { BulkBar, type DeliverySelection, useDeliverySelection } from "../bulk/bulk-bar.tsx";
+import { When } from "../../shared/ui/when.tsx";
+import { discardAction, retryDeadLettersAction, targetOf } from "../bulk/bulk-actions.ts";
+import { BulkBar, useDeliverySelection } from "../bulk/bulk-bar.tsx";
+import { BulkButton } from "../bulk/bulk-dialog.tsx";
 import { EventContent } from "../event/event-content.tsx";
+import { mayManage } from "../form/action-button.tsx";
 import { flagsOf } from "../lists/command-flags.ts";
 import { ExportButton } from "../lists/export-button.tsx";
-import { LinkedFilters, TextFilter } from "../lists/filters.tsx";
-import { SearchedTo } from "../lists/list-page.tsx";
-import { isFollowing, NewRows, useSettledRows } from "../lists/new-rows.tsx";
+import { Chips, LinkedFilters, TextFilter } from "../lists/filters.tsx";
+import { LiveList, pageSize, ResourceList } from "../lists/list-page.tsx";
 import { SidePanel } from "../lists/side-panel.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { Attempts } from "./attempts.tsx";
-import { deliveryCells, deliveryColumns, WorkingDeliveryTable } from "./delivery-table.tsx";
-import { Verdict } from "./verdict.tsx";
-import { statuses, wordsOf } from "./wording.ts";
-
-const pageSize = 50;
+import { Verdict } from "./delivery-page.tsx";
+import {
+  answerColumn,
+  columnsOf,
+  deliveryCells,
+  deliveryColumns,
+  eventTypeColumn,
+} from "./delivery-table.tsx";
+import { endingOf, statuses, wordsOf } from "./wording.ts";
 
 export function DeliveriesPage() {
-  const filters = useDeliveryQuery();
-  const query = { ...filters, limit: pageSize, include: "webhook" };
-  const key = JSON.stringify(query);
-  const loaded = useApi<DeliveryPage>({ path: "v1/deliveries", query });
   const { params } = useAddress();
-  const panel = params.get("panel");
+  const filters = queryOf(params, minute.value);
   const selection = useDeliverySelection(JSON.stringify(filters));
-  const settled = useSettledRows(loaded, { key, isFollowing: isFollowing.value });
-  const { rows, matching, gone, waiting, merge, page, pageKey } = settled;
-  useEffect(() => selection.drop(gone), [gone]);
   return (
     <>
       {useMemo(pageHead, [])}
-      <div class="list-and-panel" data-with-panel={panel === null ? undefined : ""}>
-        <Panel
-          title="Deliveries"
-          loaded={loaded}
-          tools={
-            <>
-              <NewRows waiting={waiting} merge={merge} pageSize={pageSize} />
-              <ExportButton
-                path="v1/deliveries"
-                query={filters}
-                fileName="posthorn-deliveries.csv"
-                tableOf={deliveryCells}
-              />
-              {useMemo(viewMenu, [])}
-            </>
-          }
-          twin={{ path: "v1/deliveries", query, cli: shell`deliveries list${flagsOf(filters)}` }}
-        >
-          {rows.length === 0 ? (
-            <p class="soft">{loaded.isOld ? "Loading…" : "No matching deliveries."}</p>
-          ) : (
-            <WorkingDeliveryTable caption="Deliveries" rows={rows} selection={selection.of(matching)} />
-          )}
-          {page !== null && !loaded.isOld && (
-            <OlderRows key={pageKey} query={query} first={page} selection={selection} />
-          )}
-        </Panel>
-        {panel !== null && <DeliveryPanel id={panel} />}
-      </div>
+      <LiveList<Delivery>
+        title="Deliveries"
+        path="v1/deliveries"
+        query={{ ...filters, limit: pageSize, include: "webhook" }}
+        cli={shell`deliveries list${flagsOf(filters)}`}
+        columns={useMemo(() => columnsOf(params), [params.getAll("columns").join()])}
+        none="No matching deliveries."
+        tools={
+          <>
+            <ExportButton
+              path="v1/deliveries"
+              query={filters}
+              fileName="posthorn-deliveries.csv"
+              cells={deliveryCells}
+            />
+            {useMemo(viewMenu, [])}
+          </>
+        }
+        selection={selection}
+        panelOf={(id) => <DeliveryPanel id={id} />}
+      />
       <BulkBar selection={selection} filters={filters} />
     </>
   );
@@ -89,61 +79,24 @@ const pageHead = () => (
 );
 const viewMenu = () => <ViewMenu />;
 
-/** Pages after the first one. They are loaded on demand and not refreshed. */
-function OlderRows(props: {
-  readonly query: object;
-  readonly first: Page<Delivery>;
-  readonly selection: DeliverySelection;
-}) {
-  const { query, first, selection } = props;
-  const older = useSignal<readonly Delivery[]>([]);
-  const last = useSignal<Page<Delivery> | null>(null);
-  const error = useSignal<ApiError | null>(null);
-  const end = last.value ?? first;
-  const more = async () => {
-    try {
-      const next = { ...query, cursor: end.next_cursor };
-      const { value } = await callApi<DeliveryPage>({ path: "v1/deliveries", query: next });
-      last.value = value;
-      older.value = [...older.value, ...value.data];
-      error.value = null;
-    } catch (thrown) {
-      if (!(thrown instanceof ApiError)) throw thrown;
-      error.value = thrown;
-    }
-  };
-  return (
-    <>
-      {older.value.length > 0 && (
-        <WorkingDeliveryTable
-          caption="Older deliveries"
-          rows={older.value}
-          selection={selection.of(older.value)}
-        />
-      )}
-      {error.value !== null && <ErrorNote error={error.value} />}
-      <SearchedTo end={end} more={more} />
-    </>
-  );
-}
-
 /** Address parameters that are passed to the API unchanged. */
 const passedOn = [
   "status",
   "http_status",
   "event_type",
+  "error",
   "webhook_id",
   "event_id",
   "tenant_id",
-  "failure_category",
+  "idempotency_key",
   "waiting_for",
+  "failure_category",
   "origin",
   "attempt_min",
-  "error",
-  "idempotency_key",
   "order",
 ] as const;
 
+/** Filters in the address as a query. Relative ranges are recomputed each minute. */
 function queryOf(params: URLSearchParams, nowMs: number): Query {
   const query: Record<string, readonly string[] | string> = {};
   for (const name of passedOn) {
@@ -153,42 +106,21 @@ function queryOf(params: URLSearchParams, nowMs: number): Query {
   return { ...query, ...rangeQuery(params, nowMs) };
 }
 
-const linked = [
-  "webhook_id",
-  "event_id",
-  "tenant_id",
-  "idempotency_key",
-  "waiting_for",
-  "failure_category",
-  "origin",
-  "attempt_min",
-  "order",
-] as const;
+/** Filters with a control of their own. Links and table cells set the others. */
+const withControl: ReadonlySet<string> = new Set(["status", "http_status", "event_type", "error"]);
+const linked = passedOn.filter((name) => !withControl.has(name));
 
 function DeliveryFilters() {
-  const { params, set } = useAddress();
-  const chosen = params.getAll("status");
+  const { params } = useAddress();
   return (
     <div class="filters">
-      <fieldset class="chips">
-        <legend class="off-screen">State</legend>
-        {statuses.map((status) => (
-          <label key={status} class="chip">
-            <input
-              type="checkbox"
-              checked={chosen.includes(status)}
-              onChange={({ currentTarget }) =>
-                set({
-                  status: currentTarget.checked
-                    ? [...chosen, status]
-                    : chosen.filter((one) => one !== status),
-                })
-              }
-            />
-            {wordsOf(status).text}
-          </label>
-        ))}
-      </fieldset>
+      <Chips
+        name="status"
+        legend="State"
+        values={statuses}
+        chosen={params.getAll("status")}
+        textOf={(status) => wordsOf(status).text}
+      />
       <div class="fields">
         <TextFilter name="event_type" label="Event type" placeholder="order.*" />
         <TextFilter name="http_status" label="Response" placeholder="422, 5xx, none" />
@@ -197,12 +129,6 @@ function DeliveryFilters() {
       </div>
     </div>
   );
-}
-
-/** Filters in the address as a query. Relative ranges are recomputed each minute. */
-function useDeliveryQuery(): Query {
-  const { params } = useAddress();
-  return queryOf(params, minute.value);
 }
 
 /** Column selection and row density. */
@@ -241,9 +167,7 @@ function ViewMenu() {
               ))}
             </fieldset>
             <p class="view-end">
-              <label>
-                <input type="checkbox" checked={isCompact.value} onChange={toggleDensity} /> Compact rows
-              </label>
+              <CheckBox label="Compact rows" isChecked={isCompact.value} onChange={toggleDensity} />
               <button type="button" onClick={() => set({ columns: [] })}>
                 Default columns
               </button>
@@ -274,3 +198,65 @@ function DeliveryPanel({ id }: { readonly id: string }) {
 }
 
 const nameOfDelivery = ({ event_type }: DeliveryDetail): string => event_type ?? "Delivery";
+
+const deadLetterColumns: readonly Column<Delivery>[] = [
+  eventTypeColumn,
+  answerColumn,
+  {
+    title: "Reason",
+    cell: (row) => endingOf({ status: "exhausted", reason: row.reason }),
+    isProse: true,
+    needs: "medium",
+  },
+  { title: "Webhook", cell: (row) => <WebhookLink id={row.webhook_id} url={null} />, needs: "medium" },
+  { title: "Attempts", cell: (row) => row.attempt_count, isFigure: true, needs: "medium" },
+  { title: "Since", cell: (row) => <When at={row.completed_at} />, isFigure: true },
+];
+
+const deadLetterActions = [retryDeadLettersAction, discardAction];
+
+export function DeadLettersPage() {
+  const { params } = useAddress();
+  const range = rangeQuery(params, minute.value);
+  const webhookIds = params.getAll("webhook_id");
+  const filters = { webhook_id: webhookIds, ...range };
+  const selection = useDeliverySelection(JSON.stringify(filters));
+  return (
+    <>
+      <PageHead title="Dead letters">
+        <RangePicker />
+      </PageHead>
+      <div class="fields filters">
+        <LinkedFilters names={["webhook_id"]} />
+      </div>
+      <ResourceList<Delivery>
+        title="Dead letters"
+        path="v1/dlq"
+        query={filters}
+        cli={shell`dlq list${flagsOf(filters)}`}
+        columns={deadLetterColumns}
+        none="No dead letters."
+        selection={selection}
+        tools={
+          <>
+            <ExportButton
+              path="v1/dlq"
+              query={filters}
+              fileName="posthorn-dead-letters.csv"
+              cells={deliveryCells}
+            />
+            {mayManage() &&
+              deadLetterActions.map((action) => (
+                <BulkButton
+                  key={action.label}
+                  action={action}
+                  targetNow={() => targetOf(filters, Date.now())}
+                />
+              ))}
+          </>
+        }
+      />
+      <BulkBar selection={selection} filters={filters} actions={deadLetterActions} />
+    </>
+  );
+}

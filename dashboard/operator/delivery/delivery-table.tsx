@@ -1,12 +1,11 @@
-import { useMemo } from "preact/hooks";
-import { useAddress } from "../../shared/address.ts";
 import { duration } from "../../shared/format.ts";
 import type { Delivery } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
-import { type Column, DataTable, type Selection } from "../../shared/ui/data-table.tsx";
+import type { Column } from "../../shared/ui/data-table.tsx";
 import { When } from "../../shared/ui/when.tsx";
-import { PeekingRows, usePeeking } from "../lists/side-panel.tsx";
+import type { CsvCells } from "../lists/export-button.tsx";
+import { TimePhrase } from "../shell/detail-page.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { answerText, categoryText, statuses, waitingOf, wordsOf } from "./wording.ts";
 
@@ -158,7 +157,7 @@ export const deliveryColumns: readonly DeliveryColumn[] = [...shown, ...optional
 const usualColumns: readonly Column<Delivery>[] = deliveryColumns.filter(({ isUsual }) => isUsual);
 
 /** Columns selected in the address, else the defaults. Selected columns are shown at any width. */
-function columnsOf(params: URLSearchParams): readonly Column<Delivery>[] {
+export function columnsOf(params: URLSearchParams): readonly Column<Delivery>[] {
   const chosen = params.getAll("columns");
   if (chosen.length === 0) return usualColumns;
   return deliveryColumns
@@ -171,89 +170,33 @@ function WaitsFor({ row }: { readonly row: Delivery }) {
   return (
     <>
       {waitingOf(row.waiting_for).short}
-      {row.waiting_until !== null && (
-        <span class="soft">
-          {" "}
-          <When at={row.waiting_until} />
-        </span>
-      )}
+      <span class="soft">
+        <TimePhrase before=" " at={row.waiting_until} />
+      </span>
     </>
   );
 }
 
-/** Delivery list within another page. */
-export function DeliveryTable(props: {
-  readonly caption: string;
-  readonly rows: readonly Delivery[];
-  /** Set when all rows belong to one webhook. */
-  readonly withoutWebhook?: boolean;
-}) {
-  const { caption, rows, withoutWebhook = false } = props;
-  const columns = usualColumns
-    .filter(({ title }) => !withoutWebhook || title !== "Webhook")
-    .map(({ value: _value, ...column }): Column<Delivery> => column);
-  return <DataTable caption={caption} columns={columns} rows={rows} keyOf={({ id }) => id} />;
-}
+/** Columns of delivery lists within other pages, whose cells have no filters. */
+export const listedColumns: readonly Column<Delivery>[] = usualColumns.map(
+  ({ value: _value, ...column }) => column,
+);
 
-/** Delivery list of the list page, with selection, side panel and cell filters. */
-export function WorkingDeliveryTable(props: {
-  readonly caption: string;
-  readonly rows: readonly Delivery[];
-  readonly selection: Selection;
-}) {
-  const { caption, rows, selection } = props;
-  const { params } = useAddress();
-  const columns = useMemo(() => columnsOf(params), [params.getAll("columns").join()]);
-  return (
-    <PeekingRows>
-      <DataTable
-        caption={caption}
-        columns={columns}
-        rows={rows}
-        keyOf={({ id }) => id}
-        selection={selection}
-        {...usePeeking()}
-      />
-    </PeekingRows>
-  );
-}
+/** The same, when all rows belong to one webhook. */
+export const columnsOfWebhook = listedColumns.filter(({ title }) => title !== "Webhook");
 
-const titles = [
-  "delivery",
-  "event",
-  "event type",
-  "webhook",
-  "tenant",
-  "status",
-  "reason",
-  "attempts",
-  "last status code",
-  "failure category",
-  "created",
-  "last attempt",
-  "ended",
-];
-
-/** CSV rows, with a header row. */
-export function deliveryCells(deliveries: readonly Delivery[]): readonly (readonly string[])[] {
-  return [
-    titles,
-    ...deliveries.map((row) =>
-      [
-        row.id,
-        row.event_id,
-        row.event_type,
-        row.webhook_id,
-        row.tenant_id,
-        row.status,
-        row.reason,
-        row.attempt_count,
-        row.last_http_status_code,
-        row.failure_category,
-        row.created_at,
-        row.last_attempt_at,
-        row.completed_at,
-      ].map((value) => (value === null ? "" : String(value))),
-    ),
-  ];
-}
+export const deliveryCells: CsvCells<Delivery> = {
+  "delivery": (row) => row.id,
+  "event": (row) => row.event_id,
+  "event type": (row) => row.event_type,
+  "webhook": (row) => row.webhook_id,
+  "tenant": (row) => row.tenant_id,
+  "status": (row) => row.status,
+  "reason": (row) => row.reason,
+  "attempts": (row) => row.attempt_count,
+  "last status code": (row) => row.last_http_status_code,
+  "failure category": (row) => row.failure_category,
+  "created": (row) => row.created_at,
+  "last attempt": (row) => row.last_attempt_at,
+  "ended": (row) => row.completed_at,
+};

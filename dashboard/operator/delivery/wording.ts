@@ -26,79 +26,56 @@ export function wordsOf(status: Status): StatusWords {
   return statusWords[status];
 }
 
-interface Waiting {
-  /** For table cells. */
-  readonly short: string;
-  readonly sentence: string;
-}
-
-const waits: Readonly<Record<string, Waiting>> = {
-  schedule: {
-    short: "next retry",
-    sentence: "The last attempt failed. The next retry is scheduled.",
-  },
-  retry_after: {
-    short: "Retry-After",
-    sentence: "The receiver requested a delay with Retry-After.",
-  },
-  rate_limit_pause: {
-    short: "pause after 429",
-    sentence: "The receiver responded with 429 and no Retry-After, so the webhook pauses.",
-  },
-  timeout_pause: {
-    short: "pause after timeout",
-    sentence: "The receiver did not respond in time, so the webhook pauses.",
-  },
-  throttle_pause: {
-    short: "pause after 502 or 504",
-    sentence: "The receiver's gateway responded with 502 or 504, so the webhook pauses.",
-  },
-  failure_pause: {
-    short: "pause after failure",
-    sentence: "A connection ended without a response, so the webhook pauses.",
-  },
-  rate_limit: {
-    short: "rate limit",
-    sentence: "The webhook's rate limit is reached. The delivery is sent as soon as the limit allows.",
-  },
-  tenant_rate_limit: {
-    short: "tenant rate limit",
-    sentence: "The tenant's rate limit is reached. The delivery is sent as soon as the limit allows.",
-  },
-  circuit_open: {
-    short: "circuit open",
-    sentence: "Too many requests to this webhook failed. Its circuit is open and nothing is sent.",
-  },
-  order: {
-    short: "earlier delivery",
-    sentence: "This webhook receives events in order, and an earlier delivery is still pending.",
-  },
-  inactive: {
-    short: "webhook not active",
-    sentence: "The webhook is not active. Nothing is sent until it is enabled.",
-  },
-  no_signing_key: {
-    short: "no signing key",
-    sentence: "The webhook has no signing key, and nothing is sent unsigned. Rotate its secret.",
-  },
-  paused: {
-    short: "paused manually",
-    sentence: "The webhook was paused manually. Held deliveries are sent when the pause ends.",
-  },
-  concurrency: {
-    short: "concurrency slot",
-    sentence: "The webhook's limit of concurrent requests is reached.",
-  },
-  capacity: {
-    short: "concurrency slot",
-    sentence:
-      "The process has reached its limit of concurrent requests, or no worker of the tenant's pool is running.",
-  },
-  in_flight: { short: "response", sentence: "The request is in flight." },
+const waits: Readonly<Record<string, readonly [short: string, sentence: string]>> = {
+  schedule: ["next retry", "The last attempt failed. The next retry is scheduled."],
+  retry_after: ["Retry-After", "The receiver requested a delay with Retry-After."],
+  rate_limit_pause: [
+    "pause after 429",
+    "The receiver responded with 429 and no Retry-After, so the webhook pauses.",
+  ],
+  timeout_pause: ["pause after timeout", "The receiver did not respond in time, so the webhook pauses."],
+  throttle_pause: [
+    "pause after 502 or 504",
+    "The receiver's gateway responded with 502 or 504, so the webhook pauses.",
+  ],
+  failure_pause: ["pause after failure", "A connection ended without a response, so the webhook pauses."],
+  rate_limit: [
+    "rate limit",
+    "The webhook's rate limit is reached. The delivery is sent as soon as the limit allows.",
+  ],
+  tenant_rate_limit: [
+    "tenant rate limit",
+    "The tenant's rate limit is reached. The delivery is sent as soon as the limit allows.",
+  ],
+  circuit_open: [
+    "circuit open",
+    "Too many requests to this webhook failed. Its circuit is open and nothing is sent.",
+  ],
+  order: [
+    "earlier delivery",
+    "This webhook receives events in order, and an earlier delivery is still pending.",
+  ],
+  inactive: ["webhook not active", "The webhook is not active. Nothing is sent until it is enabled."],
+  no_signing_key: [
+    "no signing key",
+    "The webhook has no signing key, and nothing is sent unsigned. Rotate its secret.",
+  ],
+  paused: [
+    "paused manually",
+    "The webhook was paused manually. Held deliveries are sent when the pause ends.",
+  ],
+  concurrency: ["concurrency slot", "The webhook's limit of concurrent requests is reached."],
+  capacity: [
+    "concurrency slot",
+    "The process has reached its limit of concurrent requests, or no worker of the tenant's pool is running.",
+  ],
+  in_flight: ["response", "The request is in flight."],
 };
 
-export function waitingOf(reason: string): Waiting {
-  return waits[reason] ?? { short: reason, sentence: `Waiting for: ${reason}.` };
+/** What a delivery waits for: for table cells, and as a sentence. */
+export function waitingOf(reason: string): { readonly short: string; readonly sentence: string } {
+  const [short, sentence] = waits[reason] ?? [reason, `Waiting for: ${reason}.`];
+  return { short, sentence };
 }
 
 /** Why a finished delivery ended. */

@@ -5,22 +5,22 @@ import { Chart } from "../../shared/charts/chart.tsx";
 import { publishedChart, publishedSentence, type Statistics } from "../../shared/charts/statistics.ts";
 import { firstItemText, memberText } from "../../shared/json-tokens.ts";
 import { useApi } from "../../shared/queries.ts";
-import { fieldText, type Page, type Row, type Webhook } from "../../shared/resources.ts";
+import { fieldText, type Row, type Webhook } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { shell, shellOptions, type ShellText } from "../../shared/shell-text.ts";
-import { type ApiTwin, AsApi } from "../../shared/ui/as-api.tsx";
-import { type Column, DataTable, Facts } from "../../shared/ui/data-table.tsx";
-import { NotLoaded } from "../../shared/ui/error-note.tsx";
+import { AsApi } from "../../shared/ui/as-api.tsx";
+import { type Column, Facts } from "../../shared/ui/data-table.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { RangePicker } from "../../shared/ui/range-picker.tsx";
 import { TextView } from "../../shared/ui/text-view.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { PublishExample } from "../event/publish-copy.tsx";
-import { ActionButton, mayManage } from "../form/action-button.tsx";
-import { bodyTextOf, changeCommand, type FormBody, type Typed } from "../form/form-fields.ts";
-import { ResourceForm, saveChanges } from "../form/resource-form.tsx";
+import { ActionButton, LinkButton, mayManage } from "../form/action-button.tsx";
+import { bodyTextOf, changeCommand } from "../form/form-fields.ts";
+import { EditPage } from "../form/resource-form.tsx";
 import { ResourceList } from "../lists/list-page.tsx";
+import { Trail } from "../shell/detail-page.tsx";
 import { useStatisticsRange, usualRange, zoneQuery } from "../statistics/traffic-panels.tsx";
 import { WebhookBadge, WebhookLink } from "../webhook/webhook-link.tsx";
 import { eventTypeFields, eventTypeOptions, typedEventType } from "./event-type-fields.ts";
@@ -54,12 +54,7 @@ export function EventTypesPage() {
         cli={shell`event-types list`}
         columns={eventTypeColumns}
         keyOf={(row) => `${fieldText(row, "tenant_id")} ${fieldText(row, "name")}`}
-        none={
-          <p class="soft">
-            No event types are registered, so events of any type are accepted. Registered types can have a
-            schema.
-          </p>
-        }
+        none="No event types are registered, so events of any type are accepted. Registered types can have a schema."
       />
     </>
   );
@@ -78,9 +73,7 @@ export function EventTypePage() {
   const twin = { path, query, cli: shell`event-types get ${name}${flags}` };
   return (
     <>
-      <p class="trail">
-        <a href={pagePath("event-types")}>Event types</a>
-      </p>
+      <Trail href={pagePath("event-types")}>Event types</Trail>
       <PageHead title={name}>
         <RangePicker fallback={usualRange} />
       </PageHead>
@@ -102,7 +95,7 @@ export function EventTypePage() {
                 ["Description", fieldText(data, "description") || "–"],
                 ["Tenant", fieldText(data, "tenant_id")],
                 ["Deprecated", data["deprecated"] === true ? "yes" : "no"],
-                ["Changed", <When key="changed" at={fieldText(data, "updated_at")} isExact />],
+                ["Changed", <When at={fieldText(data, "updated_at")} isExact />],
               ]}
             />
             <EventTypeActions place={place} isDeprecated={data["deprecated"] === true} />
@@ -140,9 +133,7 @@ function EventTypeActions(props: { readonly place: EventTypePlace; readonly isDe
   } as const;
   return (
     <div class="actions">
-      <a class="button" href={editPage} data-command="Edit">
-        Edit
-      </a>
+      <LinkButton href={editPage} label="Edit" />
       <ActionButton
         label={label}
         run={() => callApi(twin)}
@@ -200,60 +191,39 @@ const subscriberColumns: readonly Column<Webhook>[] = [
 
 /** Webhooks that subscribe to this event type. */
 function Subscribers({ name, query: whose }: TypeProps) {
-  const query = { ...whose, event_type: name, limit: 50 };
-  const loaded = useApi<Page<Webhook>>({ path: "v1/webhooks", query });
-  const rows = loaded.data?.data ?? [];
   return (
-    <Panel
+    <ResourceList<Webhook>
       title="Subscribed webhooks"
-      loaded={loaded}
-      twin={{ path: "v1/webhooks", query, cli: shell`webhooks list --event-type ${name}` }}
-    >
-      {rows.length === 0 ? (
-        <p class="soft">No webhook subscribes to it.</p>
-      ) : (
-        <DataTable
-          caption="Subscribed webhooks"
-          columns={subscriberColumns}
-          rows={rows}
-          keyOf={({ id }) => id}
-        />
-      )}
-    </Panel>
+      path="v1/webhooks"
+      query={{ ...whose, event_type: name, limit: 50 }}
+      cli={shell`webhooks list --event-type ${name}`}
+      columns={subscriberColumns}
+      none="No webhook subscribes to it."
+      isExcerpt
+    />
   );
 }
 
 export function EditEventTypePage() {
   const { name, path, query, flags, page } = useEventTypePlace();
-  const { go } = useAddress();
-  const { data, text, error } = useApi<Row>({ path, query }, { everyMs: false });
-  if (data === null) return <NotLoaded error={error} />;
-  const callOf = (body: FormBody["body"], typed: Typed): ApiTwin => ({
-    method: "PUT",
-    path,
-    query,
-    bodyText: bodyTextOf(eventTypeFields, { body, typed }),
-    cli: changeCommand(shell`event-types put ${name}${flags}`, { body, options: eventTypeOptions }),
-  });
-  const send = async (body: FormBody["body"], typed: Typed) => {
-    await saveChanges(body, callOf(body, typed));
-    go(page);
-  };
   return (
-    <>
-      <p class="trail">
-        <a href={page}>{name}</a>
-      </p>
-      <h1>Edit event type</h1>
-      <ResourceForm
-        fields={eventTypeFields}
-        before={typedEventType(data, text)}
-        isNew={false}
-        label="Save"
-        send={send}
-        twinOf={callOf}
-      />
-    </>
+    <EditPage<Row>
+      title="Edit event type"
+      path={path}
+      query={query}
+      page={page}
+      nameOf={() => name}
+      fields={eventTypeFields}
+      typedOf={typedEventType}
+      callOf={(body, typed) => ({
+        method: "PUT",
+        path,
+        query,
+        bodyText: bodyTextOf(eventTypeFields, body, typed),
+        cli: changeCommand(shell`event-types put ${name}${flags}`, body, eventTypeOptions),
+      })}
+      hasTwin
+    />
   );
 }
 

@@ -1,26 +1,25 @@
 import type { ComponentChildren } from "preact";
-import { useRoute } from "preact-iso";
 import { useAddress } from "../../shared/address.ts";
 import { callApi, type Query } from "../../shared/api.ts";
 import { minute } from "../../shared/clock.ts";
 import { useApi } from "../../shared/queries.ts";
-import type { DeliveryPage, EventMatch, EventSummary } from "../../shared/resources.ts";
+import type { Delivery, EventMatch, EventSummary } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { shell } from "../../shared/shell-text.ts";
 import { rangeQuery } from "../../shared/time-range.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
-import { CopyButton } from "../../shared/ui/copy-button.tsx";
 import { type Column, Facts } from "../../shared/ui/data-table.tsx";
 import { NotLoaded } from "../../shared/ui/error-note.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { RangePicker } from "../../shared/ui/range-picker.tsx";
 import { When } from "../../shared/ui/when.tsx";
-import { DeliveryTable, StatusBadge } from "../delivery/delivery-table.tsx";
+import { listedColumns, StatusBadge } from "../delivery/delivery-table.tsx";
 import { ActionButton, mayManage } from "../form/action-button.tsx";
 import { flagsOf } from "../lists/command-flags.ts";
-import { LinkedFilters, TextFilter } from "../lists/filters.tsx";
+import { FlagChip, LinkedFilters, TextFilter } from "../lists/filters.tsx";
 import { ResourceList } from "../lists/list-page.tsx";
+import { DetailPage, IdText, useRouteId } from "../shell/detail-page.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { EventContent, type EventDetail } from "./event-content.tsx";
 import { PublishCopy } from "./publish-copy.tsx";
@@ -56,7 +55,7 @@ const passedOn = [
 ] as const;
 
 export function EventsPage() {
-  const { params, set } = useAddress();
+  const { params } = useAddress();
   const query: Query = {
     ...Object.fromEntries(passedOn.map((name) => [name, params.getAll(name)])),
     ...rangeQuery(params, minute.value),
@@ -67,14 +66,7 @@ export function EventsPage() {
         <RangePicker />
       </PageHead>
       <div class="fields filters">
-        <label class="chip">
-          <input
-            type="checkbox"
-            checked={params.get("unmatched") === "true"}
-            onChange={({ currentTarget: { checked } }) => set({ unmatched: checked ? ["true"] : [] })}
-          />
-          no subscribers
-        </label>
+        <FlagChip name="unmatched" label="no subscribers" />
         <TextFilter name="event_type" label="Event type" placeholder="order.*" />
         <TextFilter name="source" label="Source" placeholder="shop" isOneText />
         <TextFilter name="idempotency_key" label="Idempotency key" placeholder="order-4711" isOneText />
@@ -89,26 +81,19 @@ export function EventsPage() {
         query={query}
         cli={shell`events list${flagsOf(query)}`}
         columns={eventColumns}
-        keyOf={({ id }) => id}
-        none={<p class="soft">No matching events.</p>}
+        none="No matching events."
       />
     </>
   );
 }
 
 export function EventPage() {
-  const { params } = useRoute();
-  const id = params["id"] ?? "";
+  const id = useRouteId();
   const event = useApi<EventDetail>({ path: `v1/events/${id}` }, { everyMs: false });
-  if (event.data === null) {
-    return <NotLoaded error={event.error} />;
-  }
+  if (event.data === null) return <NotLoaded error={event.error} />;
   const { event_type, idempotency_key, source, created_at, tenant_id, priority, content_type } = event.data;
   return (
-    <div data-page-id={id}>
-      <p class="trail">
-        <a href={pagePath("events")}>Events</a>
-      </p>
+    <DetailPage id={id} list="events" title="Events">
       <h1>{event_type}</h1>
       <EventDeliveries id={id} copy={<PublishCopy event={event.data} text={event.text} />} />
       <EventMatches id={id} />
@@ -116,33 +101,30 @@ export function EventPage() {
       <Panel title="About this event" twin={{ path: `v1/events/${id}`, cli: shell`events get ${id}` }}>
         <Facts
           rows={[
-            [
-              "Event",
-              <>
-                <code>{id}</code> <CopyButton text={id} label="Copy id" />
-              </>,
-            ],
-            ["Idempotency key", <code key="key">{idempotency_key}</code>],
+            ["Event", <IdText id={id} />],
+            ["Idempotency key", <code>{idempotency_key}</code>],
             ["Tenant", tenant_id],
             ["Source", source ?? "–"],
             ["Priority", priority],
             ["Content type", content_type],
-            ["Accepted", <When key="accepted" at={created_at} isExact />],
+            ["Accepted", <When at={created_at} isExact />],
           ]}
         />
       </Panel>
-    </div>
+    </DetailPage>
   );
 }
 
 function EventDeliveries({ id, copy }: { readonly id: string; readonly copy: ComponentChildren }) {
-  const query = { limit: 250, include: "webhook" };
-  const loaded = useApi<DeliveryPage>({ path: `v1/events/${id}/deliveries`, query });
-  const rows = loaded.data?.data ?? [];
   return (
-    <Panel
+    <ResourceList<Delivery>
       title="Deliveries"
-      loaded={loaded}
+      caption="Deliveries of this event"
+      path={`v1/events/${id}/deliveries`}
+      query={{ limit: 250, include: "webhook" }}
+      cli={shell`events deliveries ${id}`}
+      columns={listedColumns}
+      none="No webhook subscribed to it when it was published."
       tools={
         <>
           {copy}
@@ -155,14 +137,8 @@ function EventDeliveries({ id, copy }: { readonly id: string; readonly copy: Com
           )}
         </>
       }
-      twin={{ path: `v1/events/${id}/deliveries`, query, cli: shell`events deliveries ${id}` }}
-    >
-      {rows.length === 0 ? (
-        <p class="soft">No webhook subscribed to it when it was published.</p>
-      ) : (
-        <DeliveryTable caption="Deliveries of this event" rows={rows} />
-      )}
-    </Panel>
+      isExcerpt
+    />
   );
 }
 
@@ -203,7 +179,7 @@ function EventMatches({ id }: { readonly id: string }) {
       cli={shell`events matches ${id}`}
       columns={matchColumns}
       keyOf={({ webhook_id }) => webhook_id}
-      none={<p class="soft">The tenant has no webhooks.</p>}
+      none="The tenant has no webhooks."
     />
   );
 }

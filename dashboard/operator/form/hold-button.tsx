@@ -1,10 +1,9 @@
-import { type Signal, useSignal } from "@preact/signals";
-import { useId } from "preact/hooks";
+import { useSignal } from "@preact/signals";
 import { now } from "../../shared/clock.ts";
 import { localTime } from "../../shared/format.ts";
 import { parseTime } from "../../shared/time-range.ts";
-import { Modal } from "../../shared/ui/modal.tsx";
-import { ActionButton } from "./action-button.tsx";
+import { SelectField, TextField } from "../../shared/ui/field.tsx";
+import { ActionButton, DialogButton } from "./action-button.tsx";
 
 /** End and reason of a pause or mute. A null end means until ended manually. */
 interface Hold {
@@ -28,126 +27,64 @@ interface HoldProps {
 
 /** Opens a dialog for duration and reason, then pauses or mutes. */
 export function HoldButton(props: HoldProps) {
-  const isAsking = useSignal(false);
-  const close = () => (isAsking.value = false);
   return (
-    <>
-      <button
-        type="button"
-        aria-label={props.name === undefined ? undefined : `${props.label} ${props.name}…`}
-        data-command={props.name === undefined ? `${props.label}…` : undefined}
-        onClick={() => (isAsking.value = true)}
-      >
-        {props.label}…
-      </button>
-      {isAsking.value && (
-        <Modal title={props.title} onClose={close}>
-          <HoldForm {...props} close={close} />
-        </Modal>
-      )}
-    </>
+    <DialogButton label={props.label} name={props.name} title={props.title}>
+      {(close) => <HoldForm {...props} close={close} />}
+    </DialogButton>
   );
 }
 
+/** Durations in milliseconds. */
+const spans = [
+  ["", "Until ended manually"],
+  ["900000", "15 minutes"],
+  ["3600000", "1 hour"],
+  ["28800000", "8 hours"],
+  ["86400000", "1 day"],
+  ["604800000", "1 week"],
+] as const;
+
 function HoldForm(props: HoldProps & { readonly close: () => void }) {
   const { label, explanation, done, needsEnd = false, hold, close } = props;
-  const until = useSignal<Until>(null);
+  const span = useSignal("");
+  const time = useSignal("");
   const reason = useSignal("");
+  const until = untilOf(time.value, span.value);
   const run = async () => {
-    const end = until.value;
+    const end = untilOf(time.value, span.value);
     await hold({
       until: typeof end === "number" ? new Date(end).toISOString() : null,
       reason: reason.value.trim() === "" ? null : reason.value.trim(),
     });
     close();
   };
-  const isDisabled = until.value === undefined || (needsEnd && until.value === null);
   return (
     <div class="form">
       <p>{explanation}</p>
-      <UntilField choose={(chosen) => (until.value = chosen)} />
-      <ReasonField reason={reason} />
-      <ActionButton label={label} isPrimary isDisabled={isDisabled} run={run} done={done} />
-    </div>
-  );
-}
-
-/** Reason for a pause or mute. */
-function ReasonField({ reason }: { readonly reason: Signal<string> }) {
-  const id = useId();
-  return (
-    <div class="field">
-      <label for={id}>Reason (optional)</label>
-      <input
-        id={id}
-        maxLength={255}
+      <SelectField label="Duration" value={span} options={spans} />
+      <TextField
+        label="Or end time"
+        value={time}
+        placeholder="2026-11-24 14:00"
         autocomplete="off"
-        value={reason.value}
-        onInput={({ currentTarget }) => (reason.value = currentTarget.value)}
+        isWrong={until === undefined}
+        note={until === undefined ? "Enter a time in the future." : untilText(until)}
+      />
+      <TextField label="Reason (optional)" value={reason} maxLength={255} autocomplete="off" />
+      <ActionButton
+        label={label}
+        isPrimary
+        isDisabled={until === undefined || (needsEnd && until === null)}
+        run={run}
+        done={done}
       />
     </div>
   );
 }
 
-const spans: readonly (readonly [string, number | null])[] = [
-  ["Until ended manually", null],
-  ["15 minutes", 900_000],
-  ["1 hour", 3_600_000],
-  ["8 hours", 28_800_000],
-  ["1 day", 86_400_000],
-  ["1 week", 604_800_000],
-];
-
-/** End of a pause or mute. Null means no end; undefined means the typed time is invalid or in the past. */
-type Until = number | null | undefined;
-
-/** Selects an end: a duration or a time. */
-function UntilField({ choose }: { readonly choose: (until: Until) => void }) {
-  const span = useSignal<number | null>(null);
-  const time = useSignal("");
-  const id = useId();
-  const until = untilOf(time.value, span.value);
-  const tell = () => choose(untilOf(time.value, span.value));
-  return (
-    <>
-      <div class="field">
-        <label for={`${id}-span`}>Duration</label>
-        <select
-          id={`${id}-span`}
-          onChange={({ currentTarget }) => {
-            span.value = spans[currentTarget.selectedIndex]?.[1] ?? null;
-            tell();
-          }}
-        >
-          {spans.map(([text]) => (
-            <option key={text}>{text}</option>
-          ))}
-        </select>
-      </div>
-      <div class="field">
-        <label for={`${id}-time`}>Or end time</label>
-        <input
-          id={`${id}-time`}
-          placeholder="2026-11-24 14:00"
-          autocomplete="off"
-          aria-invalid={until === undefined}
-          aria-describedby={`${id}-means`}
-          value={time.value}
-          onInput={({ currentTarget }) => {
-            time.value = currentTarget.value;
-            tell();
-          }}
-        />
-        <p id={`${id}-means`} class={until === undefined ? "bad-text" : "soft"}>
-          {until === undefined ? "Enter a time in the future." : untilText(until)}
-        </p>
-      </div>
-    </>
-  );
-}
-
-function untilOf(text: string, spanMs: number | null): Until {
-  if (text.trim() === "") return spanMs === null ? null : now.value + spanMs;
+/** End in Unix milliseconds. Null means no end; undefined means the typed time is invalid or in the past. */
+function untilOf(text: string, span: string): number | null | undefined {
+  if (text.trim() === "") return span === "" ? null : now.value + Number(span);
   const time = parseTime(text, now.value);
   return time === null || time <= now.value ? undefined : time;
 }

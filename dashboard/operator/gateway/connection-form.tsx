@@ -8,7 +8,7 @@ import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import type { Tone } from "../../shared/ui/tone.ts";
 import { When } from "../../shared/ui/when.tsx";
 import { useBusy } from "../form/action-button.tsx";
-import { bodyOf, type FormField, type FormProblem } from "../form/form-fields.ts";
+import { bodyOf, type FormField, type FormProblem, seldom } from "../form/form-fields.ts";
 import { ResourceForm, type ResourceFormProps } from "../form/resource-form.tsx";
 import { conditionInWords, countInWords, verdictInWords } from "./wording.ts";
 
@@ -28,35 +28,33 @@ export const connectionFields: readonly FormField[] = [
     kind: "flag",
   },
   filterField,
-  {
-    name: "delay_ms",
-    label: "Delay, ms",
-    kind: "number",
-    hint: "Store and forward only. In pass-through the sender waits for the response.",
-    isSeldom: true,
-  },
-  {
-    name: "deduplicate",
-    label: "Deduplication (JSON)",
-    kind: "json",
-    hint: 'For senders without message ids. For example {"window_ms": 600000, "exclude_fields": ["/sent_at"]}.',
-    whenEmpty: null,
-    isSeldom: true,
-  },
-  {
-    name: "retry_delays_ms",
-    label: "Retry delays, ms (JSON)",
-    kind: "json",
-    hint: "Store and forward only. Replaces the webhook's schedule. For example [5000, 60000].",
-    whenEmpty: null,
-    isSeldom: true,
-  },
-  {
-    name: "allow_chain",
-    label: "Allow forwarding to an address of this deployment",
-    kind: "flag",
-    isSeldom: true,
-  },
+  ...seldom([
+    {
+      name: "delay_ms",
+      label: "Delay, ms",
+      kind: "number",
+      hint: "Store and forward only. In pass-through the sender waits for the response.",
+    },
+    {
+      name: "deduplicate",
+      label: "Deduplication (JSON)",
+      kind: "json",
+      hint: 'For senders without message ids. For example {"window_ms": 600000, "exclude_fields": ["/sent_at"]}.',
+      whenEmpty: null,
+    },
+    {
+      name: "retry_delays_ms",
+      label: "Retry delays, ms (JSON)",
+      kind: "json",
+      hint: "Store and forward only. Replaces the webhook's schedule. For example [5000, 60000].",
+      whenEmpty: null,
+    },
+    {
+      name: "allow_chain",
+      label: "Allow forwarding to an address of this deployment",
+      kind: "flag",
+    },
+  ]),
 ];
 
 /** Example filters with descriptions. */
@@ -92,7 +90,7 @@ export function ConnectionForm({ sourceId, ...props }: ConnectionFormProps) {
             sourceId={sourceId}
             text={typed[filterField.name] ?? ""}
             attempt={(look) => {
-              const { body, problems } = bodyOf([filterField], { typed, before: {} });
+              const { body, problems } = bodyOf([filterField], typed, {});
               const wrong = [...missingSource(sourceId), ...problems];
               return submit({ body, problems: wrong }, ({ filter }) => look(filter ?? {}));
             }}
@@ -212,7 +210,7 @@ function Samples({ trial: { filter, found } }: { readonly trial: Trial }) {
       {rows.length > 0 && (
         <DataTable
           caption="Sample of the tested requests"
-          columns={[requestColumn, whyColumn({ explain, isBusy: isBusy.value }), ...resultColumns]}
+          columns={[requestColumn, whyColumn(explain, isBusy.value), ...resultColumns]}
           rows={rows}
           keyOf={({ request_id: id }) => id}
         />
@@ -252,13 +250,7 @@ const resultColumns: readonly Column<Sample>[] = [
 ];
 
 /** Placed second to stay visible in narrow windows. */
-function whyColumn({
-  explain,
-  isBusy,
-}: {
-  readonly explain: (row: Sample) => Promise<void>;
-  readonly isBusy: boolean;
-}): Column<Sample> {
+function whyColumn(explain: (row: Sample) => Promise<void>, isBusy: boolean): Column<Sample> {
   return {
     title: "Why",
     cell: (row) => (

@@ -1,6 +1,4 @@
 import { type Signal, useSignal } from "@preact/signals";
-import { useRoute } from "preact-iso";
-import { useId } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 import { callApi } from "../../shared/api.ts";
 import { refreshAll, useApi } from "../../shared/queries.ts";
@@ -11,17 +9,18 @@ import { shell } from "../../shared/shell-text.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
 import { Facts } from "../../shared/ui/data-table.tsx";
 import { ErrorNote, NotLoaded } from "../../shared/ui/error-note.tsx";
+import { SelectField, TextField } from "../../shared/ui/field.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { TextView } from "../../shared/ui/text-view.tsx";
 import { When } from "../../shared/ui/when.tsx";
-import { ActionButton, mayManage, useBusy } from "../form/action-button.tsx";
-import { FormInput } from "../form/field.tsx";
-import { type FormProblem, problemOf, typedOf } from "../form/form-fields.ts";
+import { ActionButton, LinkButton, mayManage, useBusy } from "../form/action-button.tsx";
+import { type FormProblem, problemText, typedOf } from "../form/form-fields.ts";
 import { saveChanges } from "../form/resource-form.tsx";
 import { LinkedFilters } from "../lists/filters.tsx";
 import { ResourceList } from "../lists/list-page.tsx";
+import { DetailPage, Trail, useRouteId } from "../shell/detail-page.tsx";
 import { SecretOnce } from "../webhook/secret-once.tsx";
 import { shortUrl, WebhookLink } from "../webhook/webhook-link.tsx";
 import { connectionFields, ConnectionForm, FilterTrial } from "./connection-form.tsx";
@@ -37,11 +36,7 @@ export function ConnectionsPage() {
   return (
     <>
       <PageHead title="Connections">
-        {mayManage() && (
-          <a class="button primary" href={pagePath("connections/new")} data-command="New connection">
-            New connection
-          </a>
-        )}
+        {mayManage() && <LinkButton href={pagePath("connections/new")} label="New connection" isPrimary />}
       </PageHead>
       <GatewayTabs />
       <div class="filters">
@@ -53,7 +48,6 @@ export function ConnectionsPage() {
         query={query}
         cli={shell`connections list`}
         columns={connectionColumns}
-        keyOf={({ id }) => id}
         none={
           <div class="teaching">
             <p>
@@ -73,17 +67,13 @@ export function ConnectionsPage() {
 }
 
 export function ConnectionPage() {
-  const { params } = useRoute();
-  const id = params["id"] ?? "";
+  const id = useRouteId();
   const path = `v1/connections/${id}`;
   const loaded = useApi<SourceConnection>({ path });
   const { data, error } = loaded;
   if (data === null) return <NotLoaded error={error} />;
   return (
-    <div data-page-id={id}>
-      <p class="trail">
-        <a href={pagePath("connections")}>Connections</a>
-      </p>
+    <DetailPage id={id} list="connections" title="Connections">
       <PageHead
         title={data.name === "" ? "Connection" : data.name}
         beside={<ConnectionBadge connection={data} />}
@@ -91,12 +81,12 @@ export function ConnectionPage() {
       <Panel title="About this connection" loaded={loaded} twin={{ path, cli: shell`connections get ${id}` }}>
         <Facts
           rows={[
-            ["From", <SourceLink key="from" id={data.source_id} />],
-            ["To", <WebhookLink key="to" id={data.webhook_id} url={null} />],
-            ["Paused", data.paused ? <When key="paused" at={data.paused_at} /> : "no"],
+            ["From", <SourceLink id={data.source_id} />],
+            ["To", <WebhookLink id={data.webhook_id} url={null} />],
+            ["Paused", data.paused ? <When at={data.paused_at} /> : "no"],
             ["Held messages", heldCountText(data.held_count)],
             ["Required for pass-through success", data.required ? "yes" : "no"],
-            ["Created", <When key="made" at={data.created_at} isExact />],
+            ["Created", <When at={data.created_at} isExact />],
           ]}
         />
         {data.paused && (
@@ -123,7 +113,7 @@ export function ConnectionPage() {
           </Panel>
         )
       )}
-    </div>
+    </DetailPage>
   );
 }
 
@@ -179,46 +169,51 @@ function EditForm({ connection }: { readonly connection: SourceConnection }) {
 const relayedType = "relayed";
 const newWebhook = "new";
 
+/** Typed ends of a new connection. */
 interface Ends {
-  readonly sourceId: string;
+  readonly sourceId: Signal<string>;
   /** `newWebhook` creates one for `url`. */
-  readonly webhookId: string;
-  readonly url: string;
+  readonly webhookId: Signal<string>;
+  readonly url: Signal<string>;
 }
 
 export function NewConnectionPage() {
   const { params, go } = useAddress();
-  const ends = useSignal<Ends>({ sourceId: params.get("source_id") ?? "", webhookId: "", url: "" });
+  const ends: Ends = {
+    sourceId: useSignal(params.get("source_id") ?? ""),
+    webhookId: useSignal(""),
+    url: useSignal(""),
+  };
+  const { sourceId, webhookId } = ends;
   const made = useSignal<{ readonly webhook: Webhook; readonly isConnected: boolean } | null>(null);
   const send = async (rest: object) => {
-    const { sourceId, webhookId, url } = ends.value;
     // Reuse the webhook if creating the connection failed in an earlier try.
-    if (webhookId === newWebhook)
-      made.value = { webhook: await makeWebhook({ sourceId, url }), isConnected: false };
-    const target = made.value?.webhook.id ?? webhookId;
-    ends.value = { ...ends.value, webhookId: target };
-    const body = { ...rest, source_id: sourceId, webhook_id: target };
+    if (webhookId.value === newWebhook)
+      made.value = {
+        webhook: await createWebhook(sourceId.value, ends.url.value.trim()),
+        isConnected: false,
+      };
+    webhookId.value = made.value?.webhook.id ?? webhookId.value;
+    const body = { ...rest, source_id: sourceId.value, webhook_id: webhookId.value };
     await callApi<SourceConnection>({ method: "POST", path: "v1/connections", body });
     announce("Connection created");
     await refreshAll();
     if ((made.value?.webhook.secret ?? null) === null) leave();
     else if (made.value !== null) made.value = { ...made.value, isConnected: true };
   };
-  const leave = () => go(pagePath(`sources/${ends.value.sourceId}`));
+  const leave = () => go(pagePath(`sources/${sourceId.value}`));
   return (
     <>
-      <p class="trail">
-        <a href={pagePath("connections")}>Connections</a>
-      </p>
+      <Trail href={pagePath("connections")}>Connections</Trail>
       <h1>New connection</h1>
       <ConnectionForm
         before={{ required: "true" }}
         isNew
         label="Create connection"
-        sourceId={ends.value.sourceId}
+        sourceId={sourceId.value}
         send={send}
-        lead={({ problems }) => <EndFields ends={ends} problems={problems} />}
-        problemsOfParts={() => problemsOf(ends.value)}
+        lead={({ problems }) => <EndFields {...ends} problems={problems} />}
+        problemsOfParts={() => problemsOf(ends)}
       />
       {made.value?.isConnected === true && (
         <Modal title="Connection created" onClose={leave}>
@@ -234,18 +229,18 @@ export function NewConnectionPage() {
 }
 
 function problemsOf({ sourceId, webhookId, url }: Ends): readonly FormProblem[] {
-  const missing = "is required";
-  return [
-    ...(sourceId === "" ? [{ field: "source_id", message: missing }] : []),
-    ...(webhookId === "" ? [{ field: "webhook_id", message: missing }] : []),
-    ...(webhookId === newWebhook && url.trim() === "" ? [{ field: "url", message: missing }] : []),
+  const missing = [
+    sourceId.value === "" && "source_id",
+    webhookId.value === "" && "webhook_id",
+    webhookId.value === newWebhook && url.value.trim() === "" && "url",
   ];
+  return missing.filter((field) => field !== false).map((field) => ({ field, message: "is required" }));
 }
 
-async function makeWebhook({ sourceId, url }: Pick<Ends, "sourceId" | "url">): Promise<Webhook> {
+async function createWebhook(sourceId: string, url: string): Promise<Webhook> {
   const { value: source } = await callApi<Source>({ path: `v1/sources/${sourceId}` });
   const body = {
-    url: url.trim(),
+    url,
     events: [relayedType],
     description: `From ${source.name}`,
     ...(session.value?.tenant_id === null && { tenant_id: source.tenant_id }),
@@ -254,64 +249,43 @@ async function makeWebhook({ sourceId, url }: Pick<Ends, "sourceId" | "url">): P
 }
 
 function EndFields({
-  ends,
+  sourceId,
+  webhookId,
+  url,
   problems,
-}: {
-  readonly ends: Signal<Ends>;
-  readonly problems: readonly FormProblem[];
-}) {
-  const id = useId();
-  const sources = useApi<Page<Source>>({ path: "v1/sources", query: { limit: 250 } }, { everyMs: false });
-  const webhooks = useApi<Page<ListedWebhook>>(
-    { path: "v1/webhooks", query: { limit: 250 } },
-    { everyMs: false },
-  );
-  const { sourceId, webhookId, url } = ends.value;
-  const tenantId = sources.data?.data.find((one) => one.id === sourceId)?.tenant_id;
+}: Ends & { readonly problems: readonly FormProblem[] }) {
+  const query = { limit: 250 };
+  const sources = useApi<Page<Source>>({ path: "v1/sources", query }, { everyMs: false }).data?.data ?? [];
+  const webhooks = useApi<Page<ListedWebhook>>({ path: "v1/webhooks", query }, { everyMs: false });
+  const tenantId = sources.find(({ id }) => id === sourceId.value)?.tenant_id;
   const targets = (webhooks.data?.data ?? []).filter((one) => (tenantId ?? one.tenant_id) === one.tenant_id);
   return (
     <>
-      <FormInput
-        id={`${id}-source`}
-        field={{
-          name: "source_id",
-          label: "Source",
-          kind: "choice",
-          choices: [["", "Select…"], ...(sources.data?.data ?? []).map((one) => [one.id, one.name] as const)],
-        }}
-        text={sourceId}
-        problem={problemOf(problems, "source_id")}
-        change={(chosen) => (ends.value = { ...ends.value, sourceId: chosen })}
+      <SelectField
+        label="Source"
+        value={sourceId}
+        options={[["", "Select…"], ...sources.map(({ id, name }) => [id, name] as const)]}
+        problem={problemText(problems, "source_id", "Source")}
       />
-      <FormInput
-        id={`${id}-webhook`}
-        field={{
-          name: "webhook_id",
-          label: "Webhook",
-          kind: "choice",
-          hint: "It receives all messages of its connections, regardless of its event types.",
-          choices: [
-            ["", "Select…"],
-            [newWebhook, "New webhook"],
-            ...targets.map((one) => [one.id, shortUrl(one.url)] as const),
-          ],
-        }}
-        text={webhookId}
-        problem={problemOf(problems, "webhook_id")}
-        change={(chosen) => (ends.value = { ...ends.value, webhookId: chosen })}
+      <SelectField
+        label="Webhook"
+        value={webhookId}
+        options={[
+          ["", "Select…"],
+          [newWebhook, "New webhook"],
+          ...targets.map((one) => [one.id, shortUrl(one.url)] as const),
+        ]}
+        note="It receives all messages of its connections, regardless of its event types."
+        problem={problemText(problems, "webhook_id", "Webhook")}
       />
-      {webhookId === newWebhook && (
-        <FormInput
-          id={`${id}-url`}
-          field={{
-            name: "url",
-            label: "URL of the new webhook",
-            kind: "line",
-            hint: "An https URL with a public address.",
-          }}
-          text={url}
-          problem={problemOf(problems, "url")}
-          change={(typed) => (ends.value = { ...ends.value, url: typed })}
+      {webhookId.value === newWebhook && (
+        <TextField
+          label="URL of the new webhook"
+          value={url}
+          autocomplete="off"
+          spellcheck={false}
+          note="An https URL with a public address."
+          problem={problemText(problems, "url", "URL of the new webhook")}
         />
       )}
     </>

@@ -1,18 +1,14 @@
-import { type Loaded, useApi } from "../../shared/queries.ts";
-import type { Page, SourceConnection } from "../../shared/resources.ts";
+import type { SourceConnection } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
-import { type Column, DataTable } from "../../shared/ui/data-table.tsx";
+import type { Column } from "../../shared/ui/data-table.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { SourceLink } from "./parts.tsx";
 
-/** Connections of one source, which has no more than 50. */
-export function useConnectionsOf(sourceId: string): Loaded<Page<SourceConnection>> {
-  return useApi<Page<SourceConnection>>({
-    path: "v1/connections",
-    query: { source_id: sourceId, limit: 50 },
-  });
+/** The call for the connections of one source, which has no more than 50. */
+export function connectionsOf(sourceId: string) {
+  return { path: "v1/connections", query: { source_id: sourceId, limit: 50 } };
 }
 
 export const connectionColumns: readonly Column<SourceConnection>[] = [
@@ -39,17 +35,10 @@ export const connectionColumns: readonly Column<SourceConnection>[] = [
   { title: "Changed", cell: (row) => <When at={row.updated_at} />, isFigure: true, needs: "wide" },
 ];
 
-/** Connection table within another page. */
-export function ConnectionTable(props: {
-  readonly rows: readonly SourceConnection[];
-  readonly withoutSource?: boolean;
-}) {
-  const { rows, withoutSource = false } = props;
-  const columns = connectionColumns
-    .filter(({ title }) => !withoutSource || title !== "From")
-    .map(({ value: _value, ...column }): Column<SourceConnection> => column);
-  return <DataTable caption="Connections" columns={columns} rows={rows} keyOf={({ id }) => id} />;
-}
+/** Columns of the connections of one source. */
+export const columnsOfSource: readonly Column<SourceConnection>[] = connectionColumns
+  .filter(({ title }) => title !== "From")
+  .map(({ value: _value, ...column }) => column);
 
 export function ConnectionBadge(props: {
   readonly connection: Pick<SourceConnection, "paused" | "held_count" | "releasing_since">;

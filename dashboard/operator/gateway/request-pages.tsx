@@ -1,24 +1,20 @@
-import { useRoute } from "preact-iso";
 import { useAddress } from "../../shared/address.ts";
 import type { Query } from "../../shared/api.ts";
 import { minute } from "../../shared/clock.ts";
 import { useApi } from "../../shared/queries.ts";
-import type { GatewayRequest, GatewayRequestDetail, Page } from "../../shared/resources.ts";
+import type { GatewayRequest, GatewayRequestDetail } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { shell, shellOptions } from "../../shared/shell-text.ts";
 import { rangeQuery } from "../../shared/time-range.ts";
-import { DataTable } from "../../shared/ui/data-table.tsx";
 import { NotLoaded } from "../../shared/ui/error-note.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
-import { Panel } from "../../shared/ui/panel.tsx";
 import { RangePicker } from "../../shared/ui/range-picker.tsx";
-import { LinkedFilters, TextFilter } from "../lists/filters.tsx";
-import { FurtherRows, pageSize } from "../lists/list-page.tsx";
-import { isFollowing, NewRows, useSettledRows } from "../lists/new-rows.tsx";
-import { PeekingRows, SidePanel, usePeeking } from "../lists/side-panel.tsx";
+import { FlagChip, LinkedFilters, TextFilter } from "../lists/filters.tsx";
+import { LiveList, pageSize } from "../lists/list-page.tsx";
+import { SidePanel } from "../lists/side-panel.tsx";
+import { DetailPage, useRouteId } from "../shell/detail-page.tsx";
 import { GatewayTabs, SourceLink } from "./parts.tsx";
-import { nameOfRequest, requestColumns } from "./request-table.tsx";
-import { RequestContent, RequestVerdict } from "./request-view.tsx";
+import { nameOfRequest, requestColumns, RequestContent, RequestVerdict } from "./request-view.tsx";
 import { outcomeOf, outcomes } from "./wording.ts";
 
 const passedOn = ["outcome", "status", "rejection_cause", "source_id", "bookmarked", "tenant_id"] as const;
@@ -30,8 +26,6 @@ const flags: Readonly<Record<string, string>> = {
   rejection_cause: "cause",
 };
 
-const keyOf = ({ id }: GatewayRequest) => id;
-
 /** All requests to source addresses, accepted or not. */
 export function RequestsPage() {
   const { params } = useAddress();
@@ -39,13 +33,6 @@ export function RequestsPage() {
     ...Object.fromEntries(passedOn.map((name) => [name, params.get(name)])),
     ...rangeQuery(params, minute.value),
   };
-  const query = { limit: pageSize, ...filters };
-  const key = JSON.stringify(query);
-  const loaded = useApi<Page<GatewayRequest>>({ path: "v1/requests", query });
-  const peeking = usePeeking();
-  const { peekedKey } = peeking;
-  const settled = useSettledRows(loaded, { key, isFollowing: isFollowing.value });
-  const { rows, waiting, merge, page, pageKey } = settled;
   const chosen = Object.entries(filters).flatMap(([name, value]) =>
     flags[name] === undefined || typeof value !== "string" ? [] : [[flags[name], value] as const],
   );
@@ -56,37 +43,15 @@ export function RequestsPage() {
       </PageHead>
       <GatewayTabs />
       <Filters />
-      <div class="list-and-panel" data-with-panel={peekedKey === null ? undefined : ""}>
-        <Panel
-          title="Requests"
-          loaded={loaded}
-          tools={<NewRows waiting={waiting} merge={merge} pageSize={pageSize} />}
-          twin={{ path: "v1/requests", query, cli: shell`requests list${shellOptions(chosen)}` }}
-        >
-          <PeekingRows>
-            {rows.length === 0 && loaded.isOld && <p class="soft">Loading…</p>}
-            {rows.length === 0 && !loaded.isOld && (
-              <NoRequests isNarrowed={passedOn.some((name) => params.has(name))} />
-            )}
-            {rows.length > 0 && (
-              <DataTable caption="Requests" columns={requestColumns} rows={rows} keyOf={keyOf} {...peeking} />
-            )}
-            {page !== null && !loaded.isOld && (
-              <FurtherRows
-                key={pageKey}
-                title="Requests"
-                path="v1/requests"
-                query={query}
-                columns={requestColumns}
-                keyOf={keyOf}
-                first={page}
-                peeking={peeking}
-              />
-            )}
-          </PeekingRows>
-        </Panel>
-        {peekedKey !== null && <RequestPanel id={peekedKey} />}
-      </div>
+      <LiveList<GatewayRequest>
+        title="Requests"
+        path="v1/requests"
+        query={{ limit: pageSize, ...filters }}
+        cli={shell`requests list${shellOptions(chosen)}`}
+        columns={requestColumns}
+        none={<NoRequests isNarrowed={passedOn.some((name) => params.has(name))} />}
+        panelOf={(id) => <RequestPanel id={id} />}
+      />
     </>
   );
 }
@@ -109,14 +74,7 @@ function Filters() {
             {outcome === null ? "all" : outcomeOf(outcome).text}
           </label>
         ))}
-        <label class="chip">
-          <input
-            type="checkbox"
-            checked={params.get("bookmarked") === "true"}
-            onChange={({ currentTarget: { checked } }) => set({ bookmarked: checked ? ["true"] : [] })}
-          />{" "}
-          bookmarked
-        </label>
+        <FlagChip name="bookmarked" label="bookmarked" />
       </fieldset>
       <div class="fields">
         <TextFilter name="status" label="Response" placeholder="401" isOneText />
@@ -160,20 +118,16 @@ function RequestPanel({ id }: { readonly id: string }) {
 }
 
 export function RequestPage() {
-  const { params } = useRoute();
-  const id = params["id"] ?? "";
+  const id = useRouteId();
   const { data, error } = useApi<GatewayRequestDetail>({ path: `v1/requests/${id}` });
   if (data === null) return <NotLoaded error={error} />;
   return (
-    <div data-page-id={id}>
-      <p class="trail">
-        <a href={pagePath("requests")}>Requests</a>
-      </p>
+    <DetailPage id={id} list="requests" title="Requests">
       <h1>
         {nameOfRequest(data)} <span class="soft">at</span> <SourceLink id={data.source_id} />
       </h1>
       <RequestVerdict request={data} />
       <RequestContent request={data} />
-    </div>
+    </DetailPage>
   );
 }

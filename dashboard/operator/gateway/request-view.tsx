@@ -1,25 +1,83 @@
 import { useSignal } from "@preact/signals";
-import { useId } from "preact/hooks";
 import { callApi } from "../../shared/api.ts";
 import { bytesOf, hexText } from "../../shared/bytes.ts";
 import { duration } from "../../shared/format.ts";
-import { useApi } from "../../shared/queries.ts";
-import type { DeliveryPage, GatewayRequestDetail } from "../../shared/resources.ts";
+import type { Delivery, GatewayRequest, GatewayRequestDetail } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { shell } from "../../shared/shell-text.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
 import { type Column, DataTable, Facts } from "../../shared/ui/data-table.tsx";
-import { Modal } from "../../shared/ui/modal.tsx";
+import { TextField } from "../../shared/ui/field.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { TextView } from "../../shared/ui/text-view.tsx";
 import type { Tone } from "../../shared/ui/tone.ts";
 import { When } from "../../shared/ui/when.tsx";
-import { DeliveryTable } from "../delivery/delivery-table.tsx";
-import { ActionButton, mayManage } from "../form/action-button.tsx";
+import { listedColumns } from "../delivery/delivery-table.tsx";
+import { ActionButton, DialogButton, mayManage } from "../form/action-button.tsx";
+import { ResourceList } from "../lists/list-page.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
-import { RequestBadge } from "./parts.tsx";
-import { moreLikeThis } from "./request-table.tsx";
-import { explanationOf, mayBeRetried } from "./wording.ts";
+import { RequestBadge, SourceLink } from "./parts.tsx";
+import { explanationOf, mayBeRetried, outcomeOf } from "./wording.ts";
+
+/** Event type if known. Rejected requests have none. */
+export function nameOfRequest({ original_type, event_type, method }: GatewayRequest): string {
+  return original_type ?? event_type ?? `${method} request`;
+}
+
+/** Count of similar requests that have no row. */
+function moreLikeThis({ more_count: count }: Pick<GatewayRequest, "more_count">): string {
+  return `+ ${count.toLocaleString()} more like this`;
+}
+
+export const requestColumns: readonly Column<GatewayRequest>[] = [
+  {
+    title: "Received",
+    cell: (row) => (
+      <>
+        <a href={pagePath(`requests/${row.id}`)} class="row-link">
+          {nameOfRequest(row)}
+        </a>
+        {row.more_count > 0 && <span class="soft"> {moreLikeThis(row)}</span>}
+      </>
+    ),
+  },
+  {
+    title: "Outcome",
+    cell: (row) => <RequestBadge outcome={row.outcome} />,
+    value: ({ outcome }) => ({
+      text: outcomeOf(outcome).text,
+      only: { name: "outcome", values: [outcome] },
+    }),
+  },
+  {
+    title: "Cause",
+    cell: ({ rejection_cause: cause }) => cause?.replaceAll("_", " ") ?? <span class="soft">–</span>,
+    value: ({ rejection_cause: cause }) =>
+      cause === null ? null : { text: cause, only: { name: "rejection_cause", values: [cause] } },
+    needs: "medium",
+  },
+  {
+    title: "Response",
+    cell: (row) => row.status,
+    value: ({ status }) => ({ text: String(status), only: { name: "status", values: [String(status)] } }),
+    isFigure: true,
+    needs: "medium",
+  },
+  {
+    title: "Source",
+    cell: (row) => <SourceLink id={row.source_id} />,
+    value: ({ source_id: id }) => ({ text: id, only: { name: "source_id", values: [id] } }),
+    needs: "wide",
+  },
+  { title: "Duration", cell: (row) => duration(row.duration_ms), isFigure: true, needs: "wide" },
+  { title: "Bookmark", cell: (row) => row.bookmark ?? <span class="soft">–</span>, needs: "wide" },
+  { title: "When", cell: (row) => <When at={row.received_at} />, isFigure: true },
+];
+
+/** Columns of the requests of one source. */
+export const listedRequestColumns: readonly Column<GatewayRequest>[] = requestColumns
+  .filter(({ title }) => title !== "Source" && title !== "Bookmark")
+  .map(({ value: _value, ...column }) => column);
 
 /** Outcome of a request, its reason, and the available actions. */
 export function RequestVerdict({ request }: { readonly request: GatewayRequestDetail }) {
@@ -74,28 +132,17 @@ function About({ request }: { readonly request: GatewayRequestDetail }) {
   return (
     <Facts
       rows={[
-        ["Request", <code key="id">{id}</code>],
-        ["Received", <When key="received" at={request.received_at} isExact />],
-        ["Request line", <code key="asked">{`${request.method} ${request.path}`}</code>],
+        ["Request", <code>{id}</code>],
+        ["Received", <When at={request.received_at} isExact />],
+        ["Request line", <code>{`${request.method} ${request.path}`}</code>],
         ["Response", `${request.status} after ${duration(request.duration_ms)}`],
         ["Verified as", request.scheme ?? "not verified"],
         ["Original type", original_type ?? event_type ?? "–"],
-        ...(original_type !== null && event_type !== null && original_type !== event_type
-          ? [["Published as", event_type] as const]
-          : []),
-        [
-          "Event",
-          event_id === null ? (
-            "none"
-          ) : (
-            <a key="event" href={pagePath(`events/${event_id}`)}>
-              {event_id}
-            </a>
-          ),
-        ],
-        ...(request.more_count > 0
-          ? [["Similar requests", `${moreLikeThis(request)}, within a minute`] as const]
-          : []),
+        original_type !== null &&
+          event_type !== null &&
+          original_type !== event_type && ["Published as", event_type],
+        ["Event", event_id === null ? "none" : <a href={pagePath(`events/${event_id}`)}>{event_id}</a>],
+        request.more_count > 0 && ["Similar requests", `${moreLikeThis(request)}, within a minute`],
         ["Body", `${request.body_bytes.toLocaleString()} bytes`],
       ]}
     />
@@ -132,21 +179,17 @@ function Forwards({ request: { forwards } }: { readonly request: GatewayRequestD
 
 /** Deliveries of the event that was created from the request. */
 function Deliveries({ eventId }: { readonly eventId: string }) {
-  const query = { event_id: eventId, limit: 20, include: "webhook" };
-  const loaded = useApi<DeliveryPage>({ path: "v1/deliveries", query });
-  const rows = loaded.data?.data ?? [];
   return (
-    <Panel
+    <ResourceList<Delivery>
       title="Deliveries created"
-      loaded={loaded}
-      twin={{ path: "v1/deliveries", query, cli: shell`deliveries list --event ${eventId}` }}
-    >
-      {rows.length === 0 ? (
-        <p class="soft">None. The request was passed through, or every matching connection is paused.</p>
-      ) : (
-        <DeliveryTable caption="Deliveries of this request" rows={rows} />
-      )}
-    </Panel>
+      caption="Deliveries of this request"
+      path="v1/deliveries"
+      query={{ event_id: eventId, limit: 20, include: "webhook" }}
+      cli={shell`deliveries list --event ${eventId}`}
+      columns={listedColumns}
+      none="None. The request was passed through, or every matching connection is paused."
+      isExcerpt
+    />
   );
 }
 
@@ -201,48 +244,34 @@ function RequestActions({ request }: { readonly request: GatewayRequestDetail })
 
 /** Bookmarks a request, which keeps it for later replay. */
 function BookmarkButton({ path }: { readonly path: string }) {
-  const isAsking = useSignal(false);
   const name = useSignal("");
-  const id = useId();
-  const keep = async () => {
-    await callApi({ method: "PUT", path: `${path}/bookmark`, body: { name: name.value.trim() } });
-    isAsking.value = false;
-  };
+  const keep = () => callApi({ method: "PUT", path: `${path}/bookmark`, body: { name: name.value.trim() } });
   return (
-    <>
-      <button type="button" data-command="Bookmark…" onClick={() => (isAsking.value = true)}>
-        Bookmark…
-      </button>
-      {isAsking.value && (
-        <Modal title="Bookmark this request" onClose={() => (isAsking.value = false)}>
-          <div class="form">
-            <p>
-              The request and its body stay in the log until you remove the bookmark. You can replay it at any
-              time.
-            </p>
-            <div class="field">
-              <label for={id}>Bookmark name</label>
-              <input
-                id={id}
-                maxLength={255}
-                autocomplete="off"
-                placeholder="an order with two items"
-                value={name.value}
-                onInput={({ currentTarget }) => (name.value = currentTarget.value)}
-              />
-            </div>
-            <p>
-              <ActionButton
-                label="Save"
-                isPrimary
-                isDisabled={name.value.trim() === ""}
-                run={keep}
-                done="Bookmarked"
-              />
-            </p>
-          </div>
-        </Modal>
+    <DialogButton label="Bookmark" title="Bookmark this request">
+      {(close) => (
+        <div class="form">
+          <p>
+            The request and its body stay in the log until you remove the bookmark. You can replay it at any
+            time.
+          </p>
+          <TextField
+            label="Bookmark name"
+            value={name}
+            maxLength={255}
+            autocomplete="off"
+            placeholder="an order with two items"
+          />
+          <p>
+            <ActionButton
+              label="Save"
+              isPrimary
+              isDisabled={name.value.trim() === ""}
+              run={() => keep().then(close)}
+              done="Bookmarked"
+            />
+          </p>
+        </div>
       )}
-    </>
+    </DialogButton>
   );
 }

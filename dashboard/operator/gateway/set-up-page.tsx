@@ -1,9 +1,15 @@
 import type { ComponentChildren } from "preact";
-import { useRoute } from "preact-iso";
 import { useEffect } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 import { useApi } from "../../shared/queries.ts";
-import type { GatewayRequest, Page, Source, SourceAddress, SourceType } from "../../shared/resources.ts";
+import type {
+  GatewayRequest,
+  Page,
+  Source,
+  SourceAddress,
+  SourceConnection,
+  SourceType,
+} from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { shell, shellWord } from "../../shared/shell-text.ts";
 import { Command } from "../../shared/ui/as-api.tsx";
@@ -11,11 +17,13 @@ import { CopyButton } from "../../shared/ui/copy-button.tsx";
 import { NotLoaded } from "../../shared/ui/error-note.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
-import { mayManage } from "../form/action-button.tsx";
+import { LinkButton, mayManage } from "../form/action-button.tsx";
+import { Rows } from "../lists/list-page.tsx";
+import { useRouteId } from "../shell/detail-page.tsx";
 import { enteredSecret } from "./add-source-page.tsx";
-import { ConnectionTable, useConnectionsOf } from "./connection-table.tsx";
+import { columnsOfSource, connectionsOf } from "./connection-table.tsx";
 import { RequestBadge } from "./parts.tsx";
-import { nameOfRequest } from "./request-table.tsx";
+import { nameOfRequest } from "./request-view.tsx";
 import { Addresses } from "./source-page.tsx";
 import { secretField, shortTitle } from "./source-types.ts";
 import { ChangeVerificationButton, useSourceType } from "./verification.tsx";
@@ -23,8 +31,7 @@ import { explanationOf } from "./wording.ts";
 
 /** Setup steps at the sender with the address filled in, and the arrival of the first message. */
 export function SetUpSourcePage() {
-  const { params } = useRoute();
-  const id = params["id"] ?? "";
+  const id = useRouteId();
   const source = useApi<Source>({ path: `v1/sources/${id}` });
   const address = useApi<SourceAddress>(mayManage() ? { path: `v1/sources/${id}/address` } : null, {
     everyMs: false,
@@ -70,7 +77,7 @@ function SecretNote({ source }: { readonly source: Source }) {
       <p class="actions">
         <ChangeVerificationButton
           source={source}
-          label="Enter secret…"
+          label="Enter secret"
           isPrimary
           changed={() => set({ secret: [] }, "replace")}
         />
@@ -192,7 +199,7 @@ function Arrived({ source, request }: { readonly source: Source; readonly reques
       )}
       {status === 401 && (
         <div class="actions">
-          <ChangeVerificationButton source={source} label="Change secret…" />
+          <ChangeVerificationButton source={source} label="Change secret" />
           <a class="button" href={pagePath(`requests/${id}`)}>
             Open request to retry
           </a>
@@ -205,29 +212,31 @@ function Arrived({ source, request }: { readonly source: Source; readonly reques
 /** Connected webhooks, and the command to forward to a local machine. */
 function WhereItGoes({ source }: { readonly source: Source }) {
   const { id, name, party } = source;
-  const loaded = useConnectionsOf(id);
+  const loaded = useApi<Page<SourceConnection>>(connectionsOf(id));
   const rows = loaded.data?.data ?? [];
   return (
     <Panel
       title="3. Forwarding"
       loaded={loaded}
       tools={
-        <a
-          class={rows.length === 0 ? "button primary" : "button"}
+        <LinkButton
           href={`${pagePath("connections/new")}?source_id=${id}`}
-          data-command="Connect a webhook"
-        >
-          Connect a webhook
-        </a>
+          label="Connect a webhook"
+          isPrimary={rows.length === 0}
+        />
       }
     >
-      {rows.length === 0 ? (
-        <p>
-          No webhook is connected, so senders are asked to retry later. Connect an existing or a new webhook.
-        </p>
-      ) : (
-        <ConnectionTable rows={rows} withoutSource />
-      )}
+      <Rows
+        caption="Connections"
+        columns={columnsOfSource}
+        rows={rows}
+        none={
+          <p>
+            No webhook is connected, so senders are asked to retry later. Connect an existing or a new
+            webhook.
+          </p>
+        }
+      />
       <p>To forward to your machine during development:</p>
       <Command text={`posthorn listen --source ${shellWord(party ?? name)} --forward-to 3000`} />
     </Panel>

@@ -1,53 +1,45 @@
 import { useSignal } from "@preact/signals";
-import { useRoute } from "preact-iso";
-import { useId } from "preact/hooks";
 import { callApi } from "../../shared/api.ts";
 import { duration } from "../../shared/format.ts";
 import { useApi } from "../../shared/queries.ts";
 import type {
   GatewayRequest,
-  Page,
   ServiceDescription,
   Source,
   SourceAddress,
+  SourceConnection,
   SourceType,
 } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
-import { session } from "../../shared/session.ts";
 import { shell } from "../../shared/shell-text.ts";
-import { announce } from "../../shared/ui/announcer.tsx";
 import { CopyButton } from "../../shared/ui/copy-button.tsx";
 import { Facts } from "../../shared/ui/data-table.tsx";
 import { NotLoaded } from "../../shared/ui/error-note.tsx";
-import { Modal } from "../../shared/ui/modal.tsx";
+import { SelectField } from "../../shared/ui/field.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
-import { ActionButton, mayManage } from "../form/action-button.tsx";
-import { ConnectionTable, useConnectionsOf } from "./connection-table.tsx";
+import { ActionButton, DialogButton, LinkButton, mayAdminister, mayManage } from "../form/action-button.tsx";
+import { ResourceList } from "../lists/list-page.tsx";
+import { DetailPage, useRouteId } from "../shell/detail-page.tsx";
+import { columnsOfSource, connectionsOf } from "./connection-table.tsx";
 import { SourceBadges } from "./parts.tsx";
-import { RequestTable } from "./request-table.tsx";
+import { listedRequestColumns } from "./request-view.tsx";
 import { SourceActions } from "./source-actions.tsx";
 import { textsOf } from "./source-types.ts";
 import { ChangeVerificationButton, labelOf, useSourceType } from "./verification.tsx";
 import { modeWords } from "./wording.ts";
 
 export function SourcePage() {
-  const { params } = useRoute();
-  const id = params["id"] ?? "";
+  const id = useRouteId();
   const loaded = useApi<Source>({ path: `v1/sources/${id}` });
   const { data, error } = loaded;
   if (data === null) return <NotLoaded error={error} />;
   return (
-    <div data-page-id={id}>
-      <p class="trail">
-        <a href={pagePath("sources")}>Sources</a>
-      </p>
+    <DetailPage id={id} list="sources" title="Sources">
       <PageHead title={data.name} beside={<SourceBadges source={data} />}>
         {mayManage() && (
-          <a class="button" href={pagePath(`sources/${id}/set-up`)} data-command="Set up at the sender">
-            Set up
-          </a>
+          <LinkButton href={pagePath(`sources/${id}/set-up`)} label="Set up" command="Set up at the sender" />
         )}
       </PageHead>
       {data.description !== "" && <p>{data.description}</p>}
@@ -63,58 +55,45 @@ export function SourcePage() {
       <Requests id={id} />
       <Verification source={data} />
       <ModePanel source={data} />
-    </div>
+    </DetailPage>
   );
 }
 
 function Connections({ id }: { readonly id: string }) {
-  const loaded = useConnectionsOf(id);
   return (
-    <Panel
+    <ResourceList<SourceConnection>
       title="Connections"
-      loaded={loaded}
-      tools={
-        mayManage() && (
-          <a
-            class="button"
-            href={`${pagePath("connections/new")}?source_id=${id}`}
-            data-command="Connect a webhook"
-          >
-            Connect a webhook
-          </a>
-        )
-      }
-      twin={{ path: "v1/connections", query: { source_id: id }, cli: shell`connections list` }}
-    >
-      {loaded.data?.data.length === 0 ? (
+      {...connectionsOf(id)}
+      cli={shell`connections list`}
+      columns={columnsOfSource}
+      none={
         <p class="soft">
           No connections yet. Until a webhook is connected, senders are asked to retry later. Requests are
           shown below, and <code>posthorn listen --source</code> forwards them to your machine.
         </p>
-      ) : (
-        <ConnectionTable rows={loaded.data?.data ?? []} withoutSource />
-      )}
-    </Panel>
+      }
+      tools={
+        mayManage() && (
+          <LinkButton href={`${pagePath("connections/new")}?source_id=${id}`} label="Connect a webhook" />
+        )
+      }
+      isExcerpt
+    />
   );
 }
 
 function Requests({ id }: { readonly id: string }) {
-  const query = { source_id: id, limit: 10 };
-  const loaded = useApi<Page<GatewayRequest>>({ path: "v1/requests", query });
-  const rows = loaded.data?.data ?? [];
   return (
-    <Panel
+    <ResourceList<GatewayRequest>
       title="Last requests"
-      loaded={loaded}
+      path="v1/requests"
+      query={{ source_id: id, limit: 10 }}
+      cli={shell`requests list --source ${id} --limit 10`}
+      columns={listedRequestColumns}
+      none="No requests yet. Rejected requests are shown too, with the reason."
       tools={<a href={`${pagePath("requests")}?source_id=${id}`}>All requests</a>}
-      twin={{ path: "v1/requests", query, cli: shell`requests list --source ${id} --limit 10` }}
-    >
-      {rows.length === 0 ? (
-        <p class="soft">No requests yet. Rejected requests are shown too, with the reason.</p>
-      ) : (
-        <RequestTable caption="Last requests" rows={rows} />
-      )}
-    </Panel>
+      isExcerpt
+    />
   );
 }
 
@@ -131,12 +110,12 @@ function Verification({ source }: { readonly source: Source }) {
           ["Verified as", known?.title ?? type ?? "–"],
           ...Object.entries(fields).map(([name, value]) => [labelOf(name), valueText(value)] as const),
           ...(provider === null ? [] : factsOf(provider)),
-          ["Changed", <When key="changed" at={source.updated_at} isExact />],
+          ["Changed", <When at={source.updated_at} isExact />],
         ]}
       />
       {mayManage() && (
         <div class="actions">
-          <ChangeVerificationButton source={source} label="Rotate or change…" />
+          <ChangeVerificationButton source={source} label="Rotate or change" />
         </div>
       )}
     </Panel>
@@ -149,7 +128,7 @@ function factsOf({ signature, replay_protection, documentation }: NonNullable<So
     ["Replay protection", replay_protection],
     [
       "Documentation",
-      <a key="documentation" href={documentation} target="_blank" rel="noreferrer">
+      <a href={documentation} target="_blank" rel="noreferrer">
         {new URL(documentation).hostname}
       </a>,
     ],
@@ -213,20 +192,19 @@ function AddressLine({ url, label }: { readonly url: string; readonly label: str
   );
 }
 
-const overlaps: readonly (readonly [string, string])[] = [
+/** Overlap in seconds. */
+const overlaps = [
   ["3600", "1 hour"],
   ["86400", "1 day"],
   ["604800", "1 week"],
   ["0", "revoke now: the address leaked"],
-];
+] as const;
 
 function RotateAddressButton(props: {
   readonly id: string;
   readonly rotated: (address: SourceAddress) => void;
 }) {
-  const isAsking = useSignal(false);
   const overlap = useSignal("86400");
-  const fieldId = useId();
   const rotate = async () => {
     const { value } = await callApi<SourceAddress>({
       method: "POST",
@@ -234,39 +212,19 @@ function RotateAddressButton(props: {
       body: { overlap_seconds: Number(overlap.value) },
     });
     props.rotated(value);
-    isAsking.value = false;
-    announce("Address rotated");
   };
   return (
-    <>
-      <button type="button" data-command="Rotate address…" onClick={() => (isAsking.value = true)}>
-        Rotate address…
-      </button>
-      {isAsking.value && (
-        <Modal title="Rotate the address of this source?" onClose={() => (isAsking.value = false)}>
-          <div class="form">
-            <p>Enter the new address at the sender.</p>
-            <div class="field">
-              <label for={fieldId}>Keep the old address for</label>
-              <select
-                id={fieldId}
-                value={overlap.value}
-                onChange={({ currentTarget }) => (overlap.value = currentTarget.value)}
-              >
-                {overlaps.map(([seconds, text]) => (
-                  <option key={seconds} value={seconds}>
-                    {text}
-                  </option>
-                ))}
-              </select>
-            </div>
-            <p>
-              <ActionButton label="Rotate" isPrimary run={rotate} done="Rotated" />
-            </p>
-          </div>
-        </Modal>
+    <DialogButton label="Rotate address" title="Rotate the address of this source?">
+      {(close) => (
+        <div class="form">
+          <p>Enter the new address at the sender.</p>
+          <SelectField label="Keep the old address for" value={overlap} options={overlaps} />
+          <p>
+            <ActionButton label="Rotate" isPrimary run={() => rotate().then(close)} done="Address rotated" />
+          </p>
+        </div>
       )}
-    </>
+    </DialogButton>
   );
 }
 
@@ -289,9 +247,9 @@ function ModePanel({ source }: { readonly source: Source }) {
       <Facts
         rows={[
           ["Effective mode", modeWords[effective_mode]],
-          ...(mode === effective_mode ? [] : [["Configured mode", modeWords[mode]] as const]),
+          mode !== effective_mode && ["Configured mode", modeWords[mode]],
           ["Acknowledged by", by ?? "–"],
-          ["Acknowledged", <When key="at" at={at} isExact />],
+          ["Acknowledged", <When at={at} isExact />],
           ["Response time limit", duration(source.budget_ms)],
           ["Deduplication window", `${Math.round(source.dedup_window_ms / dayMs)} days`],
         ]}
@@ -319,8 +277,7 @@ function setMode(id: string, mode: Source["mode"]): Promise<unknown> {
 
 /** Shows the service description and records its acknowledgement. */
 function StoreButton({ source }: { readonly source: Source }) {
-  const isAsking = useSignal(false);
-  if (session.value?.role !== "admin")
+  if (!mayAdminister())
     return (
       <p class="soft">
         An administrator can switch to store and forward after acknowledging the service description on behalf
@@ -328,16 +285,9 @@ function StoreButton({ source }: { readonly source: Source }) {
       </p>
     );
   return (
-    <>
-      <button type="button" data-command="Store and forward…" onClick={() => (isAsking.value = true)}>
-        Store and forward…
-      </button>
-      {isAsking.value && (
-        <Modal title="Store and forward?" onClose={() => (isAsking.value = false)}>
-          <Acknowledgement id={source.id} done={() => (isAsking.value = false)} />
-        </Modal>
-      )}
-    </>
+    <DialogButton label="Store and forward" title="Store and forward?">
+      {(close) => <Acknowledgement id={source.id} done={close} />}
+    </DialogButton>
   );
 }
 
@@ -362,7 +312,7 @@ function Acknowledgement({ id, done }: { readonly id: string; readonly done: () 
           ["Durability", durability],
           ["Idempotency key", idempotency_key],
           ["Payloads are kept", `${String(retention["payload_days"])} days`],
-          ["Version", <code key="version">{version}</code>],
+          ["Version", <code>{version}</code>],
         ]}
       />
       <p>

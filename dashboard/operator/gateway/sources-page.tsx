@@ -7,7 +7,7 @@ import { Badge } from "../../shared/ui/badge.tsx";
 import type { Column } from "../../shared/ui/data-table.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { When } from "../../shared/ui/when.tsx";
-import { mayManage } from "../form/action-button.tsx";
+import { LinkButton, mayManage } from "../form/action-button.tsx";
 import { ResourceList } from "../lists/list-page.tsx";
 import { GatewayTabs, SourceBadges } from "./parts.tsx";
 import { useSourceTypes } from "./verification.tsx";
@@ -62,11 +62,7 @@ export function SourcesPage() {
   return (
     <>
       <PageHead title="Sources">
-        {mayManage() && (
-          <a class="button primary" href={pagePath("sources/new")} data-command="Add a source">
-            Add a source
-          </a>
-        )}
+        {mayManage() && <LinkButton href={pagePath("sources/new")} label="Add a source" isPrimary />}
       </PageHead>
       <GatewayTabs />
       <ResourceList<Source>
@@ -75,7 +71,6 @@ export function SourcesPage() {
         query={query}
         cli={shell`sources list`}
         columns={columnsOf({ titles, connections: connections.data?.data ?? null })}
-        keyOf={({ id }) => id}
         none={<NoSources />}
       />
     </>

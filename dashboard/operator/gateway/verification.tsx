@@ -1,13 +1,13 @@
 import { type Signal, useSignal } from "@preact/signals";
-import { useId } from "preact/hooks";
 import { callApi } from "../../shared/api.ts";
 import { refreshAll, useApi } from "../../shared/queries.ts";
 import type { Page, Source, SourceType } from "../../shared/resources.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
 import { CopyButton } from "../../shared/ui/copy-button.tsx";
 import { ErrorNote, NotLoaded } from "../../shared/ui/error-note.tsx";
-import { Modal } from "../../shared/ui/modal.tsx";
-import { FormInput } from "../form/field.tsx";
+import { SelectField } from "../../shared/ui/field.tsx";
+import { DialogButton } from "../form/action-button.tsx";
+import { DescribedField } from "../form/described-field.tsx";
 import { type FormField, type FormProblem, problemOf } from "../form/form-fields.ts";
 import { useFormSending } from "../form/resource-form.tsx";
 import {
@@ -29,30 +29,18 @@ export function ChangeVerificationButton(props: {
   readonly changed?: () => void;
 }) {
   const { source, label, isPrimary = false, changed } = props;
-  const isAsking = useSignal(false);
-  const close = () => (isAsking.value = false);
   return (
-    <>
-      <button
-        type="button"
-        class={isPrimary ? "primary" : undefined}
-        data-command={label}
-        onClick={() => (isAsking.value = true)}
-      >
-        {label}
-      </button>
-      {isAsking.value && (
-        <Modal title="Change verification" onClose={close}>
-          <ChangeForm
-            source={source}
-            done={() => {
-              close();
-              changed?.();
-            }}
-          />
-        </Modal>
+    <DialogButton label={label} title="Change verification" isPrimary={isPrimary}>
+      {(close) => (
+        <ChangeForm
+          source={source}
+          done={() => {
+            close();
+            changed?.();
+          }}
+        />
       )}
-    </>
+    </DialogButton>
   );
 }
 
@@ -60,25 +48,15 @@ function ChangeForm({ source, done }: { readonly source: Source; readonly done: 
   const { data, error } = useSourceTypes();
   const now = source.verification.type ?? "";
   const chosen = useSignal(now);
-  const id = useId();
   const type = data?.data.find((one) => one.type === chosen.value);
   if (data === null) return <NotLoaded error={error} />;
   return (
     <div class="form">
-      <div class="field">
-        <label for={id}>Verification</label>
-        <select
-          id={id}
-          value={chosen.value}
-          onChange={({ currentTarget }) => (chosen.value = currentTarget.value)}
-        >
-          {data.data.map((one) => (
-            <option key={one.type} value={one.type}>
-              {one.title}
-            </option>
-          ))}
-        </select>
-      </div>
+      <SelectField
+        label="Verification"
+        value={chosen}
+        options={data.data.map((one) => [one.type, one.title] as const)}
+      />
       {type !== undefined && (
         <TypedForm key={type.type} source={source} type={type} isSame={type.type === now} done={done} />
       )}
@@ -136,12 +114,10 @@ interface VerificationFieldsProps {
 
 /** Fields of a verification scheme, as described by the API. */
 export function VerificationFields({ type, typed, problems, isChange }: VerificationFieldsProps) {
-  const id = useId();
   const secret = secretField(type);
   const inputOf = (field: FormField) => (
-    <FormInput
+    <DescribedField
       key={field.name}
-      id={`${id}-${field.name}`}
       field={field}
       text={typed.value[field.name] ?? ""}
       problem={textOf(problemOf(problems, `verification.${field.name}`), field.name)}

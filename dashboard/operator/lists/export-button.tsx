@@ -10,20 +10,22 @@ const pageMax = 250;
 /** Bounds the export, because a search for rare rows returns many empty pages. */
 const callsMax = 100;
 
+/** Values of the columns, by title. Null is an empty cell. */
+export type CsvCells<Row> = Readonly<Record<string, (row: Row) => string | number | null>>;
+
 /** Exports all matching rows of a list as CSV, read page by page. */
 export function ExportButton<Row>(props: {
   readonly path: string;
   readonly query: Query;
   readonly fileName: string;
-  /** Returns the rows with a header row. */
-  readonly tableOf: (rows: readonly Row[]) => readonly (readonly string[])[];
+  readonly cells: CsvCells<Row>;
 }) {
-  const { path, query, fileName, tableOf } = props;
+  const { path, query, fileName, cells } = props;
   const said = useSignal("");
   const run = async () => {
     said.value = "";
     const { rows, isWhole } = await rowsOf<Row>(path, query);
-    download({ name: fileName, text: csvOf(tableOf(rows)) });
+    download({ name: fileName, text: csvOf(tableOf(rows, cells)) });
     if (!isWhole)
       said.value = `The file is limited to ${rows.length.toLocaleString()} rows. Narrow the filters to export the rest.`;
   };
@@ -37,6 +39,11 @@ export function ExportButton<Row>(props: {
       )}
     </>
   );
+}
+
+function tableOf<Row>(rows: readonly Row[], cells: CsvCells<Row>): readonly (readonly string[])[] {
+  const values = Object.values(cells);
+  return [Object.keys(cells), ...rows.map((row) => values.map((valueOf) => String(valueOf(row) ?? "")))];
 }
 
 async function rowsOf<Row>(
@@ -55,4 +62,14 @@ async function rowsOf<Row>(
     if (cursor === null) return { rows, isWhole: true };
   }
   return { rows, isWhole: false };
+}
+
+/** Downloads a text as a CSV file. */
+function download({ name, text }: { readonly name: string; readonly text: string }): void {
+  const url = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
 }

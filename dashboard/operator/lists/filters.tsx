@@ -59,27 +59,61 @@ function shortened(text: string): string {
   return text.length > 24 ? `${text.slice(0, 23)}…` : text;
 }
 
-/** State filter of a list, stored in the address. `children` are further filters. */
-export function StateChips(props: {
-  readonly states: readonly string[];
+/** A checkbox for each value of an address parameter. `children` are further filters. */
+export function Chips<Value extends string>(props: {
+  readonly name: string;
+  readonly legend: string;
+  readonly values: readonly Value[];
   readonly chosen: readonly string[];
-  readonly children: ComponentChildren;
+  readonly textOf?: (value: Value) => string;
+  readonly children?: ComponentChildren;
 }) {
-  const { states, chosen, children } = props;
+  const { name, legend, values, chosen, textOf = String, children } = props;
   const { set } = useAddress();
-  const toggle = (state: string) =>
-    set({ state: chosen.includes(state) ? chosen.filter((one) => one !== state) : [...chosen, state] });
   return (
-    <div class="filters">
-      <fieldset class="chips">
-        <legend class="off-screen">State</legend>
-        {states.map((state) => (
-          <label key={state} class="chip">
-            <input type="checkbox" checked={chosen.includes(state)} onChange={() => toggle(state)} /> {state}
-          </label>
-        ))}
-        {children}
-      </fieldset>
-    </div>
+    <fieldset class="chips">
+      <legend class="off-screen">{legend}</legend>
+      {values.map((value) => (
+        <Chip
+          key={value}
+          label={textOf(value)}
+          isChecked={chosen.includes(value)}
+          onChange={(isChecked) =>
+            set({ [name]: isChecked ? [...chosen, value] : chosen.filter((one) => one !== value) })
+          }
+        />
+      ))}
+      {children}
+    </fieldset>
+  );
+}
+
+/** A checkbox for an address parameter that is `true` or missing. */
+export function FlagChip({ name, label }: { readonly name: string; readonly label: string }) {
+  const { params, set } = useAddress();
+  return (
+    <Chip
+      label={label}
+      isChecked={params.get(name) === "true"}
+      onChange={(isChecked) => set({ [name]: isChecked ? ["true"] : [] })}
+    />
+  );
+}
+
+function Chip(props: {
+  readonly label: string;
+  readonly isChecked: boolean;
+  readonly onChange: (isChecked: boolean) => void;
+}) {
+  const { label, isChecked, onChange } = props;
+  return (
+    <label class="chip">
+      <input
+        type="checkbox"
+        checked={isChecked}
+        onChange={({ currentTarget }) => onChange(currentTarget.checked)}
+      />
+      {label}
+    </label>
   );
 }

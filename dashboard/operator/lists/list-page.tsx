@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { ApiError, callApi, type Query } from "../../shared/api.ts";
+import { useEffect } from "preact/hooks";
+import { callApi, type Query } from "../../shared/api.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { Page } from "../../shared/resources.ts";
 import type { ShellText } from "../../shared/shell-text.ts";
@@ -8,105 +9,156 @@ import { type Column, DataTable, type Selection } from "../../shared/ui/data-tab
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
-import type { Peeking } from "./side-panel.tsx";
+import { useBusy } from "../form/action-button.tsx";
+import { isFollowing, NewRows, useSettledRows } from "./new-rows.tsx";
+import { type Peeking, PeekingRows, usePeeking } from "./side-panel.tsx";
 
 interface ListProps<Row> {
   readonly title: string;
+  /** Name of the table. By default the title. */
+  readonly caption?: string;
   readonly path: string;
   readonly query?: Query;
   /** Null without an equivalent command. */
   readonly cli: ShellText | null;
   readonly columns: readonly Column<Row>[];
-  readonly keyOf: (row: Row) => string;
+  /** By default the id of the row. */
+  readonly keyOf?: (row: Row) => string;
   /** Shown when the list is empty. */
   readonly none: ComponentChildren;
   readonly tools?: ComponentChildren;
   /** Set if the first cell of a row is not a link. */
   readonly hasNoLinks?: boolean;
-  /** Set if rows can be selected. */
-  readonly selectionOf?: (rows: readonly Row[]) => Selection;
-  /** Poll interval for data that the live stream does not cover. */
-  readonly everyMs?: number;
+}
+
+/** Selection of rows, of all pages of a list. */
+interface RowSelection<Row> {
+  /** Selection of a table with these rows. */
+  readonly of: (rows: readonly Row[]) => Selection;
+  /** Deselects rows that no longer match the filter. */
+  readonly drop: (ids: ReadonlySet<string>) => void;
 }
 
 export const pageSize = 50;
 
 /** A paged API list as a table. */
-export function ResourceList<Row>(props: ListProps<Row>) {
-  const { title, path, cli, columns, keyOf, none, tools, selectionOf, hasNoLinks = false } = props;
+export function ResourceList<Row>(
+  props: ListProps<Row> & {
+    readonly selection?: RowSelection<Row>;
+    /** Set if the list shows its first rows only. */
+    readonly isExcerpt?: boolean;
+  },
+) {
+  const { title, caption = title, path, cli, tools, selection, isExcerpt = false } = props;
   const query = { limit: pageSize, ...props.query };
-  const loaded = useApi<Page<Row>>(
-    { path, query },
-    props.everyMs === undefined ? {} : { everyMs: props.everyMs },
-  );
-  const rows = loaded.data?.data ?? [];
-  const cursor = loaded.data?.next_cursor ?? null;
+  const loaded = useApi<Page<Row>>({ path, query });
+  const { data, isOld } = loaded;
+  const rows = data?.data ?? [];
   return (
     <Panel title={title} loaded={loaded} tools={tools} twin={{ path, query, cli }}>
-      {rows.length === 0 && loaded.isOld && <p class="soft">Loading…</p>}
-      {rows.length === 0 && !loaded.isOld && none}
-      {rows.length > 0 && (
-        <DataTable
-          caption={title}
-          columns={columns}
-          rows={rows}
-          keyOf={keyOf}
-          hasNoLinks={hasNoLinks}
-          {...selecting(selectionOf, loaded.isOld ? [] : rows)}
-        />
-      )}
-      {loaded.data !== null && !loaded.isOld && cursor !== null && (
-        <FurtherRows
-          key={JSON.stringify(query)}
-          {...{ title, path, query, columns, keyOf, hasNoLinks, first: loaded.data }}
-          {...(selectionOf !== undefined && { selectionOf })}
-        />
+      <Rows {...props} {...{ caption, rows, isOld }} selected={selection?.of(isOld ? [] : rows)} />
+      {data !== null && !isOld && !isExcerpt && data.next_cursor !== null && (
+        <FurtherRows {...props} key={JSON.stringify(query)} query={query} first={data} />
       )}
     </Panel>
   );
 }
 
-function selecting<Row>(selectionOf: ListProps<Row>["selectionOf"], rows: readonly Row[]) {
-  return selectionOf !== undefined && { selection: selectionOf(rows) };
+/**
+ * A paged API list that does not move while it is read, with a side panel for the row in the address. Takes new rows
+ * when the reader requests or follows them.
+ */
+export function LiveList<Row extends { readonly id: string }>(
+  props: ListProps<Row> & {
+    readonly query: Query;
+    readonly selection?: RowSelection<Row>;
+    readonly panelOf: (id: string) => ComponentChildren;
+  },
+) {
+  const { title, caption = title, path, query, cli, tools, selection, panelOf } = props;
+  const peeking = usePeeking();
+  const { peekedKey } = peeking;
+  const loaded = useApi<Page<Row>>({ path, query });
+  const { isOld } = loaded;
+  const settled = useSettledRows(loaded, JSON.stringify(query), isFollowing.value);
+  const { rows, matching, gone, waiting, merge, page, pageKey } = settled;
+  useEffect(() => selection?.drop(gone), [gone]);
+  return (
+    <div class="list-and-panel" data-with-panel={peekedKey === null ? undefined : ""}>
+      <Panel
+        title={title}
+        loaded={loaded}
+        tools={
+          <>
+            <NewRows waiting={waiting} merge={merge} pageSize={pageSize} />
+            {tools}
+          </>
+        }
+        twin={{ path, query, cli }}
+      >
+        <PeekingRows>
+          <Rows {...props} {...{ caption, rows, isOld, peeking }} selected={selection?.of(matching)} />
+          {page !== null && !isOld && <FurtherRows {...props} key={pageKey} first={page} peeking={peeking} />}
+        </PeekingRows>
+      </Panel>
+      {peekedKey !== null && panelOf(peekedKey)}
+    </div>
+  );
+}
+
+/** Rows as a table, or what is shown without rows. */
+export function Rows<Row>(
+  props: Pick<ListProps<Row>, "columns" | "keyOf" | "hasNoLinks" | "none"> & {
+    readonly caption: string;
+    readonly rows: readonly Row[];
+    /** The rows of another query are being loaded. */
+    readonly isOld?: boolean;
+    readonly selected?: Selection | undefined;
+    readonly peeking?: Peeking | undefined;
+  },
+) {
+  const { caption, columns, rows, keyOf = idOf, hasNoLinks = false, none, isOld = false, selected } = props;
+  if (rows.length > 0)
+    return (
+      <DataTable {...{ caption, columns, rows, keyOf, hasNoLinks }} selection={selected} {...props.peeking} />
+    );
+  if (isOld) return <p class="soft">Loading…</p>;
+  return typeof none === "string" ? <p class="soft">{none}</p> : <>{none}</>;
+}
+
+function idOf(row: unknown): string {
+  return (row as { readonly id: string }).id;
 }
 
 /** Pages after the first one. They are loaded on demand and not refreshed. */
-export function FurtherRows<Row>(
-  props: Pick<ListProps<Row>, "title" | "path" | "columns" | "keyOf" | "selectionOf" | "hasNoLinks"> & {
+function FurtherRows<Row>(
+  props: ListProps<Row> & {
     readonly query: Query;
     readonly first: Page<Row>;
+    readonly selection?: RowSelection<Row>;
     readonly peeking?: Peeking;
   },
 ) {
-  const { title, path, query, columns, keyOf, selectionOf, hasNoLinks = false, peeking } = props;
+  const { title, caption = title, path, query, first, selection } = props;
   const rows = useSignal<readonly Row[]>([]);
   const last = useSignal<Page<Row> | null>(null);
-  const error = useSignal<ApiError | null>(null);
-  const end = last.value ?? props.first;
-  const more = async () => {
-    try {
+  const { error, run } = useBusy();
+  const end = last.value ?? first;
+  const more = () =>
+    run(async () => {
       const { value } = await callApi<Page<Row>>({ path, query: { ...query, cursor: end.next_cursor } });
       rows.value = [...rows.value, ...value.data];
       last.value = value;
-      error.value = null;
-    } catch (thrown) {
-      if (!(thrown instanceof ApiError)) throw thrown;
-      error.value = thrown;
-    }
-  };
+    });
   return (
     <>
-      {rows.value.length > 0 && (
-        <DataTable
-          caption={`${title}, more rows`}
-          columns={columns}
-          rows={rows.value}
-          keyOf={keyOf}
-          hasNoLinks={hasNoLinks}
-          {...selecting(selectionOf, rows.value)}
-          {...(peeking !== undefined && { peek: peeking.peek, peekedKey: peeking.peekedKey })}
-        />
-      )}
+      <Rows
+        {...props}
+        caption={`${caption}, more rows`}
+        rows={rows.value}
+        selected={selection?.of(rows.value)}
+        none={null}
+      />
       {error.value !== null && <ErrorNote error={error.value} />}
       <SearchedTo end={end} more={more} />
     </>
@@ -114,13 +166,7 @@ export function FurtherRows<Row>(
 }
 
 /** Shows how far back a time-limited search reached, with a button to continue. */
-export function SearchedTo({
-  end,
-  more,
-}: {
-  readonly end: Page<unknown>;
-  readonly more: () => Promise<void>;
-}) {
+function SearchedTo({ end, more }: { readonly end: Page<unknown>; readonly more: () => Promise<void> }) {
   const { next_cursor, complete = true, searched_to = null } = end;
   return (
     <p class="table-end">

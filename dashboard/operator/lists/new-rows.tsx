@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { Loaded } from "../../shared/queries.ts";
 import type { Page } from "../../shared/resources.ts";
+import { CheckBox } from "../../shared/ui/field.tsx";
 
 /** While true, new rows are added to lists automatically. */
 export const isFollowing = signal(false);
@@ -19,14 +20,11 @@ export function NewRows(
           {waiting >= pageSize ? `${pageSize} or more` : waiting} new
         </button>
       )}
-      <label>
-        <input
-          type="checkbox"
-          checked={isFollowing.value}
-          onChange={({ currentTarget }) => (isFollowing.value = currentTarget.checked)}
-        />{" "}
-        follow
-      </label>
+      <CheckBox
+        label="follow"
+        isChecked={isFollowing.value}
+        onChange={(isChecked) => (isFollowing.value = isChecked)}
+      />
     </>
   );
 }
@@ -55,12 +53,13 @@ interface Shown<Row> {
 
 /**
  * `loaded` is the current first page, and `key` identifies its query. Visible rows are updated in place; new rows of
- * the same query wait for `merge`. A response to another query replaces all rows. A short list takes new rows at once,
- * because readers do not lose their place in it.
+ * the same query wait for `merge`, unless `takesAll` is set. A response to another query replaces all rows. A short
+ * list takes new rows at once, because readers do not lose their place in it.
  */
 export function useSettledRows<Row extends { readonly id: string }>(
   loaded: Pick<Loaded<Page<Row>>, "data" | "isOld">,
-  { key, isFollowing }: { readonly key: string; readonly isFollowing: boolean },
+  key: string,
+  takesAll: boolean,
 ): SettledRows<Row> {
   const { data, isOld } = loaded;
   const shown = useRef<Shown<Row>>({ key: null, rows: [], page: null, round: 0 });
@@ -71,24 +70,25 @@ export function useSettledRows<Row extends { readonly id: string }>(
       render((count) => count + 1);
     };
     if (isOld) return { ...awaited, rows: shown.current.rows, page: shown.current.page, merge, pageKey: key };
-    shown.current = settle(shown.current, { data, key, isFollowing });
+    shown.current = settle(shown.current, data, key, takesAll);
     const { rows, page, round } = shown.current;
     const { gone, waiting } = compare(rows, data);
     const matching = rows.filter(({ id }) => !gone.has(id));
     return { rows, matching, gone, waiting, merge, page, pageKey: `${round} ${key}` };
-  }, [data, isOld, key, isFollowing, shown.current.key]);
+  }, [data, isOld, key, takesAll, shown.current.key]);
 }
 
 const awaited = { matching: [], gone: new Set<string>(), waiting: 0 } as const;
 
 function settle<Row extends { readonly id: string }>(
   shown: Shown<Row>,
-  now: { readonly data: Page<Row> | null; readonly key: string; readonly isFollowing: boolean },
+  data: Page<Row> | null,
+  key: string,
+  takesAll: boolean,
 ): Shown<Row> {
-  const { data, key, isFollowing } = now;
   if (data === null) return { key: null, rows: [], page: null, round: shown.round };
   if (shown.key !== key) return { key, rows: data.data, page: data, round: shown.round + 1 };
-  if (isFollowing || shown.rows.length < shortList || data.data.length === 0)
+  if (takesAll || shown.rows.length < shortList || data.data.length === 0)
     return { ...shown, rows: data.data, page: data };
   const fresh = new Map(data.data.map((row) => [row.id, row]));
   return { ...shown, rows: shown.rows.map((row) => fresh.get(row.id) ?? row) };

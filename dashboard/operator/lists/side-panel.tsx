@@ -6,7 +6,7 @@ import { pagePath } from "../../shared/root.ts";
 import { shell } from "../../shared/shell-text.ts";
 import { AsApi } from "../../shared/ui/as-api.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
-import { Icon } from "../../shared/ui/icon.tsx";
+import { IconButton } from "../../shared/ui/icon.tsx";
 
 interface SidePanelProps<T> {
   /** What a row is called, such as "Delivery". */
@@ -31,15 +31,7 @@ export function SidePanel<T extends { readonly id: string }>(props: SidePanelPro
         <div class="panel-tools">
           <a href={pagePath(`${collection}/${id}`)}>Open full page</a>
           <AsApi what={what} twin={{ path, cli: shell`${collection} get ${id}` }} />
-          <button
-            type="button"
-            class="quiet icon-button"
-            aria-label="Close panel"
-            data-key="Escape"
-            onClick={close}
-          >
-            <Icon name="close" />
-          </button>
+          <IconButton icon="close" label="Close panel" shortcut="Escape" onClick={close} />
         </div>
       </header>
       {error !== null && <ErrorNote error={error} since={loadedAt} />}

@@ -1,5 +1,4 @@
 import { useSignal } from "@preact/signals";
-import { useRoute } from "preact-iso";
 import { useId } from "preact/hooks";
 import { callApi } from "../../shared/api.ts";
 import { useApi } from "../../shared/queries.ts";
@@ -7,16 +6,15 @@ import type { Operation } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { shell } from "../../shared/shell-text.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
-import { CopyButton } from "../../shared/ui/copy-button.tsx";
 import { type Column, Facts } from "../../shared/ui/data-table.tsx";
 import { NotLoaded } from "../../shared/ui/error-note.tsx";
-import { Modal } from "../../shared/ui/modal.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import type { Tone } from "../../shared/ui/tone.ts";
 import { When } from "../../shared/ui/when.tsx";
-import { ActionButton, mayManage } from "../form/action-button.tsx";
+import { ActionButton, ConfirmButton, mayManage } from "../form/action-button.tsx";
 import { ResourceList } from "../lists/list-page.tsx";
+import { DetailPage, IdText, TimePhrase, useRouteId } from "../shell/detail-page.tsx";
 import {
   countText,
   deliveriesText,
@@ -55,7 +53,6 @@ export function OperationsPage() {
         path="v1/operations"
         cli={shell`operations list`}
         columns={operationColumns}
-        keyOf={({ id }) => id}
         none={
           <p class="soft">
             No operations yet. Bulk retries and cancellations of{" "}
@@ -82,18 +79,14 @@ function OperationBadge({ status }: Pick<Operation, "status">) {
 }
 
 export function OperationPage() {
-  const { params } = useRoute();
-  const id = params["id"] ?? "";
+  const id = useRouteId();
   const path = `v1/operations/${id}`;
   const loaded = useApi<Operation>({ path });
   const { data, error } = loaded;
   if (data === null) return <NotLoaded error={error} />;
   const twin = { path, cli: shell`operations show ${id}` };
   return (
-    <div data-page-id={id}>
-      <p class="trail">
-        <a href={pagePath("operations")}>Operations</a>
-      </p>
+    <DetailPage id={id} list="operations" title="Operations">
       <h1>
         {kindText(data.kind)} <OperationBadge status={data.status} />
       </h1>
@@ -104,7 +97,7 @@ export function OperationPage() {
       <SkippedDeliveries operation={data} />
       <LastErrors operation={data} />
       <AboutOperation operation={data} />
-    </div>
+    </DetailPage>
   );
 }
 
@@ -119,11 +112,7 @@ function Progress({ operation }: { readonly operation: Operation }) {
       <p>
         <strong>{text}</strong>
         {rate_per_second !== null && `, ${rate_per_second.toFixed(1)} per second`}
-        {eta_at !== null && !isOver(operation) && (
-          <>
-            , done <When at={eta_at} />
-          </>
-        )}
+        {!isOver(operation) && <TimePhrase before=", done " at={eta_at} />}
       </p>
       <Facts rows={[...outcomeRows(operation), ["Rate limit", `${requests_per_second} per second`]]} />
     </>
@@ -184,18 +173,13 @@ function AboutOperation({ operation }: { readonly operation: Operation }) {
     <Panel title="About this operation">
       <Facts
         rows={[
-          [
-            "Operation",
-            <>
-              <code>{id}</code> <CopyButton text={id} label="Copy id" />
-            </>,
-          ],
+          ["Operation", <IdText id={id} />],
           ["Filter", parts.length === 0 ? "all deliveries" : parts.join("; ")],
           ["Tenant", tenant_id ?? "all"],
           ["Priority", priority ?? "unchanged"],
-          ["Started", <When key="begun" at={operation.created_at} isExact />],
-          ["Last progress", <When key="progress" at={operation.updated_at} isExact />],
-          ["Ended", <When key="ended" at={operation.finished_at} isExact />],
+          ["Started", <When at={operation.created_at} isExact />],
+          ["Last progress", <When at={operation.updated_at} isExact />],
+          ["Ended", <When at={operation.finished_at} isExact />],
         ]}
       />
     </Panel>
@@ -218,7 +202,18 @@ function OperationActions({ operation }: { readonly operation: Operation }) {
         <ActionButton label="Pause" run={() => change({ status: "paused" })} done="Operation paused" />
       )}
       <RateForm key={operation.requests_per_second} operation={operation} change={change} />
-      <CancelButton path={path} />
+      <ConfirmButton
+        label="Cancel"
+        title="Cancel this operation?"
+        action="Cancel operation"
+        run={async (close) => {
+          await callApi({ method: "DELETE", path });
+          close();
+        }}
+        done="Cancelled"
+      >
+        Completed work is not undone. Deliveries that were already queued are still sent.
+      </ConfirmButton>
     </div>
   );
 }
@@ -246,31 +241,6 @@ function RateForm(props: {
         run={() => props.change({ rate_limit: { requests_per_second: rate.value } })}
         done="Rate changed"
       />
-    </>
-  );
-}
-
-function CancelButton({ path }: { readonly path: string }) {
-  const isAsking = useSignal(false);
-  return (
-    <>
-      <button type="button" data-command="Cancel…" onClick={() => (isAsking.value = true)}>
-        Cancel…
-      </button>
-      {isAsking.value && (
-        <Modal title="Cancel this operation?" onClose={() => (isAsking.value = false)}>
-          <p>Completed work is not undone. Deliveries that were already queued are still sent.</p>
-          <ActionButton
-            label="Cancel operation"
-            isPrimary
-            run={async () => {
-              await callApi({ method: "DELETE", path });
-              isAsking.value = false;
-            }}
-            done="Cancelled"
-          />
-        </Modal>
-      )}
     </>
   );
 }

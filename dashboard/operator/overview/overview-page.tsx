@@ -17,15 +17,17 @@ import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { RangePicker } from "../../shared/ui/range-picker.tsx";
 import type { Tone } from "../../shared/ui/tone.ts";
-import { DeliveryTable } from "../delivery/delivery-table.tsx";
+import { listedColumns } from "../delivery/delivery-table.tsx";
+import { answerText, waitingOf } from "../delivery/wording.ts";
 import { mayAdminister } from "../form/action-button.tsx";
+import { Rows } from "../lists/list-page.tsx";
 import { useSettledRows } from "../lists/new-rows.tsx";
-import { useOpenProblems } from "../problems/open-problems.tsx";
+import { headlineOf, useOpenProblems } from "../problems/open-problems.tsx";
+import { TimePhrase } from "../shell/detail-page.tsx";
 import { useStatisticsRange, usualRange } from "../statistics/traffic-panels.tsx";
-import { type Health, healthWords } from "../webhook/webhook-link.tsx";
-import { AttentionList } from "./attention-list.tsx";
+import { type Health, healthWords, statusReasonText, WebhookLink } from "../webhook/webhook-link.tsx";
 import { Traffic, useTopWebhooks } from "./traffic.tsx";
-import { troublesOf } from "./troubles.ts";
+import { type Trouble, troublesOf } from "./troubles.ts";
 
 const recentQuery = { limit: 12, include: "webhook" };
 const troubledQuery = {
@@ -155,16 +157,13 @@ function otherStates(counts: HealthCounts): string {
   return texts.length === 0 ? "" : `${texts.join(", ")}. `;
 }
 
-function countOf(count: number, ...[one, many]: readonly [string, string]): string {
+function countOf(count: number, one: string, many: string): string {
   return `${count.toLocaleString()} ${count === 1 ? one : many}`;
 }
 
 function RecentDeliveries({ recent }: { readonly recent: ReturnType<typeof useApi<DeliveryPage>> }) {
   const isPointedAt = useSignal(false);
-  const { rows, waiting, merge } = useSettledRows(recent, {
-    key: "recent",
-    isFollowing: !isPointedAt.value,
-  });
+  const { rows, waiting, merge } = useSettledRows(recent, "recent", !isPointedAt.value);
   return (
     <div
       onPointerEnter={() => (isPointedAt.value = true)}
@@ -187,14 +186,17 @@ function RecentDeliveries({ recent }: { readonly recent: ReturnType<typeof useAp
         }
         twin={{ path: "v1/deliveries", query: recentQuery, cli: shell`deliveries list --limit 12` }}
       >
-        {rows.length === 0 ? (
-          <p class="soft">
-            Events were published, but no webhook subscribes to them.{" "}
-            <a href={pagePath("webhooks")}>Webhooks</a>
-          </p>
-        ) : (
-          <DeliveryTable caption="Recent deliveries, newest first" rows={rows} />
-        )}
+        <Rows
+          caption="Recent deliveries, newest first"
+          columns={listedColumns}
+          rows={rows}
+          none={
+            <p class="soft">
+              Events were published, but no webhook subscribes to them.{" "}
+              <a href={pagePath("webhooks")}>Webhooks</a>
+            </p>
+          }
+        />
       </Panel>
     </div>
   );
@@ -232,4 +234,92 @@ function curlPublish(): string {
     new URL("v1/events", root).href,
     `-d '{"event_type":"order.completed","data":{"order_id":"4711"}}'`,
   ].join(" \\\n  ");
+}
+
+const shownMax = 8;
+const problemsMax = 3;
+
+function AttentionList(props: {
+  readonly troubles: readonly Trouble[];
+  /** Whether the underlying lists are complete. If not, counts per webhook would be too low and are omitted. */
+  readonly isWhole: boolean;
+}) {
+  const { troubles, isWhole } = props;
+  if (troubles.length === 0) {
+    return <p class="soft">No disabled webhooks, no retrying deliveries, no dead letters.</p>;
+  }
+  return (
+    <ul class="entry-list">
+      {troubles.slice(0, shownMax).map((trouble) => (
+        <TroubleItem key={trouble.webhookId} trouble={trouble} isWhole={isWhole} />
+      ))}
+      {troubles.length > shownMax && (
+        <li>
+          <a href={pagePath("webhooks")}>{troubles.length - shownMax} more</a>
+        </li>
+      )}
+    </ul>
+  );
+}
+
+function TroubleItem({ trouble, isWhole }: { readonly trouble: Trouble; readonly isWhole: boolean }) {
+  const { webhookId, url, waiting, deadCount, inactive, problems } = trouble;
+  const next = waiting[0];
+  return (
+    <li>
+      <div class="entry-head">
+        <Badge {...badgeOf(trouble)} />
+        <WebhookLink id={webhookId} url={url} />
+      </div>
+      {problems.slice(0, problemsMax).map((problem) => (
+        <p key={problem.id} class="trouble-problem">
+          <a href={pagePath(`problems/${problem.id}`)}>{headlineOf(problem)}</a>{" "}
+          <span class="soft">{problem.remedy}</span>
+        </p>
+      ))}
+      <p>
+        {inactive !== null && (
+          <>
+            The webhook is {inactive.status}: {statusReasonText(inactive.status_reason)}.{" "}
+          </>
+        )}
+        {next !== undefined && <NextSentence count={isWhole ? waiting.length : null} next={next} />}
+        {deadCount > 0 && (
+          <>{isWhole ? `${deadCount} dead ${deadCount === 1 ? "letter" : "letters"}` : "Dead letters"}. </>
+        )}
+      </p>
+      <p class="trouble-links">
+        {next !== undefined && <a href={pagePath(`deliveries/${next.id}`)}>Why?</a>}
+        {waiting.length > 0 && (
+          <a href={`${pagePath("deliveries")}?webhook_id=${webhookId}&status=failed&status=circuit_blocked`}>
+            Waiting deliveries
+          </a>
+        )}
+        {deadCount > 0 && <a href={`${pagePath("dead-letters")}?webhook_id=${webhookId}`}>Dead letters</a>}
+      </p>
+    </li>
+  );
+}
+
+/** Health of the webhook. A healthy webhook may still have dead letters or waiting deliveries. */
+function badgeOf({ health, waiting, deadCount }: Trouble): Parameters<typeof Badge>[0] {
+  if (health !== null && health !== "healthy") return healthWords[health];
+  if (deadCount > 0) return { tone: "bad", text: deadCount === 1 ? "Dead letter" : "Dead letters" };
+  return waiting.length > 0 ? { tone: "wait", text: "Retrying" } : { tone: "wait", text: "Open problem" };
+}
+
+function NextSentence({ count, next }: { readonly count: number | null; readonly next: Delivery }) {
+  const answer = answerText({ status_code: next.last_http_status_code, category: next.failure_category });
+  return (
+    <>
+      {count === null ? "Deliveries waiting" : `${count} ${count === 1 ? "delivery" : "deliveries"} waiting`}.
+      The last response was <strong>{answer}</strong>.{" "}
+      {next.waiting_for !== null && (
+        <>
+          Waiting for: {waitingOf(next.waiting_for).short}
+          <TimePhrase before=", " at={next.waiting_until} />.{" "}
+        </>
+      )}
+    </>
+  );
 }

@@ -17,12 +17,12 @@ import { type Loaded, useApi } from "../../shared/queries.ts";
 import type { ListedWebhook, Page } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { shell } from "../../shared/shell-text.ts";
-import { type Column, DataTable } from "../../shared/ui/data-table.tsx";
+import type { Column } from "../../shared/ui/data-table.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
+import { Rows } from "../lists/list-page.tsx";
 import {
-  OutcomesPanel,
-  PublishedPanel,
   type StatisticsRange,
+  TrafficPanel,
   useStatisticsRange,
   zoneQuery,
 } from "../statistics/traffic-panels.tsx";
@@ -33,25 +33,15 @@ const deliveryMeasures =
   "attempts,accepted,transient,terminal,duration_ms_p50,duration_ms_p95,lag_ms_p95,success,exhausted";
 
 /** Traffic over the time range of the page. `children` is shown between the charts. */
-export function Traffic({
-  children,
-  gauges,
-}: {
-  readonly children: ComponentChildren;
-  readonly gauges: Loaded<Gauges>;
-}) {
+export function Traffic(props: { readonly gauges: Loaded<Gauges>; readonly children: ComponentChildren }) {
+  const { gauges, children } = props;
   const range = useStatisticsRange();
+  const query = { ...range.query, ...zoneQuery() };
   const deliveries = useApi<Statistics>(
-    {
-      path: "v1/stats/deliveries",
-      query: { ...range.query, ...zoneQuery(), measures: deliveryMeasures },
-    },
+    { path: "v1/stats/deliveries", query: { ...query, measures: deliveryMeasures } },
     { news: "stats" },
   );
-  const events = useApi<Statistics>(
-    { path: "v1/stats/events", query: { ...range.query, ...zoneQuery() } },
-    { news: "stats" },
-  );
+  const events = useApi<Statistics>({ path: "v1/stats/events", query }, { news: "stats" });
   return (
     <>
       <div class="tiles">
@@ -61,44 +51,38 @@ export function Traffic({
         {deliveries.data !== null && <AcceptedTile deliveries={deliveries.data} />}
         {deliveries.data !== null && <DurationTile deliveries={deliveries.data} />}
       </div>
-      <Charts {...{ deliveries, events, gauges, range }}>{children}</Charts>
+      <TrafficPanel of="deliveries" loaded={deliveries} range={range} />
+      {children}
+      <TopWebhooks />
+      <div class="columns-2">
+        <TrafficPanel of="events" loaded={events} range={range} />
+        {gauges.data !== null && <BacklogPanel loaded={gauges} gauges={gauges.data} range={range} />}
+      </div>
     </>
   );
 }
 
-function Charts(props: {
-  readonly deliveries: Loaded<Statistics>;
-  readonly events: Loaded<Statistics>;
-  readonly gauges: Loaded<Gauges>;
+function BacklogPanel(props: {
+  readonly loaded: Loaded<Gauges>;
+  readonly gauges: Gauges;
   readonly range: StatisticsRange;
-  readonly children: ComponentChildren;
 }) {
-  const { deliveries, events, gauges, range, children } = props;
-  const { narrow } = range;
+  const { loaded, gauges, range } = props;
+  const { waiting, dead_letters: deadLetters } = gauges.now;
   return (
-    <>
-      <OutcomesPanel loaded={deliveries} range={range} />
-      {children}
-      <TopWebhooks />
-      <div class="columns-2">
-        <PublishedPanel loaded={events} range={range} />
-        {gauges.data !== null && (
-          <Panel
-            title="Backlog"
-            loaded={gauges}
-            twin={{ path: "v1/stats/gauges", query: range.query, cli: shell`stats gauges${range.flags}` }}
-          >
-            <Chart
-              kind="lines"
-              title="Waiting deliveries"
-              chart={backlogChart(gauges.data)}
-              summary={backlogSentence(gauges.data)}
-              narrow={narrow}
-            />
-          </Panel>
-        )}
-      </div>
-    </>
+    <Panel
+      title="Backlog"
+      loaded={loaded}
+      twin={{ path: "v1/stats/gauges", query: range.query, cli: shell`stats gauges${range.flags}` }}
+    >
+      <Chart
+        kind="lines"
+        title="Waiting deliveries"
+        chart={backlogChart(gauges)}
+        summary={`${waiting.toLocaleString()} waiting, ${deadLetters.toLocaleString()} dead letters.`}
+        narrow={range.narrow}
+      />
+    </Panel>
   );
 }
 
@@ -230,10 +214,6 @@ function backlogChart(gauges: Gauges) {
   ]);
 }
 
-function backlogSentence({ now }: Gauges): string {
-  return `${now.waiting.toLocaleString()} waiting, ${now.dead_letters.toLocaleString()} dead letters.`;
-}
-
 const topMax = 6;
 /** Sorted and limited by the server, because series of all webhooks would be too many. */
 const topQuery = { sort: "failures", limit: topMax, include: ["stats", "backlog", "health_counts"] };
@@ -279,16 +259,12 @@ function TopWebhooks() {
       tools={<a href={`${pagePath("webhooks")}?sort=backlog`}>By backlog</a>}
       twin={{ path: "v1/webhooks", query: topQuery, cli: shell`webhooks list --sort failures` }}
     >
-      {rows.length === 0 ? (
-        <p class="soft">No failed requests in the last 24 hours.</p>
-      ) : (
-        <DataTable
-          caption="Webhooks by failures"
-          columns={topColumns(courses)}
-          rows={rows}
-          keyOf={({ id }) => id}
-        />
-      )}
+      <Rows
+        caption="Webhooks by failures"
+        columns={topColumns(courses)}
+        rows={rows}
+        none="No failed requests in the last 24 hours."
+      />
     </Panel>
   );
 }

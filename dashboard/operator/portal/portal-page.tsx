@@ -4,14 +4,14 @@ import { useAddress } from "../../shared/address.ts";
 import { callApi } from "../../shared/api.ts";
 import { now } from "../../shared/clock.ts";
 import { refreshAll, useApi } from "../../shared/queries.ts";
-import { fieldText, type Page, type Row } from "../../shared/resources.ts";
+import { fieldText, type Row } from "../../shared/resources.ts";
 import { pagePath, root } from "../../shared/root.ts";
 import { session } from "../../shared/session.ts";
 import { shell } from "../../shared/shell-text.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
 import { Badge } from "../../shared/ui/badge.tsx";
-import { type Column, DataTable } from "../../shared/ui/data-table.tsx";
-import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import type { Column } from "../../shared/ui/data-table.tsx";
+import { ErrorNote, NotLoaded } from "../../shared/ui/error-note.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import type { Tone } from "../../shared/ui/tone.ts";
@@ -19,6 +19,8 @@ import { When } from "../../shared/ui/when.tsx";
 import { contrast, grounds, repairedAccent, type Scheme } from "../../../src/features/portal/contrast.ts";
 import { ActionButton, mayAdminister, useBusy } from "../form/action-button.tsx";
 import { ResourceForm } from "../form/resource-form.tsx";
+import { ResourceList } from "../lists/list-page.tsx";
+import { Trail } from "../shell/detail-page.tsx";
 import { portalFields, type PortalSettings, settingsInput, typedSettings } from "./portal-fields.ts";
 
 /** Portal settings for all tenants, or for the tenant in the address. */
@@ -30,11 +32,7 @@ export function PortalPage() {
   const { data, error } = useApi<PortalSettings>({ path }, { everyMs: false });
   return (
     <>
-      {tenantId !== null && mayAdminister() && (
-        <p class="trail">
-          <a href={pagePath("portal")}>Portal of all tenants</a>
-        </p>
-      )}
+      {tenantId !== null && mayAdminister() && <Trail href={pagePath("portal")}>Portal of all tenants</Trail>}
       <PageHead title={tenantId === null ? "Portal" : `Portal of ${tenantId}`}>
         {tenantId !== null && <OpenPortal tenantId={tenantId} />}
       </PageHead>
@@ -44,14 +42,15 @@ export function PortalPage() {
           settings of a session override both.
         </p>
       )}
-      {error !== null && <ErrorNote error={error} />}
-      {data !== null && (
+      {data === null ? (
+        <NotLoaded error={error} />
+      ) : (
         <>
+          {error !== null && <ErrorNote error={error} />}
           <SettingsForm key={path} path={path} settings={data} />
           <Logos path={path} settings={data} />
         </>
       )}
-      {data === null && error === null && <p class="waiting soft">Loading…</p>}
       <PortalSessions tenantId={tenantId} />
     </>
   );
@@ -196,10 +195,7 @@ const sessionColumns: readonly Column<Row>[] = [
   { title: "Tenant", cell: (row) => fieldText(row, "tenant_id"), needs: "medium" },
   {
     title: "State",
-    cell: (row) => {
-      const { tone, text } = sessionState(row);
-      return <Badge tone={tone} text={text} />;
-    },
+    cell: (row) => <Badge {...sessionState(row)} />,
   },
   {
     title: "Created",
@@ -213,27 +209,18 @@ const sessionColumns: readonly Column<Row>[] = [
 
 /** Portal sessions of the last day. */
 function PortalSessions({ tenantId }: { readonly tenantId: string | null }) {
-  const query = { limit: 25, tenant_id: tenantId };
-  const loaded = useApi<Page<Row>>({ path: "v1/portal-sessions", query });
-  const rows = loaded.data?.data ?? [];
   return (
-    <Panel
+    <ResourceList<Row>
       title="Sessions"
-      loaded={loaded}
-      twin={{ path: "v1/portal-sessions", query, cli: shell`portal-sessions list` }}
-    >
-      {rows.length === 0 ? (
-        <p class="soft">No portal sessions in the last 24 hours.</p>
-      ) : (
-        <DataTable
-          caption="Portal sessions, newest first"
-          columns={sessionColumns}
-          rows={rows}
-          keyOf={(row) => fieldText(row, "id")}
-          hasNoLinks
-        />
-      )}
-    </Panel>
+      caption="Portal sessions, newest first"
+      path="v1/portal-sessions"
+      query={{ limit: 25, tenant_id: tenantId }}
+      cli={shell`portal-sessions list`}
+      columns={sessionColumns}
+      none="No portal sessions in the last 24 hours."
+      hasNoLinks
+      isExcerpt
+    />
   );
 }
 

@@ -1,25 +1,25 @@
 import { useSignal } from "@preact/signals";
-import { useRoute } from "preact-iso";
-import { useId } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 import { callApi } from "../../shared/api.ts";
 import { useApi } from "../../shared/queries.ts";
-import type { Delivery, DeliveryPage, DeliveryProblem } from "../../shared/resources.ts";
+import type { Delivery, DeliveryProblem } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { shell } from "../../shared/shell-text.ts";
 import { type Column, Facts } from "../../shared/ui/data-table.tsx";
 import { NotLoaded } from "../../shared/ui/error-note.tsx";
+import { TextAreaField } from "../../shared/ui/field.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { retryDeadLettersAction, targetOf } from "../bulk/bulk-actions.ts";
 import { BulkButton } from "../bulk/bulk-dialog.tsx";
-import { DeliveryTable } from "../delivery/delivery-table.tsx";
+import { columnsOfWebhook } from "../delivery/delivery-table.tsx";
 import { categoryText } from "../delivery/wording.ts";
 import { ActionButton, mayManage } from "../form/action-button.tsx";
 import { HoldButton } from "../form/hold-button.tsx";
-import { LinkedFilters, StateChips } from "../lists/filters.tsx";
+import { Chips, LinkedFilters } from "../lists/filters.tsx";
 import { ResourceList } from "../lists/list-page.tsx";
+import { DetailPage, useRouteId } from "../shell/detail-page.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { headlineOf, ProblemBadge } from "./open-problems.tsx";
 
@@ -50,40 +50,30 @@ export function ProblemsPage() {
   return (
     <>
       <h1>Problems</h1>
-      <StateChips states={states} chosen={chosen}>
-        <LinkedFilters names={["webhook_id"]} />
-      </StateChips>
+      <div class="filters">
+        <Chips name="state" legend="State" values={states} chosen={chosen}>
+          <LinkedFilters names={["webhook_id"]} />
+        </Chips>
+      </div>
       <ResourceList<DeliveryProblem>
         title="Problems"
         path="v1/problems"
         query={{ state: chosen, webhook_id: webhookIds }}
         cli={null}
         columns={problemColumns}
-        keyOf={({ id }) => id}
-        none={
-          <p class="soft">
-            No problems. Similar failures of a webhook are grouped into one problem. It opens with the third
-            failure within ten minutes, or with a dead letter.
-          </p>
-        }
+        none="No problems. Similar failures of a webhook are grouped into one problem. It opens with the third failure within ten minutes, or with a dead letter."
       />
     </>
   );
 }
 
 export function ProblemPage() {
-  const { params } = useRoute();
-  const id = params["id"] ?? "";
+  const id = useRouteId();
   const loaded = useApi<DeliveryProblem>({ path: `v1/problems/${id}` });
   const { data, error } = loaded;
-  if (data === null) {
-    return <NotLoaded error={error} />;
-  }
+  if (data === null) return <NotLoaded error={error} />;
   return (
-    <div data-page-id={id}>
-      <p class="trail">
-        <a href={pagePath("problems")}>Problems</a>
-      </p>
+    <DetailPage id={id} list="problems" title="Problems">
       <PageHead title={headlineOf(data)} beside={<ProblemBadge state={data.state} />} />
       <Panel title="What to do" loaded={loaded} twin={{ path: `v1/problems/${id}`, cli: null }}>
         <p class="verdict-text">{data.remedy}</p>
@@ -99,19 +89,13 @@ export function ProblemPage() {
           </div>
         )}
       </Panel>
-      {mayManage() ? (
+      {(mayManage() || data.note !== null) && (
         <Panel title="Note">
-          <NoteForm key={data.note} problem={data} />
+          {mayManage() ? <NoteForm key={data.note} problem={data} /> : <p>{data.note}</p>}
         </Panel>
-      ) : (
-        data.note !== null && (
-          <Panel title="Note">
-            <p>{data.note}</p>
-          </Panel>
-        )
       )}
       <AffectedDeliveries problem={data} />
-    </div>
+    </DetailPage>
   );
 }
 
@@ -125,36 +109,27 @@ function filtersOf({ webhook_id, failure_category, http_status }: DeliveryProble
 }
 
 function ProblemFacts({ problem }: { readonly problem: DeliveryProblem }) {
-  const { answer, failure_category: category, error_code: code, mute_reason: reason } = problem;
+  const { answer, failure_category: category, error_code: code } = problem;
+  const { mute_reason: reason, muted_until: mutedUntil } = problem;
   return (
     <Facts
       rows={[
-        ["Webhook", <WebhookLink key="webhook" id={problem.webhook_id} url={null} />],
+        ["Webhook", <WebhookLink id={problem.webhook_id} url={null} />],
         ["Failed attempts", problem.count.toLocaleString()],
         ["Deliveries", problem.deliveries.toLocaleString()],
-        ["First seen", <When key="first" at={problem.first_seen_at} />],
-        ["Last seen", <When key="last" at={problem.last_seen_at} />],
-        ...(problem.resolved_at === null
-          ? []
-          : [["Resolved", <When key="resolved" at={problem.resolved_at} />] as const]),
+        ["First seen", <When at={problem.first_seen_at} />],
+        ["Last seen", <When at={problem.last_seen_at} />],
+        problem.resolved_at !== null && ["Resolved", <When at={problem.resolved_at} />],
         [
           "Failure",
           [categoryText(category), problem.http_status, code].filter(Boolean).join(", ") || "several",
         ],
-        ["Response", answer === null ? "–" : <code key="answer">{answer}</code>],
-        ...(problem.state === "muted"
-          ? [
-              [
-                "Muted until",
-                problem.muted_until === null ? (
-                  "unmuted manually"
-                ) : (
-                  <When key="mute" at={problem.muted_until} isExact />
-                ),
-              ] as const,
-            ]
-          : []),
-        ...(reason === null ? [] : [["Mute reason", reason] as const]),
+        ["Response", answer === null ? "–" : <code>{answer}</code>],
+        problem.state === "muted" && [
+          "Muted until",
+          mutedUntil === null ? "unmuted manually" : <When at={mutedUntil} isExact />,
+        ],
+        reason !== null && ["Mute reason", reason],
       ]}
     />
   );
@@ -163,23 +138,19 @@ function ProblemFacts({ problem }: { readonly problem: DeliveryProblem }) {
 /** Newest deliveries with this failure, in their current state. */
 function AffectedDeliveries({ problem }: { readonly problem: DeliveryProblem }) {
   const filters = filtersOf(problem);
-  const query = { ...filters, limit: 10 };
-  const loaded = useApi<DeliveryPage>({ path: "v1/deliveries", query });
-  const rows: readonly Delivery[] = loaded.data?.data ?? [];
   const all = new URLSearchParams(Object.entries(filters).map(([name, [value = ""]]) => [name, value]));
   return (
-    <Panel
+    <ResourceList<Delivery>
       title="Affected deliveries"
-      loaded={loaded}
+      caption="Affected deliveries, newest first"
+      path="v1/deliveries"
+      query={{ ...filters, limit: 10 }}
+      cli={shell`deliveries list --webhook ${problem.webhook_id}`}
+      columns={columnsOfWebhook}
+      none="No stored delivery currently has this failure."
       tools={<a href={`${pagePath("deliveries")}?${all.toString()}`}>All affected deliveries</a>}
-      twin={{ path: "v1/deliveries", query, cli: shell`deliveries list --webhook ${problem.webhook_id}` }}
-    >
-      {rows.length === 0 ? (
-        <p class="soft">No stored delivery currently has this failure.</p>
-      ) : (
-        <DeliveryTable caption="Affected deliveries, newest first" rows={rows} withoutWebhook />
-      )}
-    </Panel>
+      isExcerpt
+    />
   );
 }
 
@@ -210,25 +181,20 @@ function MuteButton({ problem }: { readonly problem: DeliveryProblem }) {
 
 function NoteForm({ problem }: { readonly problem: DeliveryProblem }) {
   const note = useSignal(problem.note ?? "");
-  const id = useId();
-  const isSame = note.value.trim() === (problem.note ?? "");
+  const text = note.value.trim();
   return (
     <div class="form">
-      <div class="field">
-        <label for={id}>Note for your team, such as a ticket or a contact</label>
-        <textarea
-          id={id}
-          rows={3}
-          maxLength={2_000}
-          value={note.value}
-          onInput={({ currentTarget }) => (note.value = currentTarget.value)}
-        />
-      </div>
+      <TextAreaField
+        label="Note for your team, such as a ticket or a contact"
+        value={note}
+        rows={3}
+        maxLength={2_000}
+      />
       <p>
         <ActionButton
           label="Save note"
-          isDisabled={isSame}
-          run={() => changeProblem(problem.id, { note: note.value.trim() === "" ? null : note.value.trim() })}
+          isDisabled={text === (problem.note ?? "")}
+          run={() => changeProblem(problem.id, { note: text === "" ? null : text })}
           done="Note saved"
         />
       </p>

@@ -1,3 +1,4 @@
+import type { FunctionComponent } from "preact";
 import { lazy, LocationProvider, Route, Router } from "preact-iso";
 import { useEffect } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
@@ -7,8 +8,7 @@ import { session } from "../../shared/session.ts";
 import { Announcer } from "../../shared/ui/announcer.tsx";
 import { AlertsPage } from "../alerts/alerts-page.tsx";
 import { AuditPage } from "../audit/audit-page.tsx";
-import { DeadLettersPage } from "../delivery/dead-letters-page.tsx";
-import { DeliveriesPage } from "../delivery/deliveries-page.tsx";
+import { DeadLettersPage, DeliveriesPage } from "../delivery/deliveries-page.tsx";
 import { DeliveryPage } from "../delivery/delivery-page.tsx";
 import { EditEventTypePage, EventTypePage, EventTypesPage } from "../event-type/event-type-pages.tsx";
 import { EventPage, EventsPage } from "../event/event-pages.tsx";
@@ -19,9 +19,8 @@ import { PortalPage } from "../portal/portal-page.tsx";
 import { ProblemPage, ProblemsPage } from "../problems/problem-pages.tsx";
 import { SystemPage } from "../system/system-page.tsx";
 import { EditTenantPage, TenantPage, TenantsPage } from "../tenant/tenant-pages.tsx";
-import { EditWebhookPage, NewWebhookPage } from "../webhook/webhook-edit-page.tsx";
 import { WebhookPage } from "../webhook/webhook-page.tsx";
-import { WebhooksPage } from "../webhook/webhooks-page.tsx";
+import { EditWebhookPage, NewWebhookPage, WebhooksPage } from "../webhook/webhooks-page.tsx";
 import { KeySheet } from "./key-sheet.tsx";
 import { listenToKeys } from "./keyboard.ts";
 import { LoginPage, SessionEnd } from "./login.tsx";
@@ -32,16 +31,43 @@ import { Shell } from "./shell.tsx";
 /** Loaded on demand: most deployments do not use the gateway. */
 const gatewayPage = (name: keyof typeof GatewayPages) =>
   lazy(() => import("../gateway/pages.tsx").then((pages) => pages[name]));
-const SourcesPage = gatewayPage("SourcesPage");
-const AddSourcePage = gatewayPage("AddSourcePage");
-const SourcePage = gatewayPage("SourcePage");
-const EditSourcePage = gatewayPage("EditSourcePage");
-const SetUpSourcePage = gatewayPage("SetUpSourcePage");
-const ConnectionsPage = gatewayPage("ConnectionsPage");
-const NewConnectionPage = gatewayPage("NewConnectionPage");
-const ConnectionPage = gatewayPage("ConnectionPage");
-const RequestsPage = gatewayPage("RequestsPage");
-const RequestPage = gatewayPage("RequestPage");
+
+const routes: readonly (readonly [path: string, page: FunctionComponent])[] = [
+  ["", OverviewPage],
+  ["deliveries", DeliveriesPage],
+  ["deliveries/:id", DeliveryPage],
+  ["events", EventsPage],
+  ["events/:id", EventPage],
+  ["webhooks", WebhooksPage],
+  ["webhooks/new", NewWebhookPage],
+  ["webhooks/:id", WebhookPage],
+  ["webhooks/:id/edit", EditWebhookPage],
+  ["sources", gatewayPage("SourcesPage")],
+  ["sources/new", gatewayPage("AddSourcePage")],
+  ["sources/:id", gatewayPage("SourcePage")],
+  ["sources/:id/edit", gatewayPage("EditSourcePage")],
+  ["sources/:id/set-up", gatewayPage("SetUpSourcePage")],
+  ["connections", gatewayPage("ConnectionsPage")],
+  ["connections/new", gatewayPage("NewConnectionPage")],
+  ["connections/:id", gatewayPage("ConnectionPage")],
+  ["requests", gatewayPage("RequestsPage")],
+  ["requests/:id", gatewayPage("RequestPage")],
+  ["alerts", AlertsPage],
+  ["problems", ProblemsPage],
+  ["problems/:id", ProblemPage],
+  ["dead-letters", DeadLettersPage],
+  ["operations", OperationsPage],
+  ["operations/:id", OperationPage],
+  ["event-types", EventTypesPage],
+  ["event-types/:name", EventTypePage],
+  ["event-types/:name/edit", EditEventTypePage],
+  ["tenants", TenantsPage],
+  ["tenants/:id", TenantPage],
+  ["tenants/:id/edit", EditTenantPage],
+  ["audit", AuditPage],
+  ["portal", PortalPage],
+  ["system", SystemPage],
+];
 
 export function App() {
   return (
@@ -96,40 +122,9 @@ function topicsOf(page: string): readonly string[] {
 function Pages() {
   return (
     <Router>
-      <Route path={pagePath("")} component={OverviewPage} />
-      <Route path={pagePath("deliveries")} component={DeliveriesPage} />
-      <Route path={pagePath("deliveries/:id")} component={DeliveryPage} />
-      <Route path={pagePath("events")} component={EventsPage} />
-      <Route path={pagePath("events/:id")} component={EventPage} />
-      <Route path={pagePath("webhooks")} component={WebhooksPage} />
-      <Route path={pagePath("webhooks/new")} component={NewWebhookPage} />
-      <Route path={pagePath("webhooks/:id")} component={WebhookPage} />
-      <Route path={pagePath("webhooks/:id/edit")} component={EditWebhookPage} />
-      <Route path={pagePath("sources")} component={SourcesPage} />
-      <Route path={pagePath("sources/new")} component={AddSourcePage} />
-      <Route path={pagePath("sources/:id")} component={SourcePage} />
-      <Route path={pagePath("sources/:id/edit")} component={EditSourcePage} />
-      <Route path={pagePath("sources/:id/set-up")} component={SetUpSourcePage} />
-      <Route path={pagePath("connections")} component={ConnectionsPage} />
-      <Route path={pagePath("connections/new")} component={NewConnectionPage} />
-      <Route path={pagePath("connections/:id")} component={ConnectionPage} />
-      <Route path={pagePath("requests")} component={RequestsPage} />
-      <Route path={pagePath("requests/:id")} component={RequestPage} />
-      <Route path={pagePath("alerts")} component={AlertsPage} />
-      <Route path={pagePath("problems")} component={ProblemsPage} />
-      <Route path={pagePath("problems/:id")} component={ProblemPage} />
-      <Route path={pagePath("dead-letters")} component={DeadLettersPage} />
-      <Route path={pagePath("operations")} component={OperationsPage} />
-      <Route path={pagePath("operations/:id")} component={OperationPage} />
-      <Route path={pagePath("event-types")} component={EventTypesPage} />
-      <Route path={pagePath("event-types/:name")} component={EventTypePage} />
-      <Route path={pagePath("event-types/:name/edit")} component={EditEventTypePage} />
-      <Route path={pagePath("tenants")} component={TenantsPage} />
-      <Route path={pagePath("audit")} component={AuditPage} />
-      <Route path={pagePath("tenants/:id")} component={TenantPage} />
-      <Route path={pagePath("tenants/:id/edit")} component={EditTenantPage} />
-      <Route path={pagePath("portal")} component={PortalPage} />
-      <Route path={pagePath("system")} component={SystemPage} />
+      {routes.map(([path, page]) => (
+        <Route key={path} path={pagePath(path)} component={page} />
+      ))}
       <Route default component={NotFoundPage} />
     </Router>
   );

@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import { remember, remembered } from "../../shared/preferences.ts";
+import { CheckBox } from "../../shared/ui/field.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";
 import { navEntries } from "./navigation.ts";
 
@@ -41,17 +42,14 @@ export function KeySheet() {
           </div>
         ))}
       </dl>
-      <label>
-        <input
-          type="checkbox"
-          checked={areKeysOn.value}
-          onChange={({ currentTarget }) => {
-            areKeysOn.value = currentTarget.checked;
-            remember("keys", currentTarget.checked ? "on" : "off");
-          }}
-        />{" "}
-        Enable single-key shortcuts
-      </label>
+      <CheckBox
+        label="Enable single-key shortcuts"
+        isChecked={areKeysOn.value}
+        onChange={(isChecked) => {
+          areKeysOn.value = isChecked;
+          remember("keys", isChecked ? "on" : "off");
+        }}
+      />
     </Modal>
   );
 }

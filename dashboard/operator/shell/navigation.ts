@@ -43,9 +43,8 @@ export function navEntriesOf(view: SessionView | null | undefined): readonly Nav
   return navEntries.filter((entry) => isFor(view, entry));
 }
 
-interface Place extends Pick<NavEntry, "roles"> {
-  readonly page: string;
-  readonly title: string;
+interface Place extends Pick<NavEntry, "page" | "title" | "roles"> {
+  readonly key?: string;
 }
 
 /** Subpages that the palette offers in addition to the navigation. */

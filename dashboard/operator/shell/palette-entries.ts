@@ -43,28 +43,19 @@ export function usePaletteEntries(text: string, opening: number): FoundEntries {
   const isFresh = asked === text.trim() && !found.isOld;
   const hits = isAsked && isFresh ? (found.data?.data ?? []) : [];
   const actions = useMemo(actionsOfPage, [opening]);
-  const pages = navEntriesOf(session.value).map(
+  const pages = [...navEntriesOf(session.value), ...placesOf(session.value)].map(
     ({ page, title, key }): PaletteEntry => ({
       id: `page ${page}`,
       group: "Pages",
       title,
-      hint: `g ${key}`,
-      run: () => go(pagePath(page)),
-    }),
-  );
-  const places = placesOf(session.value).map(
-    ({ page, title }): PaletteEntry => ({
-      id: `page ${page}`,
-      group: "Pages",
-      title,
-      hint: "",
+      hint: key === undefined ? "" : `g ${key}`,
       run: () => go(pagePath(page)),
     }),
   );
   return {
     entries: [
       ...hits.map((hit) => entryOfHit(hit, go)),
-      ...entriesMatching([...actions, ...pages, ...places, ...commands], text),
+      ...entriesMatching([...actions, ...pages, ...commands], text),
     ],
     isSearching: text.trim().length >= searchedLengthMin && (!isFresh || found.isLoading),
   };

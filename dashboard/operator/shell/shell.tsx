@@ -5,19 +5,14 @@ import { isLive, isPaused } from "../../shared/queries.ts";
 import type { SessionView } from "../../shared/resources.ts";
 import { pagePath, root } from "../../shared/root.ts";
 import { logout } from "../../shared/session.ts";
-import { Icon } from "../../shared/ui/icon.tsx";
+import { Icon, IconButton } from "../../shared/ui/icon.tsx";
 import { openProblemsMax, useOpenProblems } from "../problems/open-problems.tsx";
 import { isKeySheetOpen } from "./key-sheet.tsx";
 import { navEntriesOf, navEntryAt, togglePause } from "./navigation.ts";
 import { openPalette } from "./palette.tsx";
 
-export function Shell({
-  view,
-  children,
-}: {
-  readonly view: SessionView;
-  readonly children: ComponentChildren;
-}) {
+export function Shell(props: { readonly view: SessionView; readonly children: ComponentChildren }) {
+  const { view, children } = props;
   return (
     <div class="shell">
       <a href="#main" class="skip">
@@ -130,33 +125,14 @@ function TopButtons() {
         <span class="live-word">{state.word}</span>
         <span class="off-screen">: pause refreshing</span>
       </button>
-      <button
-        type="button"
-        class="quiet icon-button"
-        aria-label={`Theme: ${theme.value}`}
-        title={`Theme: ${theme.value}`}
-        onClick={nextTheme}
-      >
-        <Icon name="theme" />
-      </button>
-      <button
-        type="button"
-        class="quiet icon-button"
-        aria-label="Keyboard shortcuts"
+      <IconButton icon="theme" label={`Theme: ${theme.value}`} onClick={nextTheme} />
+      <IconButton
+        icon="keys"
+        label="Keyboard shortcuts"
         title="Keyboard shortcuts (?)"
         onClick={() => (isKeySheetOpen.value = true)}
-      >
-        <Icon name="keys" />
-      </button>
-      <button
-        type="button"
-        class="quiet icon-button"
-        aria-label="Log out"
-        title="Log out"
-        onClick={() => void logout()}
-      >
-        <Icon name="leave" />
-      </button>
+      />
+      <IconButton icon="leave" label="Log out" onClick={() => void logout()} />
     </div>
   );
 }

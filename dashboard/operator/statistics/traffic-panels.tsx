@@ -52,6 +52,7 @@ function flagsOfRange({ from, to }: Readonly<Record<string, string>>): ShellText
 }
 
 interface TrafficPanelProps {
+  readonly of: "events" | "deliveries";
   readonly loaded: Loaded<Statistics>;
   readonly range: StatisticsRange;
   /** Filters in addition to the range. */
@@ -62,43 +63,41 @@ interface TrafficPanelProps {
 
 const noOptions = shellOptions([]);
 
-/** Published events over time. */
-export function PublishedPanel({ loaded, range, query = {}, flags = noOptions }: TrafficPanelProps) {
-  const path = "v1/stats/events";
-  return (
-    <Panel
-      title="Published"
-      loaded={loaded}
-      twin={{ path, query: { ...range.query, ...query }, cli: shell`stats events${flags}${range.flags}` }}
-    >
-      {loaded.data !== null && (
-        <Chart
-          kind="bars"
-          title="Events"
-          chart={publishedChart(loaded.data)}
-          summary={publishedSentence(loaded.data)}
-          narrow={range.narrow}
-        />
-      )}
-    </Panel>
-  );
-}
+const kinds = {
+  events: {
+    title: "Published",
+    what: "Events",
+    chartOf: publishedChart,
+    sentenceOf: publishedSentence,
+  },
+  deliveries: {
+    title: "Requests by outcome",
+    what: "Requests",
+    chartOf: outcomesChart,
+    sentenceOf: outcomesSentence,
+  },
+} as const;
 
-/** Requests over time, by outcome. */
-export function OutcomesPanel({ loaded, range, query = {}, flags = noOptions }: TrafficPanelProps) {
-  const path = "v1/stats/deliveries";
+/** Published events or requests over time. */
+export function TrafficPanel(props: TrafficPanelProps) {
+  const { of, loaded, range, query = {}, flags = noOptions } = props;
+  const { title, what, chartOf, sentenceOf } = kinds[of];
   return (
     <Panel
-      title="Requests by outcome"
+      title={title}
       loaded={loaded}
-      twin={{ path, query: { ...range.query, ...query }, cli: shell`stats deliveries${flags}${range.flags}` }}
+      twin={{
+        path: `v1/stats/${of}`,
+        query: { ...range.query, ...query },
+        cli: shell`stats ${of}${flags}${range.flags}`,
+      }}
     >
       {loaded.data !== null && (
         <Chart
           kind="bars"
-          title="Requests"
-          chart={outcomesChart(loaded.data)}
-          summary={outcomesSentence(loaded.data)}
+          title={what}
+          chart={chartOf(loaded.data)}
+          summary={sentenceOf(loaded.data)}
           narrow={range.narrow}
         />
       )}

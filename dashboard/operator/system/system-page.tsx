@@ -1,5 +1,4 @@
 import { useSignal } from "@preact/signals";
-import { useId } from "preact/hooks";
 import { byteSize } from "../../shared/bytes.ts";
 import { now } from "../../shared/clock.ts";
 import { shortSpan } from "../../shared/format.ts";
@@ -9,8 +8,10 @@ import { shell } from "../../shared/shell-text.ts";
 import type { ApiTwin } from "../../shared/ui/as-api.tsx";
 import { Badge } from "../../shared/ui/badge.tsx";
 import { type Column, DataTable, Facts } from "../../shared/ui/data-table.tsx";
+import { CheckBox, TextField } from "../../shared/ui/field.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
+import { Rows } from "../lists/list-page.tsx";
 
 const twin = { path: "v1/system", cli: shell`system` };
 
@@ -53,7 +54,7 @@ function ThisProcess({ system }: { readonly system: System }) {
           ["Version", version],
           ["Roles", roles.join(", ")],
           ["Uptime", shortSpan(now.value - Date.parse(started_at))],
-          ["Started", <When key="started" at={started_at} isExact />],
+          ["Started", <When at={started_at} isExact />],
         ]}
       />
     </>
@@ -96,13 +97,10 @@ function Companions({ system }: { readonly system: System }) {
         ["Store", store.kind === "sqlite" ? "SQLite" : "PostgreSQL"],
         ["Size on disk", size],
         ["Schema", store.schema_version ?? "unavailable"],
-        [
-          "Queue",
-          <Companion key="queue" text={queue.kind === "store" ? "the store" : "RabbitMQ"} is={queue} />,
-        ],
+        ["Queue", <Companion text={queue.kind === "store" ? "the store" : "RabbitMQ"} is={queue} />],
         [
           "Shared state",
-          <Companion key="shared" text={shared.kind === "process" ? "this process" : "Redis"} is={shared} />,
+          <Companion text={shared.kind === "process" ? "this process" : "Redis"} is={shared} />,
         ],
         ["Payload retention", days(retention.payload_days)],
         ["History retention", days(retention.history_days)],
@@ -149,7 +147,6 @@ function SettingsTable(props: { readonly settings: readonly Setting[]; readonly 
   const { settings, twin } = props;
   const text = useSignal("");
   const isChangedOnly = useSignal(false);
-  const id = useId();
   const rows = settings.filter(
     ({ name, source }) =>
       name.toLowerCase().includes(text.value.trim().toLowerCase()) &&
@@ -158,34 +155,21 @@ function SettingsTable(props: { readonly settings: readonly Setting[]; readonly 
   return (
     <Panel title="Settings" twin={twin}>
       <div class="fields">
-        <div class="field">
-          <label for={id}>Name contains</label>
-          <input
-            id={id}
-            value={text.value}
-            onInput={({ currentTarget }) => (text.value = currentTarget.value)}
-          />
-        </div>
-        <label>
-          <input
-            type="checkbox"
-            checked={isChangedOnly.value}
-            onChange={({ currentTarget }) => (isChangedOnly.value = currentTarget.checked)}
-          />{" "}
-          hide defaults
-        </label>
-      </div>
-      {rows.length === 0 ? (
-        <p class="soft">No matching settings.</p>
-      ) : (
-        <DataTable
-          caption="Settings"
-          columns={settingColumns}
-          rows={rows}
-          keyOf={({ name }) => name}
-          hasNoLinks
+        <TextField label="Name contains" value={text} />
+        <CheckBox
+          label="hide defaults"
+          isChecked={isChangedOnly.value}
+          onChange={(isChecked) => (isChangedOnly.value = isChecked)}
         />
-      )}
+      </div>
+      <Rows
+        caption="Settings"
+        columns={settingColumns}
+        rows={rows}
+        keyOf={({ name }) => name}
+        hasNoLinks
+        none="No matching settings."
+      />
     </Panel>
   );
 }

@@ -1,31 +1,34 @@
-import { useRoute } from "preact-iso";
-import { useAddress } from "../../shared/address.ts";
+import { useSignal } from "@preact/signals";
+import { type ComponentChildren, Fragment } from "preact";
+import { callApi } from "../../shared/api.ts";
+import {
+  type ChannelSet,
+  channelsPathOf,
+  channelState,
+  channelTones,
+  keptInput,
+  removeChannel,
+  replaceChannel,
+} from "../../shared/channels.ts";
 import type { Statistics } from "../../shared/charts/statistics.ts";
 import { useApi } from "../../shared/queries.ts";
-import { fieldText, type Page, type Row, type Webhook } from "../../shared/resources.ts";
+import { type Channel, fieldText, type Page, type Row, type Webhook } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { shell, shellOptions, type ShellText } from "../../shared/shell-text.ts";
-import type { ApiTwin } from "../../shared/ui/as-api.tsx";
-import { type Column, DataTable, Facts } from "../../shared/ui/data-table.tsx";
+import { Badge } from "../../shared/ui/badge.tsx";
+import { type Column, Facts } from "../../shared/ui/data-table.tsx";
 import { NotLoaded } from "../../shared/ui/error-note.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { RangePicker } from "../../shared/ui/range-picker.tsx";
 import { When } from "../../shared/ui/when.tsx";
-import { mayAdminister } from "../form/action-button.tsx";
-import { type FormBody, typedOf } from "../form/form-fields.ts";
-import { ResourceForm, saveChanges } from "../form/resource-form.tsx";
-import { ResourceList } from "../lists/list-page.tsx";
+import { ActionButton, ConfirmButton, LinkButton, mayAdminister, mayManage } from "../form/action-button.tsx";
+import { EditPage } from "../form/resource-form.tsx";
+import { ResourceList, Rows } from "../lists/list-page.tsx";
 import { OpenPortal } from "../portal/portal-page.tsx";
-import {
-  OutcomesPanel,
-  PublishedPanel,
-  useStatisticsRange,
-  usualRange,
-  zoneQuery,
-} from "../statistics/traffic-panels.tsx";
+import { DetailPage, useRouteId } from "../shell/detail-page.tsx";
+import { TrafficPanel, useStatisticsRange, usualRange, zoneQuery } from "../statistics/traffic-panels.tsx";
 import { WebhookBadge, WebhookLink } from "../webhook/webhook-link.tsx";
-import { TenantChannels } from "./tenant-channels.tsx";
 import { tenantCommand, tenantFields } from "./tenant-fields.ts";
 
 const tenantColumns: readonly Column<Row>[] = [
@@ -68,27 +71,20 @@ export function TenantsPage() {
         path="v1/tenants"
         cli={shell`tenants list`}
         columns={tenantColumns}
-        keyOf={(row) => fieldText(row, "id")}
-        none={<p class="soft">No tenants.</p>}
+        none="No tenants."
       />
     </>
   );
 }
 
 export function TenantPage() {
-  const { params } = useRoute();
-  const id = params["id"] ?? "";
+  const id = useRouteId();
   const path = `v1/tenants/${encodeURIComponent(id)}`;
   const loaded = useApi<Row>({ path });
   const { data, error } = loaded;
-  if (data === null) {
-    return <NotLoaded error={error} />;
-  }
+  if (data === null) return <NotLoaded error={error} />;
   return (
-    <div data-page-id={id}>
-      <p class="trail">
-        <a href={pagePath("tenants")}>Tenants</a>
-      </p>
+    <DetailPage id={id} list="tenants" title="Tenants">
       <PageHead title={fieldText(data, "name") || id}>
         <RangePicker fallback={usualRange} />
       </PageHead>
@@ -105,18 +101,16 @@ export function TenantPage() {
       >
         <Facts
           rows={[
-            ["Id", <code key="id">{id}</code>],
+            ["Id", <code>{id}</code>],
             ...Object.entries(data)
               .filter(([name, value]) => !shownElsewhere.has(name) && value !== null)
               .map(([name]) => [name.replaceAll("_", " "), fieldText(data, name)] as const),
-            ["Created", <When key="made" at={fieldText(data, "created_at")} isExact />],
+            ["Created", <When at={fieldText(data, "created_at")} isExact />],
           ]}
         />
         {mayAdminister() && (
           <div class="actions">
-            <a class="button" href={pagePath(`tenants/${encodeURIComponent(id)}/edit`)} data-command="Edit">
-              Edit
-            </a>
+            <LinkButton href={pagePath(`tenants/${encodeURIComponent(id)}/edit`)} label="Edit" />
           </div>
         )}
       </Panel>
@@ -124,7 +118,7 @@ export function TenantPage() {
       <TenantWebhooks tenantId={id} />
       <TenantChannels tenantId={id} />
       <TenantKeys tenantId={id} />
-    </div>
+    </DetailPage>
   );
 }
 
@@ -138,26 +132,17 @@ const webhookColumns: readonly Column<Webhook>[] = [
 ];
 
 function TenantWebhooks({ tenantId }: { readonly tenantId: string }) {
-  const query = { tenant_id: tenantId, limit: 50 };
-  const loaded = useApi<Page<Webhook>>({ path: "v1/webhooks", query });
-  const rows = loaded.data?.data ?? [];
   return (
-    <Panel
+    <ResourceList<Webhook>
       title="Webhooks"
-      loaded={loaded}
-      twin={{ path: "v1/webhooks", query, cli: shell`webhooks list --tenant ${tenantId}` }}
-    >
-      {rows.length === 0 ? (
-        <p class="soft">This tenant has no webhooks.</p>
-      ) : (
-        <DataTable
-          caption="Webhooks of this tenant"
-          columns={webhookColumns}
-          rows={rows}
-          keyOf={({ id }) => id}
-        />
-      )}
-    </Panel>
+      caption="Webhooks of this tenant"
+      path="v1/webhooks"
+      query={{ tenant_id: tenantId, limit: 50 }}
+      cli={shell`webhooks list --tenant ${tenantId}`}
+      columns={webhookColumns}
+      none="This tenant has no webhooks."
+      isExcerpt
+    />
   );
 }
 
@@ -174,17 +159,13 @@ function TenantKeys({ tenantId }: { readonly tenantId: string }) {
   const rows = (loaded.data?.data ?? []).filter((row) => row["tenant_id"] === tenantId);
   return (
     <Panel title="API keys" loaded={loaded} twin={{ path: "v1/api-keys", query, cli: null }}>
-      {rows.length === 0 ? (
-        <p class="soft">This tenant has no API keys.</p>
-      ) : (
-        <DataTable
-          caption="API keys of this tenant"
-          columns={keyColumns}
-          rows={rows}
-          keyOf={(row) => fieldText(row, "id")}
-          hasNoLinks
-        />
-      )}
+      <Rows
+        caption="API keys of this tenant"
+        columns={keyColumns}
+        rows={rows}
+        hasNoLinks
+        none="This tenant has no API keys."
+      />
     </Panel>
   );
 }
@@ -207,45 +188,183 @@ function VolumeCharts({ query, flags }: VolumeProps) {
   });
   return (
     <div class="columns-2">
-      <PublishedPanel {...{ range, query, flags }} loaded={events} />
-      <OutcomesPanel {...{ range, query, flags }} loaded={deliveries} />
+      <TrafficPanel of="events" {...{ range, query, flags }} loaded={events} />
+      <TrafficPanel of="deliveries" {...{ range, query, flags }} loaded={deliveries} />
     </div>
   );
 }
 
 export function EditTenantPage() {
-  const { params } = useRoute();
-  const { go } = useAddress();
-  const id = params["id"] ?? "";
+  const id = useRouteId();
   const path = `v1/tenants/${encodeURIComponent(id)}`;
-  const page = pagePath(`tenants/${encodeURIComponent(id)}`);
-  const { data, error } = useApi<Row>({ path }, { everyMs: false });
-  if (data === null) return <NotLoaded error={error} />;
-  const before = typedOf(tenantFields, data);
-  const callOf = (body: FormBody["body"]): ApiTwin => ({
-    method: "PUT",
-    path,
-    body,
-    cli: tenantCommand(id, body),
-  });
-  const send = async (body: FormBody["body"]) => {
-    await saveChanges(body, callOf(body));
-    go(page);
-  };
+  return (
+    <EditPage<Row>
+      title="Edit tenant"
+      path={path}
+      page={pagePath(`tenants/${encodeURIComponent(id)}`)}
+      nameOf={(tenant) => fieldText(tenant, "name") || id}
+      fields={tenantFields}
+      callOf={(body) => ({ method: "PUT", path, body, cli: tenantCommand(id, body) })}
+      hasTwin
+    />
+  );
+}
+
+/** Poll interval after a test, because the live stream does not cover notifications. */
+const testPollMs = 3_000;
+
+/** Notification channels of a tenant. Customers manage the same channels in the portal. */
+function TenantChannels({ tenantId }: { readonly tenantId: string }) {
+  const path = channelsPathOf(tenantId);
+  const isTried = useSignal(false);
+  const loaded = useApi<ChannelSet>({ path }, isTried.value ? { everyMs: testPollMs } : {});
+  const channels = loaded.data?.data ?? [];
+  return (
+    <Panel
+      title="Notifications"
+      loaded={loaded}
+      twin={{ path, cli: shell`notifications channels --tenant ${tenantId}` }}
+    >
+      {channels.length === 0 ? (
+        <p class="soft">No channels. This tenant is not notified when its webhooks fail.</p>
+      ) : (
+        <ul class="entry-list" aria-label="Channels of this tenant">
+          {channels.map((channel) => (
+            <ChannelEntry key={channel.id} channel={channel}>
+              {mayManage() && (
+                <ChannelActions channel={channel} path={path} tried={() => (isTried.value = true)} />
+              )}
+            </ChannelEntry>
+          ))}
+        </ul>
+      )}
+    </Panel>
+  );
+}
+
+const channelKinds: Readonly<Record<string, string>> = {
+  email: "Email",
+  slack: "Slack",
+  teams: "Teams",
+  discord: "Discord",
+  pagerduty: "PagerDuty",
+  webhook: "URL",
+};
+
+const channelStates: Readonly<Record<ReturnType<typeof channelState>, string>> = {
+  off: "disabled",
+  refused: "address rejected",
+  unsubscribed: "unsubscribed",
+  unconfirmed: "not confirmed",
+  limited: "limited",
+  failing: "failing",
+  new: "no messages yet",
+  ok: "healthy",
+};
+
+/** For channels other than email, the API returns only the host of the address. */
+function ChannelEntry(props: { readonly channel: Channel; readonly children: ComponentChildren }) {
+  const { channel } = props;
+  const { kind, name, address, topics } = channel;
+  const state = channelState(channel);
+  const isBad = channelTones[state] === "bad";
+  return (
+    <li>
+      <div class="entry-head">
+        <Badge tone={channelTones[state]} text={channelStates[state]} />
+        {address}
+      </div>
+      <div>
+        <p>
+          {channelKinds[kind] ?? kind}
+          {name !== "" && `, ${name}`}; topics:{" "}
+          {topics.map((topic) => topic.replaceAll("_", " ")).join(", ") || "nothing"};{" "}
+          <WebhooksOfChannel webhookIds={channel.webhook_ids} />
+        </p>
+        {state === "unconfirmed" && (
+          <p>The recipient must open the link in the confirmation email. Nothing else is sent until then.</p>
+        )}
+        {state === "unsubscribed" && (
+          <p>Only the recipient can resubscribe, with the link in an earlier email.</p>
+        )}
+        {state === "limited" && channel.limited_until !== null && (
+          <p>
+            Hourly limit reached. The remaining messages follow as one digest{" "}
+            <When at={channel.limited_until} />.
+          </p>
+        )}
+        {isBad && channel.last_error !== null && <p class="bad-text">{channel.last_error}</p>}
+        {channel.last_sent_at !== null && (
+          <p class="soft">
+            last sent <When at={channel.last_sent_at} />
+          </p>
+        )}
+      </div>
+      {props.children}
+    </li>
+  );
+}
+
+/** Limits the names shown, because each requires a call. */
+const namedMax = 3;
+
+function WebhooksOfChannel({ webhookIds }: { readonly webhookIds: readonly string[] | null }) {
+  if (webhookIds === null) return "all webhooks";
+  const left = webhookIds.length - namedMax;
   return (
     <>
-      <p class="trail">
-        <a href={page}>{fieldText(data, "name") || id}</a>
-      </p>
-      <h1>Edit tenant</h1>
-      <ResourceForm
-        fields={tenantFields}
-        before={before}
-        isNew={false}
-        label="Save"
-        send={send}
-        twinOf={callOf}
-      />
+      webhooks:{" "}
+      {webhookIds.slice(0, namedMax).map((id, index) => (
+        <Fragment key={id}>
+          {index > 0 && ", "}
+          <WebhookLink id={id} url={null} />
+        </Fragment>
+      ))}
+      {left > 0 && ` and ${left} more`}
     </>
+  );
+}
+
+interface ActionsProps {
+  readonly channel: Channel;
+  /** API path of the tenant's channels. */
+  readonly path: string;
+  readonly tried: () => void;
+}
+
+function ChannelActions({ channel, path, tried }: ActionsProps) {
+  const turn = () =>
+    replaceChannel(path, {
+      id: channel.id,
+      input: { ...keptInput(channel), enabled: !channel.enabled },
+    });
+  return (
+    <div class="actions">
+      <ActionButton
+        label="Send test"
+        name={`to ${channel.address}`}
+        run={async () => {
+          await callApi({ method: "POST", path: `${path}/${channel.id}/test` });
+          tried();
+        }}
+        done="Test queued. The state shows the result"
+      />
+      <ActionButton
+        label={channel.enabled ? "Disable" : "Enable"}
+        name={channel.address}
+        run={turn}
+        done={channel.enabled ? "Channel disabled" : "Channel enabled"}
+      />
+      <ConfirmButton
+        label="Remove"
+        name={channel.address}
+        title="Remove this channel?"
+        run={() => removeChannel(path, channel)}
+        done="Removed"
+      >
+        {channel.address} gets no more messages. Its address or key is deleted. To add the channel again, you
+        must enter it again.
+      </ConfirmButton>
+    </div>
   );
 }

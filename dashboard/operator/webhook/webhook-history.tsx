@@ -1,4 +1,3 @@
-import { useId } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { Page, RevisionEntry, TimelineEntry } from "../../shared/resources.ts";
@@ -6,10 +5,11 @@ import { pagePath } from "../../shared/root.ts";
 import { shell } from "../../shared/shell-text.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
 import { type Column, DataTable } from "../../shared/ui/data-table.tsx";
+import { Field } from "../../shared/ui/field.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import type { Tone } from "../../shared/ui/tone.ts";
 import { When } from "../../shared/ui/when.tsx";
-import { ResourceList } from "../lists/list-page.tsx";
+import { ResourceList, Rows } from "../lists/list-page.tsx";
 import { byText, differencesOf, type FieldDifference, valueText } from "./history-wording.ts";
 
 const changeKinds: Readonly<Record<TimelineEntry["kind"], { readonly tone: Tone; readonly text: string }>> = {
@@ -61,7 +61,7 @@ export function WebhookTimeline({ id }: { readonly id: string }) {
       columns={timelineColumns(id)}
       keyOf={({ at, kind, revision }) => `${at} ${kind} ${revision ?? ""}`}
       hasNoLinks
-      none={<p class="soft">No entries yet.</p>}
+      none="No entries yet."
     />
   );
 }
@@ -155,17 +155,14 @@ function Comparison({ rows }: { readonly rows: readonly RevisionEntry[] }) {
           Revision {to} was created by {byText(entry)} <When at={entry.at} isExact />.
         </p>
       )}
-      {differences.length === 0 ? (
-        <p class="soft">No differences.</p>
-      ) : (
-        <DataTable
-          caption={`Differences between revisions ${from} and ${to}`}
-          columns={differenceColumns}
-          rows={differences}
-          keyOf={({ field }) => field}
-          hasNoLinks
-        />
-      )}
+      <Rows
+        caption={`Differences between revisions ${from} and ${to}`}
+        columns={differenceColumns}
+        rows={differences}
+        keyOf={({ field }) => field}
+        hasNoLinks
+        none="No differences."
+      />
     </Panel>
   );
 }
@@ -177,21 +174,21 @@ function RevisionField(props: {
   readonly choose: (revision: number) => void;
 }) {
   const { label, options, chosen, choose } = props;
-  const id = useId();
   return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <select
-        id={id}
-        value={String(chosen)}
-        onChange={({ currentTarget }) => choose(Number(currentTarget.value))}
-      >
-        {options.map((revision) => (
-          <option key={revision} value={String(revision)}>
-            {revision === 0 ? "nothing" : `revision ${revision}`}
-          </option>
-        ))}
-      </select>
-    </div>
+    <Field label={label}>
+      {(control) => (
+        <select
+          {...control}
+          value={String(chosen)}
+          onChange={({ currentTarget }) => choose(Number(currentTarget.value))}
+        >
+          {options.map((revision) => (
+            <option key={revision} value={String(revision)}>
+              {revision === 0 ? "nothing" : `revision ${revision}`}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
   );
 }

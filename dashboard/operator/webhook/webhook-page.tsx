@@ -1,23 +1,31 @@
 import type { ComponentChildren } from "preact";
-import { useRoute } from "preact-iso";
+import { type Share, ShareBars } from "../../shared/charts/bars.tsx";
+import { Chart } from "../../shared/charts/chart.tsx";
+import {
+  durationsChart,
+  durationsSentence,
+  measure,
+  type Statistics,
+} from "../../shared/charts/statistics.ts";
 import { duration, shortSpan } from "../../shared/format.ts";
 import { useApi } from "../../shared/queries.ts";
-import type { DeliveryPage, Webhook, WebhookBacklog, WebhookHealth } from "../../shared/resources.ts";
+import type { Delivery, Webhook, WebhookBacklog, WebhookHealth } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
-import { shell } from "../../shared/shell-text.ts";
+import { shell, shellOptions, type ShellText } from "../../shared/shell-text.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
-import { CopyButton } from "../../shared/ui/copy-button.tsx";
 import { Facts } from "../../shared/ui/data-table.tsx";
 import { NotLoaded } from "../../shared/ui/error-note.tsx";
-import { PageHead, type Tab, Tabs, useTab } from "../../shared/ui/page-head.tsx";
+import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { RangePicker } from "../../shared/ui/range-picker.tsx";
 import { When } from "../../shared/ui/when.tsx";
-import { DeliveryTable } from "../delivery/delivery-table.tsx";
+import { columnsOfWebhook } from "../delivery/delivery-table.tsx";
+import { categoryText } from "../delivery/wording.ts";
 import { mayManage } from "../form/action-button.tsx";
-import { usualRange } from "../statistics/traffic-panels.tsx";
+import { ResourceList } from "../lists/list-page.tsx";
+import { DetailPage, IdText, type Tab, Tabs, TimePhrase, useRouteId, useTab } from "../shell/detail-page.tsx";
+import { TrafficPanel, useStatisticsRange, usualRange, zoneQuery } from "../statistics/traffic-panels.tsx";
 import { RotateButton, WebhookActions } from "./webhook-actions.tsx";
-import { WebhookCharts } from "./webhook-charts.tsx";
 import { Revisions, WebhookTimeline } from "./webhook-history.tsx";
 import { shortUrl, statusReasonText, WebhookBadge } from "./webhook-link.tsx";
 
@@ -31,18 +39,14 @@ const tabs: readonly Tab[] = [
 ];
 
 export function WebhookPage() {
-  const { params } = useRoute();
-  const id = params["id"] ?? "";
+  const id = useRouteId();
   const webhook = useApi<Webhook>({ path: `v1/webhooks/${id}` });
   const health = useApi<WebhookHealth>({ path: `v1/webhooks/${id}/health` });
   const tab = useTab(tabs);
   const { data, error } = webhook;
   if (data === null) return <NotLoaded error={error} />;
   return (
-    <div data-page-id={id}>
-      <p class="trail">
-        <a href={pagePath("webhooks")}>Webhooks</a>
-      </p>
+    <DetailPage id={id} list="webhooks" title="Webhooks">
       <PageHead title={shortUrl(data.url)} beside={<WebhookBadge webhook={data} />}>
         {tab === "" && <RangePicker fallback={usualRange} />}
       </PageHead>
@@ -67,27 +71,23 @@ export function WebhookPage() {
       {tab === "security" && <Security webhook={data} />}
       {tab === "timeline" && <WebhookTimeline id={id} />}
       {tab === "revisions" && <Revisions id={id} />}
-    </div>
+    </DetailPage>
   );
 }
 
 function Deliveries({ id }: { readonly id: string }) {
-  const query = { limit: 20 };
-  const loaded = useApi<DeliveryPage>({ path: `v1/webhooks/${id}/deliveries`, query });
-  const rows = loaded.data?.data ?? [];
   return (
-    <Panel
+    <ResourceList<Delivery>
       title="Deliveries"
-      loaded={loaded}
+      caption="Deliveries of this webhook, newest first"
+      path={`v1/webhooks/${id}/deliveries`}
+      query={{ limit: 20 }}
+      cli={shell`webhooks deliveries ${id}`}
+      columns={columnsOfWebhook}
+      none="No deliveries yet."
       tools={<a href={`${pagePath("deliveries")}?webhook_id=${id}`}>All deliveries</a>}
-      twin={{ path: `v1/webhooks/${id}/deliveries`, query, cli: shell`webhooks deliveries ${id}` }}
-    >
-      {rows.length === 0 ? (
-        <p class="soft">No deliveries yet.</p>
-      ) : (
-        <DeliveryTable caption="Deliveries of this webhook, newest first" rows={rows} withoutWebhook />
-      )}
-    </Panel>
+      isExcerpt
+    />
   );
 }
 
@@ -97,13 +97,8 @@ function Settings({ webhook }: { readonly webhook: Webhook }) {
     <Panel title="Settings" twin={{ path: `v1/webhooks/${id}`, cli: shell`webhooks get ${id}` }}>
       <Facts
         rows={[
-          [
-            "Webhook",
-            <>
-              <code>{id}</code> <CopyButton text={id} label="Copy id" />
-            </>,
-          ],
-          ["URL", <code key="url">{webhook.url}</code>],
+          ["Webhook", <IdText id={id} />],
+          ["URL", <code>{webhook.url}</code>],
           ["Events", webhook.events.join(", ")],
           ["Tenant", webhook.tenant_id],
           ["Profile", webhook.profile],
@@ -111,8 +106,8 @@ function Settings({ webhook }: { readonly webhook: Webhook }) {
           ["Order", webhook.ordering_guarantee],
           ["Maximum attempts", retry.max_attempts],
           ["Timeout", duration(webhook.timeout_ms)],
-          ["Created", <When key="made" at={webhook.created_at} isExact />],
-          ["Changed", <When key="changed" at={webhook.updated_at} isExact />],
+          ["Created", <When at={webhook.created_at} isExact />],
+          ["Changed", <When at={webhook.updated_at} isExact />],
         ]}
       />
     </Panel>
@@ -134,28 +129,15 @@ function Gates({ webhook, health }: { readonly webhook: Webhook; readonly health
         ) : (
           <>
             paused <When at={webhook.pause.since} />
-            {webhook.pause.until !== null && (
-              <>
-                , until <When at={webhook.pause.until} isExact />
-              </>
-            )}
+            <TimePhrase before=", until " at={webhook.pause.until} isExact />
             {webhook.pause.reason !== null && `: ${webhook.pause.reason}`}
           </>
         )}
       </Gate>
       <Gate title="Circuit" isOpen={circuit.state === "closed"}>
         {circuit.state === "closed" ? "closed" : circuit.state.replace("_", " ").toLowerCase()}
-        {circuit.state !== "closed" && (
-          <>
-            {" "}
-            since <When at={circuit.state_transition_at} />
-          </>
-        )}
-        {circuit.next_half_open_at !== null && (
-          <>
-            , next probe <When at={circuit.next_half_open_at} />
-          </>
-        )}
+        {circuit.state !== "closed" && <TimePhrase before=" since " at={circuit.state_transition_at} />}
+        <TimePhrase before=", next probe " at={circuit.next_half_open_at} />
         {circuit.total_calls_in_window > 0 && (
           <span class="soft">
             {" "}
@@ -164,14 +146,9 @@ function Gates({ webhook, health }: { readonly webhook: Webhook; readonly health
         )}
       </Gate>
       <Gate title="Automatic pause" isOpen={paused_until === null}>
-        {paused_until === null ? (
-          "none"
-        ) : (
-          <>
-            {(pause_reason ?? "").replaceAll("_", " ")} until <When at={paused_until} isExact /> (
-            <When at={paused_until} />)
-          </>
-        )}
+        {paused_until === null ? "none" : (pause_reason ?? "").replaceAll("_", " ")}
+        <TimePhrase before=" until " at={paused_until} isExact />
+        <TimePhrase before=" (" at={paused_until} after=")" />
       </Gate>
       {health.disables_at !== null && (
         <Gate title="Disable rule" isOpen={webhook.active}>
@@ -267,12 +244,11 @@ function Security({ webhook }: { readonly webhook: Webhook }) {
           ["OAuth 2.0", webhook.oauth2 === null ? "none" : "one token per delivery"],
           ["Client certificate", certificate === null ? "none" : certificate.subject],
           ["Receiver verification", permissionText(verification)],
-          ["Verified", <When key="granted" at={verification.granted_at} isExact />],
-          ...(verification.dns_record === null
-            ? []
-            : ([
-                ["DNS record", `${verification.dns_record.name} TXT ${verification.dns_record.value}`],
-              ] as const)),
+          ["Verified", <When at={verification.granted_at} isExact />],
+          verification.dns_record !== null && [
+            "DNS record",
+            `${verification.dns_record.name} TXT ${verification.dns_record.value}`,
+          ],
         ]}
       />
       {mayManage() && (
@@ -287,4 +263,106 @@ function Security({ webhook }: { readonly webhook: Webhook }) {
 function permissionText({ method, state, detail }: Webhook["verification"]): string {
   if (state === "none") return "not required";
   return `${state} by ${method}${detail === null ? "" : `: ${detail}`}`;
+}
+
+const measures = "attempts,accepted,transient,terminal,duration_ms_p50,duration_ms_p95";
+
+/** Charts of a webhook over the time range of the page. */
+function WebhookCharts({ id }: { readonly id: string }) {
+  const range = useStatisticsRange();
+  const { flags, narrow } = range;
+  const query = { ...range.query, webhook_id: id };
+  const loaded = useApi<Statistics>({
+    path: "v1/stats/deliveries",
+    query: { ...query, ...zoneQuery(), measures },
+  });
+  const { data } = loaded;
+  const twin = { path: "v1/stats/deliveries", query, cli: shell`stats deliveries --webhook ${id}${flags}` };
+  return (
+    <>
+      <TrafficPanel
+        of="deliveries"
+        {...{ loaded, range }}
+        query={{ webhook_id: id }}
+        flags={shellOptions([["webhook", id]])}
+      />
+      <div class="columns-2">
+        <Responses query={query} id={id} flags={flags} />
+        <Panel title="Response time" loaded={loaded} twin={twin}>
+          {data !== null && (
+            <Chart
+              kind="lines"
+              title="Duration"
+              chart={durationsChart(data)}
+              summary={durationsSentence(data)}
+              axisText={duration}
+              valueText={duration}
+              narrow={narrow}
+            />
+          )}
+        </Panel>
+      </div>
+    </>
+  );
+}
+
+interface AnswersProps {
+  readonly id: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly flags: ShellText;
+}
+
+/** Requests by status code, or by failure category without a response. */
+function Responses({ id, query, flags }: AnswersProps) {
+  const path = "v1/stats/deliveries";
+  const byCode = { ...query, group_by: "code" };
+  const codes = useApi<Statistics>({ path, query: byCode });
+  const categories = useApi<Statistics>({ path, query: { ...query, group_by: "category" } });
+  const shares = [
+    ...countsOf(codes.data).map(
+      ({ key, count }): Share => ({
+        key,
+        name: <CodeLink id={id} code={key} />,
+        count,
+        tone: toneOf(key),
+      }),
+    ),
+    ...countsOf(categories.data)
+      .filter(({ key }) => hasNoCode.has(key))
+      .map(({ key, count }): Share => ({ key, name: categoryText(key), count, tone: "bad" })),
+  ].toSorted((left, right) => right.count - left.count);
+  return (
+    <Panel
+      title="Responses"
+      loaded={codes}
+      twin={{ path, query: byCode, cli: shell`stats deliveries --webhook ${id} --group-by code${flags}` }}
+    >
+      {shares.length === 0 ? (
+        <p class="soft">No requests in this time range.</p>
+      ) : (
+        <ShareBars label="Responses by status code" shares={shares} />
+      )}
+    </Panel>
+  );
+}
+
+/** Failure categories without a response, and so without a status code. */
+const hasNoCode = new Set(["timeout", "network", "dns", "ssl", "protocol"]);
+
+function countsOf(statistics: Statistics | null) {
+  const counted = (statistics?.series ?? []).map(({ key, totals }) => ({
+    key: key ?? "all",
+    count: measure(totals, "attempts") ?? 0,
+  }));
+  return counted.filter(({ key, count }) => count > 0 && key !== "none");
+}
+
+function CodeLink({ id, code }: { readonly id: string; readonly code: string }) {
+  if (!/^\d{3}$/.test(code)) return <>{code}</>;
+  return <a href={`${pagePath("deliveries")}?webhook_id=${id}&http_status=${code}`}>{code}</a>;
+}
+
+function toneOf(code: string): Share["tone"] {
+  if (code.startsWith("2")) return "good";
+  return code.startsWith("4") ? "bad" : "wait";
 }

@@ -1,18 +1,26 @@
+import { useSignal } from "@preact/signals";
 import { useAddress } from "../../shared/address.ts";
+import { callApi } from "../../shared/api.ts";
 import { Sparkline } from "../../shared/charts/bars.tsx";
 import { useApi } from "../../shared/queries.ts";
-import type { ListedWebhook, Page } from "../../shared/resources.ts";
+import type { ListedWebhook, Page, Webhook } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { shell, shellOptions } from "../../shared/shell-text.ts";
+import { announce } from "../../shared/ui/announcer.tsx";
 import { Command } from "../../shared/ui/as-api.tsx";
 import type { Column } from "../../shared/ui/data-table.tsx";
+import { Modal } from "../../shared/ui/modal.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { When } from "../../shared/ui/when.tsx";
-import { mayManage } from "../form/action-button.tsx";
-import { LinkedFilters, TextFilter } from "../lists/filters.tsx";
+import { LinkButton, mayManage } from "../form/action-button.tsx";
+import { EditPage, ResourceForm } from "../form/resource-form.tsx";
+import { Chips, LinkedFilters, TextFilter } from "../lists/filters.tsx";
 import { pageSize, ResourceList } from "../lists/list-page.tsx";
+import { Trail, useRouteId } from "../shell/detail-page.tsx";
+import { SecretOnce } from "./secret-once.tsx";
+import { typedWebhook, webhookFields } from "./webhook-fields.ts";
 import { durationText, failedText, useCourses, WaitingText } from "./webhook-figures.tsx";
-import { healthStates, healthWords, WebhookBadge, WebhookLink } from "./webhook-link.tsx";
+import { healthStates, healthWords, shortUrl, WebhookBadge, WebhookLink } from "./webhook-link.tsx";
 
 const filterNames = ["status", "health", "circuit", "failing", "paused", "event_type", "tenant_id"];
 
@@ -63,28 +71,6 @@ function columnsOf(
 /** All filters except health, which has its own control. */
 const linkedNames = filterNames.filter((name) => name !== "health");
 
-function HealthFilter() {
-  const { params, set } = useAddress();
-  const chosen = params.getAll("health");
-  return (
-    <fieldset class="chips">
-      <legend class="off-screen">Health</legend>
-      {healthStates.map((health) => (
-        <label key={health} class="chip">
-          <input
-            type="checkbox"
-            checked={chosen.includes(health)}
-            onChange={({ currentTarget: { checked } }) =>
-              set({ health: checked ? [...chosen, health] : chosen.filter((one) => one !== health) })
-            }
-          />
-          {healthWords[health].text}
-        </label>
-      ))}
-    </fieldset>
-  );
-}
-
 export function WebhooksPage() {
   const { params, set } = useAddress();
   const sort = params.get("sort");
@@ -105,14 +91,16 @@ export function WebhooksPage() {
   return (
     <>
       <PageHead title="Webhooks">
-        {mayManage() && (
-          <a class="button primary" href={pagePath("webhooks/new")} data-command="New webhook">
-            New webhook
-          </a>
-        )}
+        {mayManage() && <LinkButton href={pagePath("webhooks/new")} label="New webhook" isPrimary />}
       </PageHead>
       <div class="filters">
-        <HealthFilter />
+        <Chips
+          name="health"
+          legend="Health"
+          values={healthStates}
+          chosen={params.getAll("health")}
+          textOf={(health) => healthWords[health].text}
+        />
         <TextFilter name="q" label="URL or description" placeholder="example.com" isOneText />
         <LinkedFilters names={linkedNames} />
       </div>
@@ -122,10 +110,9 @@ export function WebhooksPage() {
         query={query}
         cli={shell`webhooks list${shellOptions(sort === null ? [] : [["sort", sort]])}`}
         columns={columnsOf(courses, sortingBy)}
-        keyOf={({ id }) => id}
         none={
           isNarrowed ? (
-            <p class="soft">No matching webhooks.</p>
+            "No matching webhooks."
           ) : (
             <>
               <p>No webhooks yet. Create one with:</p>
@@ -136,4 +123,69 @@ export function WebhooksPage() {
       />
     </>
   );
+}
+
+export function NewWebhookPage() {
+  const { go } = useAddress();
+  const profiles = useProfileNames();
+  const made = useSignal<Webhook | null>(null);
+  const send = async (body: object) => {
+    const { value } = await callApi<Webhook>({ method: "POST", path: "v1/webhooks", body });
+    announce("Webhook created");
+    if (value.secret === null) go(pagePath(`webhooks/${value.id}`));
+    else made.value = value;
+  };
+  const leave = () => go(pagePath(`webhooks/${made.value?.id ?? ""}`));
+  return (
+    <>
+      <Trail href={pagePath("webhooks")}>Webhooks</Trail>
+      <h1>New webhook</h1>
+      <ResourceForm
+        fields={webhookFields}
+        choices={{ profile: profiles }}
+        before={typedWebhook(null)}
+        isNew
+        seldom={seldom}
+        label="Create webhook"
+        send={send}
+      />
+      {made.value !== null && made.value.secret !== null && (
+        <Modal title="Webhook created" onClose={leave}>
+          <p>The receiver verifies messages with this secret.</p>
+          <SecretOnce secret={made.value.secret} />
+          <button type="button" class="primary" onClick={leave}>
+            Open webhook
+          </button>
+        </Modal>
+      )}
+    </>
+  );
+}
+
+export function EditWebhookPage() {
+  const id = useRouteId();
+  const profiles = useProfileNames();
+  return (
+    <EditPage<Webhook>
+      title="Edit webhook"
+      path={`v1/webhooks/${id}`}
+      page={pagePath(`webhooks/${id}`)}
+      nameOf={({ url }) => shortUrl(url)}
+      fields={webhookFields}
+      choices={{ profile: profiles }}
+      typedOf={typedWebhook}
+      seldom={seldom}
+    />
+  );
+}
+
+/** Summary of the collapsed fields. */
+const seldom = "Limits, order, retries, headers, secrets";
+
+function useProfileNames(): readonly (readonly [string, string])[] {
+  const { data } = useApi<{ readonly data: readonly { readonly name: string }[] }>(
+    { path: "v1/profiles" },
+    { everyMs: false },
+  );
+  return (data?.data ?? [{ name: "standard" }]).map(({ name }) => [name, name]);
 }
