@@ -7,7 +7,7 @@ import type {
   deliveryWithAttemptsSchema,
   renderedRequestSchema,
 } from "../../src/resources/delivery.ts";
-import type { eventMatchesSchema, eventSearchSchema } from "../../src/resources/event.ts";
+import type { eventMatchesSchema, eventSchema, eventSearchSchema } from "../../src/resources/event.ts";
 import type { Fields, ValueOf } from "../../src/resources/field.ts";
 import type { connectionShown, sourceShown } from "../../src/resources/gateway.ts";
 import type {
@@ -20,6 +20,7 @@ import type {
 } from "../../src/resources/gateway-views.ts";
 import type { channelShown, notificationShown } from "../../src/resources/notification.ts";
 import type { bulkStartedSchema, operationSchema } from "../../src/resources/operation.ts";
+import type { portalSettingsSchema } from "../../src/resources/portal.ts";
 import type { eventTypeShown, readinessSchema } from "../../src/resources/registry.ts";
 import type { problemSchema, Static } from "../../src/resources/schema.ts";
 import type { searchHitsSchema } from "../../src/resources/search.ts";
@@ -50,6 +51,7 @@ export type DeliveryDetail = Static<typeof deliveryWithAttemptsSchema>;
 export type Attempt = DeliveryDetail["attempts"][number];
 export type RenderedRequest = Static<typeof renderedRequestSchema>;
 export type EventSummary = Static<typeof eventSearchSchema>["data"][number];
+export type EventDetail = Static<typeof eventSchema>;
 export type EventMatch = Static<typeof eventMatchesSchema>["data"][number];
 export type BulkStarted = Static<typeof bulkStartedSchema>;
 export type Operation = Static<typeof operationSchema>;
@@ -64,6 +66,7 @@ export type FilterEvaluation = Static<typeof filterEvaluationSchema>;
 export type FilterTraceStep = NonNullable<FilterEvaluation["trace"]>[number];
 export type EvaluatedRequest = NonNullable<FilterEvaluation["samples"]>["matched"][number];
 export type GatewayRequestDetail = Static<typeof requestSchema>;
+export type PortalSettings = Static<typeof portalSettingsSchema>;
 export type Webhook = Static<typeof webhookSchema>;
 export type ListedWebhook = Static<typeof webhookListSchema>["data"][number];
 export type TimelineEntry = Static<typeof timelineSchema>["data"][number];

@@ -14,6 +14,7 @@ import type { Tone } from "../../shared/ui/tone.ts";
 import { When } from "../../shared/ui/when.tsx";
 import { ActionButton } from "../form/action-button.tsx";
 import { HoldButton } from "../form/hold-button.tsx";
+import { column } from "../lists/columns.tsx";
 import { Chips, LinkedFilters } from "../lists/filters.tsx";
 import { ResourceList } from "../lists/list-page.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
@@ -22,46 +23,39 @@ const states: readonly Alert["state"][] = ["firing", "pending", "resolved"];
 const tones: Readonly<Record<Alert["state"], Tone>> = { firing: "bad", pending: "wait", resolved: "good" };
 
 const alertColumns: readonly Column<Alert>[] = [
-  {
-    title: "Alert",
-    cell: (row) => (
-      <a href={`${pagePath("alerts")}?rule=${row.rule}&state=firing&state=resolved`} class="row-link">
-        {row.title}
-      </a>
-    ),
-  },
-  {
-    title: "State",
-    cell: (row) => (
-      <Badge
-        tone={row.muted_until === null ? tones[row.state] : "off"}
-        text={row.muted_until === null ? row.state : `${row.state}, muted`}
-      />
-    ),
-  },
-  { title: "Severity", cell: (row) => row.severity, needs: "medium" },
-  { title: "Summary", cell: (row) => row.summary, isProse: true },
-  {
-    title: "Webhook",
-    cell: (row) => (row.webhook_id === null ? "–" : <WebhookLink id={row.webhook_id} url={null} />),
-    needs: "wide",
-  },
-  { title: "Since", cell: (row) => <When at={row.since} />, isFigure: true },
-  {
-    title: "Resolved",
-    cell: (row) => (row.resolved_at === null ? "–" : <When at={row.resolved_at} />),
-    isFigure: true,
-    needs: "wide",
-  },
-  { title: "Mute", cell: (row) => <MuteAlert alert={row} />, needs: "medium" },
+  column.text("Alert", (row) => (
+    <a href={`${pagePath("alerts")}?rule=${row.rule}&state=firing&state=resolved`} class="row-link">
+      {row.title}
+    </a>
+  )),
+  column.text("State", (row) => (
+    <Badge
+      tone={row.muted_until === null ? tones[row.state] : "off"}
+      text={row.muted_until === null ? row.state : `${row.state}, muted`}
+    />
+  )),
+  column.text("Severity", (row) => row.severity, "medium"),
+  column.prose("Summary", (row) => row.summary),
+  column.text(
+    "Webhook",
+    (row) => (row.webhook_id === null ? "–" : <WebhookLink id={row.webhook_id} url={null} />),
+    "wide",
+  ),
+  column.time("Since", (row) => row.since),
+  column.figure(
+    "Resolved",
+    (row) => (row.resolved_at === null ? "–" : <When at={row.resolved_at} />),
+    "wide",
+  ),
+  column.text("Mute", (row) => <MuteAlert alert={row} />, "medium"),
 ];
 
 const ruleColumns: readonly Column<AlertRule>[] = [
-  { title: "Rule", cell: (row) => row.name },
-  { title: "Severity", cell: (row) => row.severity, needs: "medium" },
-  { title: "Condition", cell: (row) => row.description || conditionOf(row), isProse: true },
-  { title: "Threshold", cell: (row) => row.threshold.toLocaleString(), isFigure: true },
-  { title: "State", cell: (row) => <RuleSwitch rule={row} />, needs: "medium" },
+  column.text("Rule", (row) => row.name),
+  column.text("Severity", (row) => row.severity, "medium"),
+  column.prose("Condition", (row) => row.description || conditionOf(row)),
+  column.figure("Threshold", (row) => row.threshold.toLocaleString()),
+  column.text("State", (row) => <RuleSwitch rule={row} />, "medium"),
 ];
 
 export function AlertsPage() {

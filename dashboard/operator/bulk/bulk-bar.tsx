@@ -1,12 +1,13 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { callApi, type Query } from "../../shared/api.ts";
+import { useBusy } from "../../shared/queries.ts";
 import type { BulkStarted, Delivery } from "../../shared/resources.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
 import { copyText } from "../../shared/ui/copy-button.tsx";
 import type { Selection } from "../../shared/ui/data-table.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
-import { mayManage, useBusy } from "../form/action-button.tsx";
+import { mayManage } from "../form/action-button.tsx";
 import { countText } from "../operations/operation-wording.ts";
 import {
   bodyOf,

@@ -1,7 +1,8 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
-import { ApiError, callApi } from "../../shared/api.ts";
+import { callApi } from "../../shared/api.ts";
+import { useBusy } from "../../shared/queries.ts";
 import type { BulkStarted } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { AsApi } from "../../shared/ui/as-api.tsx";
@@ -55,15 +56,12 @@ interface BulkDialogProps {
 /** Shows a dry run with its count, then starts the operation and opens its page. */
 function BulkDialog({ action, target, close }: BulkDialogProps) {
   const counted = useSignal<BulkStarted | null>(null);
-  const error = useSignal<ApiError | null>(null);
+  const { error, run } = useBusy();
   useEffect(() => {
     const body = { ...bodyOf(action, target), dry_run: true };
-    void callApi<BulkStarted>({ method: "POST", path: action.path, body })
-      .then(({ value }) => (counted.value = value))
-      .catch((thrown: unknown) => {
-        if (!(thrown instanceof ApiError)) throw thrown;
-        error.value = thrown;
-      });
+    void run(async () => {
+      counted.value = (await callApi<BulkStarted>({ method: "POST", path: action.path, body })).value;
+    });
   }, []);
   const count = counted.value?.count ?? null;
   return (

@@ -13,6 +13,7 @@ import { CheckBox, SelectField } from "../../shared/ui/field.tsx";
 import { TextView } from "../../shared/ui/text-view.tsx";
 import type { Tone } from "../../shared/ui/tone.ts";
 import { When } from "../../shared/ui/when.tsx";
+import { column } from "../lists/columns.tsx";
 import { revisionPath } from "../webhook/webhook-history.tsx";
 import {
   answerText,
@@ -318,8 +319,8 @@ function LastAccepted(props: { readonly delivery: DeliveryDetail; readonly attem
 function Differences(props: { readonly one: Attempt; readonly other: Attempt; readonly title: string }) {
   const { one, other, title } = props;
   const columns: readonly Column<AttemptDifference>[] = [
-    { title: "Field", cell: ({ name }) => name },
-    { title: `Attempt ${one.attempt_number}`, cell: (row) => row.one ?? "–", isProse: true },
+    column.text("Field", ({ name }) => name),
+    column.prose(`Attempt ${one.attempt_number}`, (row) => row.one ?? "–"),
     { title, cell: (row) => row.other ?? "–", isProse: true },
   ];
   return (

@@ -12,12 +12,12 @@ import { Icon } from "../../shared/ui/icon.tsx";
 import { Popover } from "../../shared/ui/modal.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { RangePicker } from "../../shared/ui/range-picker.tsx";
-import { When } from "../../shared/ui/when.tsx";
 import { discardAction, retryDeadLettersAction, targetOf } from "../bulk/bulk-actions.ts";
 import { BulkBar, useDeliverySelection } from "../bulk/bulk-bar.tsx";
 import { BulkButton } from "../bulk/bulk-dialog.tsx";
 import { EventContent } from "../event/event-content.tsx";
 import { mayManage } from "../form/action-button.tsx";
+import { column } from "../lists/columns.tsx";
 import { flagsOf } from "../lists/command-flags.ts";
 import { ExportButton } from "../lists/export-button.tsx";
 import { Chips, LinkedFilters, TextFilter } from "../lists/filters.tsx";
@@ -106,7 +106,7 @@ function queryOf(params: URLSearchParams, nowMs: number): Query {
   return { ...query, ...rangeQuery(params, nowMs) };
 }
 
-/** Filters with a control of their own. Links and table cells set the others. */
+/** Filters that have a control. Links and table cells set the others. */
 const withControl: ReadonlySet<string> = new Set(["status", "http_status", "event_type", "error"]);
 const linked = passedOn.filter((name) => !withControl.has(name));
 
@@ -202,15 +202,10 @@ const nameOfDelivery = ({ event_type }: DeliveryDetail): string => event_type ??
 const deadLetterColumns: readonly Column<Delivery>[] = [
   eventTypeColumn,
   answerColumn,
-  {
-    title: "Reason",
-    cell: (row) => endingOf({ status: "exhausted", reason: row.reason }),
-    isProse: true,
-    needs: "medium",
-  },
-  { title: "Webhook", cell: (row) => <WebhookLink id={row.webhook_id} url={null} />, needs: "medium" },
-  { title: "Attempts", cell: (row) => row.attempt_count, isFigure: true, needs: "medium" },
-  { title: "Since", cell: (row) => <When at={row.completed_at} />, isFigure: true },
+  column.prose("Reason", (row) => endingOf({ status: "exhausted", reason: row.reason }), "medium"),
+  column.text("Webhook", (row) => <WebhookLink id={row.webhook_id} url={null} />, "medium"),
+  column.figure("Attempts", (row) => row.attempt_count, "medium"),
+  column.time("Since", (row) => row.completed_at),
 ];
 
 const deadLetterActions = [retryDeadLettersAction, discardAction];

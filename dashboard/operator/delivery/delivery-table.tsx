@@ -162,7 +162,7 @@ export function columnsOf(params: URLSearchParams): readonly Column<Delivery>[] 
   if (chosen.length === 0) return usualColumns;
   return deliveryColumns
     .filter(({ name }) => name === "event_type" || chosen.includes(name))
-    .map(({ needs: _needs, ...column }) => column);
+    .map(({ needs: _needs, ...rest }) => rest);
 }
 
 function WaitsFor({ row }: { readonly row: Delivery }) {
@@ -179,7 +179,7 @@ function WaitsFor({ row }: { readonly row: Delivery }) {
 
 /** Columns of delivery lists within other pages, whose cells have no filters. */
 export const listedColumns: readonly Column<Delivery>[] = usualColumns.map(
-  ({ value: _value, ...column }) => column,
+  ({ value: _value, ...rest }) => rest,
 );
 
 /** The same, when all rows belong to one webhook. */

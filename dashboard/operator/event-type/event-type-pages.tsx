@@ -19,6 +19,7 @@ import { PublishExample } from "../event/publish-copy.tsx";
 import { ActionButton, LinkButton, mayManage } from "../form/action-button.tsx";
 import { bodyTextOf, changeCommand } from "../form/form-fields.ts";
 import { EditPage } from "../form/resource-form.tsx";
+import { column } from "../lists/columns.tsx";
 import { ResourceList } from "../lists/list-page.tsx";
 import { Trail } from "../shell/detail-page.tsx";
 import { useStatisticsRange, usualRange, zoneQuery } from "../statistics/traffic-panels.tsx";
@@ -26,22 +27,19 @@ import { WebhookBadge, WebhookLink } from "../webhook/webhook-link.tsx";
 import { eventTypeFields, eventTypeOptions, typedEventType } from "./event-type-fields.ts";
 
 const eventTypeColumns: readonly Column<Row>[] = [
-  {
-    title: "Name",
-    cell: (row) => (
-      <a
-        href={`${pagePath(`event-types/${encodeURIComponent(fieldText(row, "name"))}`)}?tenant_id=${encodeURIComponent(fieldText(row, "tenant_id"))}`}
-        class="row-link"
-      >
-        {fieldText(row, "name")}
-      </a>
-    ),
-  },
-  { title: "Description", cell: (row) => fieldText(row, "description"), isProse: true, needs: "medium" },
-  { title: "Schema", cell: (row) => (row["schema"] === null ? "none" : "yes") },
-  { title: "Tenant", cell: (row) => fieldText(row, "tenant_id"), needs: "medium" },
-  { title: "Deprecated", cell: (row) => (row["deprecated"] === true ? "yes" : "no"), needs: "medium" },
-  { title: "Changed", cell: (row) => <When at={fieldText(row, "updated_at")} />, isFigure: true },
+  column.text("Name", (row) => (
+    <a
+      href={`${pagePath(`event-types/${encodeURIComponent(fieldText(row, "name"))}`)}?tenant_id=${encodeURIComponent(fieldText(row, "tenant_id"))}`}
+      class="row-link"
+    >
+      {fieldText(row, "name")}
+    </a>
+  )),
+  column.prose("Description", (row) => fieldText(row, "description"), "medium"),
+  column.text("Schema", (row) => (row["schema"] === null ? "none" : "yes")),
+  column.text("Tenant", (row) => fieldText(row, "tenant_id"), "medium"),
+  column.text("Deprecated", (row) => (row["deprecated"] === true ? "yes" : "no"), "medium"),
+  column.time("Changed", (row) => fieldText(row, "updated_at")),
 ];
 
 export function EventTypesPage() {
@@ -184,9 +182,9 @@ function EventTypeVolume({ name, query: whose }: TypeProps) {
 }
 
 const subscriberColumns: readonly Column<Webhook>[] = [
-  { title: "URL", cell: (row) => <WebhookLink id={row.id} url={row.url} /> },
-  { title: "Health", cell: (row) => <WebhookBadge webhook={row} /> },
-  { title: "Event types", cell: (row) => row.events.join(", ") },
+  column.text("URL", (row) => <WebhookLink id={row.id} url={row.url} />),
+  column.text("Health", (row) => <WebhookBadge webhook={row} />),
+  column.text("Event types", (row) => row.events.join(", ")),
 ];
 
 /** Webhooks that subscribe to this event type. */

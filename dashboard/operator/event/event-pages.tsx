@@ -3,7 +3,7 @@ import { useAddress } from "../../shared/address.ts";
 import { callApi, type Query } from "../../shared/api.ts";
 import { minute } from "../../shared/clock.ts";
 import { useApi } from "../../shared/queries.ts";
-import type { Delivery, EventMatch, EventSummary } from "../../shared/resources.ts";
+import type { Delivery, EventDetail, EventMatch, EventSummary } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { shell } from "../../shared/shell-text.ts";
 import { rangeQuery } from "../../shared/time-range.ts";
@@ -16,33 +16,31 @@ import { RangePicker } from "../../shared/ui/range-picker.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { listedColumns, StatusBadge } from "../delivery/delivery-table.tsx";
 import { ActionButton, mayManage } from "../form/action-button.tsx";
+import { column } from "../lists/columns.tsx";
 import { flagsOf } from "../lists/command-flags.ts";
 import { FlagChip, LinkedFilters, TextFilter } from "../lists/filters.tsx";
 import { ResourceList } from "../lists/list-page.tsx";
 import { DetailPage, IdText, useRouteId } from "../shell/detail-page.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
-import { EventContent, type EventDetail } from "./event-content.tsx";
+import { EventContent } from "./event-content.tsx";
 import { PublishCopy } from "./publish-copy.tsx";
 
 const eventColumns: readonly Column<EventSummary>[] = [
-  {
-    title: "Event type",
-    cell: (row) => (
-      <a href={pagePath(`events/${row.id}`)} class="row-link">
-        {row.event_type}
-      </a>
-    ),
-  },
-  { title: "Deliveries", cell: (row) => row.deliveries, isFigure: true },
-  {
-    title: "Idempotency key",
-    cell: (row) =>
+  column.text("Event type", (row) => (
+    <a href={pagePath(`events/${row.id}`)} class="row-link">
+      {row.event_type}
+    </a>
+  )),
+  column.figure("Deliveries", (row) => row.deliveries),
+  column.text(
+    "Idempotency key",
+    (row) =>
       row.idempotency_key === row.id ? <span class="soft">–</span> : <code>{row.idempotency_key}</code>,
-    needs: "medium",
-  },
-  { title: "Tenant", cell: (row) => row.tenant_id, needs: "medium" },
-  { title: "Priority", cell: (row) => row.priority, needs: "medium" },
-  { title: "Accepted", cell: (row) => <When at={row.created_at} />, isFigure: true },
+    "medium",
+  ),
+  column.text("Tenant", (row) => row.tenant_id, "medium"),
+  column.text("Priority", (row) => row.priority, "medium"),
+  column.time("Accepted", (row) => row.created_at),
 ];
 
 const passedOn = [
@@ -150,23 +148,18 @@ const unmatchedReasons: Readonly<Record<NonNullable<EventMatch["reason"]>, strin
 };
 
 const matchColumns: readonly Column<EventMatch>[] = [
-  { title: "Webhook", cell: (row) => <WebhookLink id={row.webhook_id} url={null} /> },
-  {
-    title: "Sent",
-    cell: ({ sent }) => <Badge tone={sent ? "good" : "off"} text={sent ? "sent" : "not sent"} />,
-  },
-  {
-    title: "Delivery",
-    cell: ({ delivery_id, delivery_status }) =>
-      delivery_id === null || delivery_status === null ? (
-        <span class="soft">–</span>
-      ) : (
-        <a href={pagePath(`deliveries/${delivery_id}`)}>
-          <StatusBadge status={delivery_status} />
-        </a>
-      ),
-  },
-  { title: "Reason", cell: ({ reason }) => (reason === null ? "" : unmatchedReasons[reason]), isProse: true },
+  column.text("Webhook", (row) => <WebhookLink id={row.webhook_id} url={null} />),
+  column.text("Sent", ({ sent }) => <Badge tone={sent ? "good" : "off"} text={sent ? "sent" : "not sent"} />),
+  column.text("Delivery", ({ delivery_id, delivery_status }) =>
+    delivery_id === null || delivery_status === null ? (
+      <span class="soft">–</span>
+    ) : (
+      <a href={pagePath(`deliveries/${delivery_id}`)}>
+        <StatusBadge status={delivery_status} />
+      </a>
+    ),
+  ),
+  column.prose("Reason", ({ reason }) => (reason === null ? "" : unmatchedReasons[reason])),
 ];
 
 /** Every webhook of the tenant: whether the event was sent to it, and if not, why. */

@@ -2,13 +2,14 @@ import { useSignal } from "@preact/signals";
 import { useAddress } from "../../shared/address.ts";
 import { callApi } from "../../shared/api.ts";
 import { laidOutText, memberText } from "../../shared/json-tokens.ts";
+import { useBusy } from "../../shared/queries.ts";
+import type { EventDetail } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { session } from "../../shared/session.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { TextAreaField, TextField } from "../../shared/ui/field.tsx";
-import { DialogButton, useBusy } from "../form/action-button.tsx";
-import type { EventDetail } from "./event-content.tsx";
+import { DialogButton } from "../form/action-button.tsx";
 
 interface Draft {
   readonly type: string;

@@ -1,7 +1,6 @@
-import { type ReadonlySignal, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { ApiError } from "../../shared/api.ts";
-import { refreshAll } from "../../shared/queries.ts";
+import { refreshAll, useBusy } from "../../shared/queries.ts";
 import { session } from "../../shared/session.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
@@ -70,33 +69,6 @@ export function LinkButton(props: {
       {label}
     </a>
   );
-}
-
-interface Busy {
-  readonly isBusy: ReadonlySignal<boolean>;
-  /** Error of the last call. */
-  readonly error: ReadonlySignal<ApiError | null>;
-  /** Runs a server call. Rethrows errors other than `ApiError`. */
-  readonly run: (work: () => Promise<unknown>) => Promise<void>;
-}
-
-/** Busy state and last error, for buttons and forms. */
-export function useBusy(): Busy {
-  const isBusy = useSignal(false);
-  const error = useSignal<ApiError | null>(null);
-  const run = async (work: () => Promise<unknown>) => {
-    isBusy.value = true;
-    error.value = null;
-    try {
-      await work();
-    } catch (thrown) {
-      if (!(thrown instanceof ApiError)) throw thrown;
-      error.value = thrown;
-    } finally {
-      isBusy.value = false;
-    }
-  };
-  return { isBusy, error, run };
 }
 
 /** Opens a dialog. `children` gets the function that closes it, and its state is lost then. */

@@ -3,13 +3,12 @@ import type { ComponentChildren, RefObject } from "preact";
 import { useRef } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 import { type ApiCall, callApi, type Query } from "../../shared/api.ts";
-import { refreshAll, useApi } from "../../shared/queries.ts";
+import { refreshAll, useApi, useBusy } from "../../shared/queries.ts";
 import { session } from "../../shared/session.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
 import { type ApiTwin, AsApi } from "../../shared/ui/as-api.tsx";
 import { ErrorNote, NotLoaded } from "../../shared/ui/error-note.tsx";
 import { Trail } from "../shell/detail-page.tsx";
-import { useBusy } from "./action-button.tsx";
 import { DescribedField } from "./described-field.tsx";
 import {
   bodyOf,

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { callApi } from "../../shared/api.ts";
+import { useBusy } from "../../shared/queries.ts";
 import type { EvaluatedRequest, FilterEvaluation, FilterTraceStep } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
@@ -7,9 +8,9 @@ import { type Column, DataTable } from "../../shared/ui/data-table.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import type { Tone } from "../../shared/ui/tone.ts";
 import { When } from "../../shared/ui/when.tsx";
-import { useBusy } from "../form/action-button.tsx";
 import { bodyOf, type FormField, type FormProblem, seldom } from "../form/form-fields.ts";
 import { ResourceForm, type ResourceFormProps } from "../form/resource-form.tsx";
+import { column } from "../lists/columns.tsx";
 import { conditionInWords, countInWords, verdictInWords } from "./wording.ts";
 
 const filterField: FormField = {
@@ -231,22 +232,18 @@ const requestColumn: Column<Sample> = {
 };
 
 const resultColumns: readonly Column<Sample>[] = [
-  {
-    title: "Result",
-    cell: ({ kind, rule }) => (
-      <>
-        <Badge {...kinds[kind]} />
-        {rule !== null && (
-          <>
-            {" "}
-            by <code>{rule}</code>
-          </>
-        )}
-      </>
-    ),
-    isProse: true,
-  },
-  { title: "When", cell: (row) => <When at={row.received_at} />, isFigure: true },
+  column.prose("Result", ({ kind, rule }) => (
+    <>
+      <Badge {...kinds[kind]} />
+      {rule !== null && (
+        <>
+          {" "}
+          by <code>{rule}</code>
+        </>
+      )}
+    </>
+  )),
+  column.time("When", (row) => row.received_at),
 ];
 
 /** Placed second to stay visible in narrow windows. */

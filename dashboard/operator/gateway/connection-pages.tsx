@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useAddress } from "../../shared/address.ts";
 import { callApi } from "../../shared/api.ts";
-import { refreshAll, useApi } from "../../shared/queries.ts";
+import { refreshAll, useApi, useBusy } from "../../shared/queries.ts";
 import type { ListedWebhook, Page, Source, SourceConnection, Webhook } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { session } from "../../shared/session.ts";
@@ -15,7 +15,7 @@ import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { TextView } from "../../shared/ui/text-view.tsx";
 import { When } from "../../shared/ui/when.tsx";
-import { ActionButton, LinkButton, mayManage, useBusy } from "../form/action-button.tsx";
+import { ActionButton, LinkButton, mayManage } from "../form/action-button.tsx";
 import { type FormProblem, problemText, typedOf } from "../form/form-fields.ts";
 import { saveChanges } from "../form/resource-form.tsx";
 import { LinkedFilters } from "../lists/filters.tsx";

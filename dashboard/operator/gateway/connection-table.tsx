@@ -2,7 +2,7 @@ import type { SourceConnection } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
 import type { Column } from "../../shared/ui/data-table.tsx";
-import { When } from "../../shared/ui/when.tsx";
+import { column } from "../lists/columns.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { SourceLink } from "./parts.tsx";
 
@@ -12,14 +12,11 @@ export function connectionsOf(sourceId: string) {
 }
 
 export const connectionColumns: readonly Column<SourceConnection>[] = [
-  {
-    title: "Connection",
-    cell: (row) => (
-      <a href={pagePath(`connections/${row.id}`)} class="row-link">
-        {row.name === "" ? `${row.id.slice(0, 13)}…` : row.name}
-      </a>
-    ),
-  },
+  column.text("Connection", (row) => (
+    <a href={pagePath(`connections/${row.id}`)} class="row-link">
+      {row.name === "" ? `${row.id.slice(0, 13)}…` : row.name}
+    </a>
+  )),
   {
     title: "From",
     cell: (row) => <SourceLink id={row.source_id} />,
@@ -30,15 +27,15 @@ export const connectionColumns: readonly Column<SourceConnection>[] = [
     cell: (row) => <WebhookLink id={row.webhook_id} url={null} />,
     value: ({ webhook_id: id }) => ({ text: id, only: { name: "webhook_id", values: [id] } }),
   },
-  { title: "State", cell: (row) => <ConnectionBadge connection={row} /> },
-  { title: "Filter", cell: (row) => filterText(row.filter), needs: "medium" },
-  { title: "Changed", cell: (row) => <When at={row.updated_at} />, isFigure: true, needs: "wide" },
+  column.text("State", (row) => <ConnectionBadge connection={row} />),
+  column.text("Filter", (row) => filterText(row.filter), "medium"),
+  column.time("Changed", (row) => row.updated_at, "wide"),
 ];
 
 /** Columns of the connections of one source. */
 export const columnsOfSource: readonly Column<SourceConnection>[] = connectionColumns
   .filter(({ title }) => title !== "From")
-  .map(({ value: _value, ...column }) => column);
+  .map(({ value: _value, ...rest }) => rest);
 
 export function ConnectionBadge(props: {
   readonly connection: Pick<SourceConnection, "paused" | "held_count" | "releasing_since">;

@@ -4,7 +4,6 @@ import { useApi } from "../../shared/queries.ts";
 import type { Source } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
-import { TabLinks } from "../shell/detail-page.tsx";
 import { type Outcome, outcomeOf, sourceStateOf } from "./wording.ts";
 
 const parts = [
@@ -16,10 +15,15 @@ const parts = [
 export function GatewayTabs() {
   const { page } = useAddress();
   return (
-    <TabLinks
-      label="Parts of the gateway"
-      links={parts.map(([name, title]) => [title, pagePath(name), page === name])}
-    />
+    <ul class="tabs" aria-label="Parts of the gateway">
+      {parts.map(([name, title]) => (
+        <li key={name}>
+          <a href={pagePath(name)} aria-current={page === name ? "page" : undefined}>
+            {title}
+          </a>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -14,6 +14,7 @@ import type { Tone } from "../../shared/ui/tone.ts";
 import { When } from "../../shared/ui/when.tsx";
 import { listedColumns } from "../delivery/delivery-table.tsx";
 import { ActionButton, DialogButton, mayManage } from "../form/action-button.tsx";
+import { column } from "../lists/columns.tsx";
 import { ResourceList } from "../lists/list-page.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { RequestBadge, SourceLink } from "./parts.tsx";
@@ -30,17 +31,14 @@ function moreLikeThis({ more_count: count }: Pick<GatewayRequest, "more_count">)
 }
 
 export const requestColumns: readonly Column<GatewayRequest>[] = [
-  {
-    title: "Received",
-    cell: (row) => (
-      <>
-        <a href={pagePath(`requests/${row.id}`)} class="row-link">
-          {nameOfRequest(row)}
-        </a>
-        {row.more_count > 0 && <span class="soft"> {moreLikeThis(row)}</span>}
-      </>
-    ),
-  },
+  column.text("Received", (row) => (
+    <>
+      <a href={pagePath(`requests/${row.id}`)} class="row-link">
+        {nameOfRequest(row)}
+      </a>
+      {row.more_count > 0 && <span class="soft"> {moreLikeThis(row)}</span>}
+    </>
+  )),
   {
     title: "Outcome",
     cell: (row) => <RequestBadge outcome={row.outcome} />,
@@ -69,15 +67,15 @@ export const requestColumns: readonly Column<GatewayRequest>[] = [
     value: ({ source_id: id }) => ({ text: id, only: { name: "source_id", values: [id] } }),
     needs: "wide",
   },
-  { title: "Duration", cell: (row) => duration(row.duration_ms), isFigure: true, needs: "wide" },
-  { title: "Bookmark", cell: (row) => row.bookmark ?? <span class="soft">–</span>, needs: "wide" },
-  { title: "When", cell: (row) => <When at={row.received_at} />, isFigure: true },
+  column.figure("Duration", (row) => duration(row.duration_ms), "wide"),
+  column.text("Bookmark", (row) => row.bookmark ?? <span class="soft">–</span>, "wide"),
+  column.time("When", (row) => row.received_at),
 ];
 
 /** Columns of the requests of one source. */
 export const listedRequestColumns: readonly Column<GatewayRequest>[] = requestColumns
   .filter(({ title }) => title !== "Source" && title !== "Bookmark")
-  .map(({ value: _value, ...column }) => column);
+  .map(({ value: _value, ...rest }) => rest);
 
 /** Outcome of a request, its reason, and the available actions. */
 export function RequestVerdict({ request }: { readonly request: GatewayRequestDetail }) {
@@ -160,9 +158,9 @@ const forwardTones: Readonly<Record<Forward["result"], Tone>> = {
 };
 
 const forwardColumns: readonly Column<Forward>[] = [
-  { title: "Webhook", cell: (row) => <WebhookLink id={row.webhook_id} url={null} /> },
-  { title: "Result", cell: ({ result }) => <Badge tone={forwardTones[result]} text={result} /> },
-  { title: "Why", cell: (row) => row.detail ?? <span class="soft">–</span>, isProse: true },
+  column.text("Webhook", (row) => <WebhookLink id={row.webhook_id} url={null} />),
+  column.text("Result", ({ result }) => <Badge tone={forwardTones[result]} text={result} />),
+  column.prose("Why", (row) => row.detail ?? <span class="soft">–</span>),
 ];
 
 function Forwards({ request: { forwards } }: { readonly request: GatewayRequestDetail }) {

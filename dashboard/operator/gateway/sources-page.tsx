@@ -8,6 +8,7 @@ import type { Column } from "../../shared/ui/data-table.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { LinkButton, mayManage } from "../form/action-button.tsx";
+import { column } from "../lists/columns.tsx";
 import { ResourceList } from "../lists/list-page.tsx";
 import { GatewayTabs, SourceBadges } from "./parts.tsx";
 import { useSourceTypes } from "./verification.tsx";
@@ -21,29 +22,26 @@ interface Beside {
 
 function columnsOf({ titles, connections }: Beside): readonly Column<Source>[] {
   return [
-    {
-      title: "Source",
-      cell: (row) => (
-        <a href={pagePath(`sources/${row.id}`)} class="row-link">
-          {row.name}
-        </a>
-      ),
-    },
-    { title: "State", cell: (row) => <SourceBadges source={row} /> },
-    {
-      title: "Verified as",
-      cell: ({ verification: { type } }) => titles.get(type ?? "") ?? type ?? "–",
-      needs: "medium",
-    },
-    { title: "Mode", cell: (row) => modeWords[row.effective_mode], needs: "medium" },
-    {
-      title: "Connected to",
-      cell: ({ id }) => countText(connections?.filter((one) => one.source_id === id).length ?? null),
-      needs: "medium",
-    },
-    { title: "Tenant", cell: (row) => row.tenant_id, needs: "wide" },
-    { title: "Last requests", cell: (row) => <RecentOutcomes source={row} />, needs: "wide" },
-    { title: "Last message", cell: (row) => <LastMessage source={row} />, isFigure: true },
+    column.text("Source", (row) => (
+      <a href={pagePath(`sources/${row.id}`)} class="row-link">
+        {row.name}
+      </a>
+    )),
+    column.text("State", (row) => <SourceBadges source={row} />),
+    column.text(
+      "Verified as",
+      ({ verification: { type } }) => titles.get(type ?? "") ?? type ?? "–",
+      "medium",
+    ),
+    column.text("Mode", (row) => modeWords[row.effective_mode], "medium"),
+    column.text(
+      "Connected to",
+      ({ id }) => countText(connections?.filter((one) => one.source_id === id).length ?? null),
+      "medium",
+    ),
+    column.text("Tenant", (row) => row.tenant_id, "wide"),
+    column.text("Last requests", (row) => <RecentOutcomes source={row} />, "wide"),
+    column.figure("Last message", (row) => <LastMessage source={row} />),
   ];
 }
 

@@ -2,14 +2,13 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { callApi, type Query } from "../../shared/api.ts";
-import { useApi } from "../../shared/queries.ts";
+import { useApi, useBusy } from "../../shared/queries.ts";
 import type { Page } from "../../shared/resources.ts";
 import type { ShellText } from "../../shared/shell-text.ts";
 import { type Column, DataTable, type Selection } from "../../shared/ui/data-table.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
-import { useBusy } from "../form/action-button.tsx";
 import { isFollowing, NewRows, useSettledRows } from "./new-rows.tsx";
 import { type Peeking, PeekingRows, usePeeking } from "./side-panel.tsx";
 

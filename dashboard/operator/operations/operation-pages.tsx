@@ -13,6 +13,7 @@ import { Panel } from "../../shared/ui/panel.tsx";
 import type { Tone } from "../../shared/ui/tone.ts";
 import { When } from "../../shared/ui/when.tsx";
 import { ActionButton, ConfirmButton, mayManage } from "../form/action-button.tsx";
+import { column } from "../lists/columns.tsx";
 import { ResourceList } from "../lists/list-page.tsx";
 import { DetailPage, IdText, TimePhrase, useRouteId } from "../shell/detail-page.tsx";
 import {
@@ -31,17 +32,12 @@ const operationColumns: readonly Column<Operation>[] = [
     cell: (row) => <a href={pagePath(`operations/${row.id}`)}>{kindText(row.kind)}</a>,
     value: (row) => ({ text: row.id }),
   },
-  { title: "State", cell: (row) => <OperationBadge status={row.status} /> },
-  { title: "Done", cell: progressText, isFigure: true },
-  { title: "Failed", cell: (row) => countText(row.failed), isFigure: true, needs: "medium" },
-  {
-    title: "Per second",
-    cell: (row) => row.rate_per_second?.toFixed(1) ?? "–",
-    isFigure: true,
-    needs: "medium",
-  },
-  { title: "Finished", cell: (row) => <When at={row.finished_at ?? row.eta_at} />, isFigure: true },
-  { title: "Started", cell: (row) => <When at={row.created_at} />, isFigure: true, needs: "medium" },
+  column.text("State", (row) => <OperationBadge status={row.status} />),
+  column.figure("Done", progressText),
+  column.figure("Failed", (row) => countText(row.failed), "medium"),
+  column.figure("Per second", (row) => row.rate_per_second?.toFixed(1) ?? "–", "medium"),
+  column.time("Finished", (row) => row.finished_at ?? row.eta_at),
+  column.time("Started", (row) => row.created_at, "medium"),
 ];
 
 export function OperationsPage() {

@@ -19,6 +19,7 @@ import { pagePath } from "../../shared/root.ts";
 import { shell } from "../../shared/shell-text.ts";
 import type { Column } from "../../shared/ui/data-table.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
+import { column } from "../lists/columns.tsx";
 import { Rows } from "../lists/list-page.tsx";
 import {
   type StatisticsRange,
@@ -229,17 +230,12 @@ export function useTopWebhooks() {
 
 function topColumns(courses: ReturnType<typeof useCourses>): readonly Column<ListedWebhook>[] {
   return [
-    { title: "Webhook", cell: (row) => <WebhookLink id={row.id} url={row.url} health={row.health} /> },
-    { title: "Requests", cell: (row) => <Sparkline values={courses.get(row.id) ?? []} /> },
-    { title: "Failed", cell: ({ stats }) => failureCount(stats).toLocaleString(), isFigure: true },
-    { title: "Failure rate", cell: ({ stats }) => failedText(stats?.failure_rate ?? null), isFigure: true },
-    { title: "Waiting", cell: (row) => <WaitingText backlog={row.backlog ?? null} />, isFigure: true },
-    {
-      title: "p95",
-      cell: ({ stats }) => durationText(stats?.duration_ms_p95 ?? null),
-      isFigure: true,
-      needs: "medium",
-    },
+    column.text("Webhook", (row) => <WebhookLink id={row.id} url={row.url} health={row.health} />),
+    column.text("Requests", (row) => <Sparkline values={courses.get(row.id) ?? []} />),
+    column.figure("Failed", ({ stats }) => failureCount(stats).toLocaleString()),
+    column.figure("Failure rate", ({ stats }) => failedText(stats?.failure_rate ?? null)),
+    column.figure("Waiting", (row) => <WaitingText backlog={row.backlog ?? null} />),
+    column.figure("p95", ({ stats }) => durationText(stats?.duration_ms_p95 ?? null), "medium"),
   ];
 }
 

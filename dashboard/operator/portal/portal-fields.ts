@@ -1,15 +1,6 @@
 /** Form fields of the portal settings. */
+import type { PortalSettings } from "../../shared/resources.ts";
 import { type FormField, seldom, type Typed, typedOf } from "../form/form-fields.ts";
-
-/** Response of `GET /v1/portal-settings`, of the deployment or of a tenant. */
-export interface PortalSettings {
-  readonly tenant_id: string | null;
-  readonly theme: Readonly<Record<string, unknown>> | null;
-  readonly origins: readonly string[] | null;
-  readonly capabilities: readonly string[] | null;
-  readonly logo_light: string | null;
-  readonly logo_dark: string | null;
-}
 
 const asAbove = ["", "inherit"] as const;
 

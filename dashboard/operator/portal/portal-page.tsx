@@ -3,8 +3,8 @@ import { useId } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 import { callApi } from "../../shared/api.ts";
 import { now } from "../../shared/clock.ts";
-import { refreshAll, useApi } from "../../shared/queries.ts";
-import { fieldText, type Row } from "../../shared/resources.ts";
+import { refreshAll, useApi, useBusy } from "../../shared/queries.ts";
+import { fieldText, type PortalSettings, type Row } from "../../shared/resources.ts";
 import { pagePath, root } from "../../shared/root.ts";
 import { session } from "../../shared/session.ts";
 import { shell } from "../../shared/shell-text.ts";
@@ -15,13 +15,13 @@ import { ErrorNote, NotLoaded } from "../../shared/ui/error-note.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import type { Tone } from "../../shared/ui/tone.ts";
-import { When } from "../../shared/ui/when.tsx";
 import { contrast, grounds, repairedAccent, type Scheme } from "../../../src/features/portal/contrast.ts";
-import { ActionButton, mayAdminister, useBusy } from "../form/action-button.tsx";
+import { ActionButton, mayAdminister } from "../form/action-button.tsx";
 import { ResourceForm } from "../form/resource-form.tsx";
+import { column } from "../lists/columns.tsx";
 import { ResourceList } from "../lists/list-page.tsx";
 import { Trail } from "../shell/detail-page.tsx";
-import { portalFields, type PortalSettings, settingsInput, typedSettings } from "./portal-fields.ts";
+import { portalFields, settingsInput, typedSettings } from "./portal-fields.ts";
 
 /** Portal settings for all tenants, or for the tenant in the address. */
 export function PortalPage() {
@@ -191,20 +191,12 @@ function EndSession({ row }: { readonly row: Row }) {
 }
 
 const sessionColumns: readonly Column<Row>[] = [
-  { title: "User", cell: (row) => fieldText(row, "reference") || <span class="soft">unnamed</span> },
-  { title: "Tenant", cell: (row) => fieldText(row, "tenant_id"), needs: "medium" },
-  {
-    title: "State",
-    cell: (row) => <Badge {...sessionState(row)} />,
-  },
-  {
-    title: "Created",
-    cell: (row) => <When at={fieldText(row, "created_at")} />,
-    isFigure: true,
-    needs: "medium",
-  },
-  { title: "Ends", cell: (row) => <When at={fieldText(row, "expires_at")} />, isFigure: true },
-  { title: "", cell: (row) => <EndSession row={row} /> },
+  column.text("User", (row) => fieldText(row, "reference") || <span class="soft">unnamed</span>),
+  column.text("Tenant", (row) => fieldText(row, "tenant_id"), "medium"),
+  column.text("State", (row) => <Badge {...sessionState(row)} />),
+  column.time("Created", (row) => fieldText(row, "created_at"), "medium"),
+  column.time("Ends", (row) => fieldText(row, "expires_at")),
+  column.text("", (row) => <EndSession row={row} />),
 ];
 
 /** Portal sessions of the last day. */

@@ -17,6 +17,7 @@ import { columnsOfWebhook } from "../delivery/delivery-table.tsx";
 import { categoryText } from "../delivery/wording.ts";
 import { ActionButton, mayManage } from "../form/action-button.tsx";
 import { HoldButton } from "../form/hold-button.tsx";
+import { column } from "../lists/columns.tsx";
 import { Chips, LinkedFilters } from "../lists/filters.tsx";
 import { ResourceList } from "../lists/list-page.tsx";
 import { DetailPage, useRouteId } from "../shell/detail-page.tsx";
@@ -27,20 +28,16 @@ const states: readonly DeliveryProblem["state"][] = ["open", "recovering", "mute
 const usualStates: readonly string[] = ["open", "recovering"];
 
 const problemColumns: readonly Column<DeliveryProblem>[] = [
-  {
-    title: "Problem",
-    cell: (row) => (
-      <a href={pagePath(`problems/${row.id}`)} class="row-link">
-        {headlineOf(row)}
-      </a>
-    ),
-    isProse: true,
-  },
-  { title: "State", cell: (row) => <ProblemBadge state={row.state} /> },
-  { title: "Webhook", cell: (row) => <WebhookLink id={row.webhook_id} url={null} />, needs: "wide" },
-  { title: "Failures", cell: (row) => row.count.toLocaleString(), isFigure: true, needs: "medium" },
-  { title: "Deliveries", cell: (row) => row.deliveries.toLocaleString(), isFigure: true },
-  { title: "Last seen", cell: (row) => <When at={row.last_seen_at} />, isFigure: true, needs: "medium" },
+  column.prose("Problem", (row) => (
+    <a href={pagePath(`problems/${row.id}`)} class="row-link">
+      {headlineOf(row)}
+    </a>
+  )),
+  column.text("State", (row) => <ProblemBadge state={row.state} />),
+  column.text("Webhook", (row) => <WebhookLink id={row.webhook_id} url={null} />, "wide"),
+  column.figure("Failures", (row) => row.count.toLocaleString(), "medium"),
+  column.figure("Deliveries", (row) => row.deliveries.toLocaleString()),
+  column.time("Last seen", (row) => row.last_seen_at, "medium"),
 ];
 
 export function ProblemsPage() {

@@ -1,7 +1,6 @@
-/** What pages have in common: the way back, tabs, ids and times. */
+/** What pages have in common: the way back, ids and times. */
 import type { ComponentChildren } from "preact";
 import { useRoute } from "preact-iso";
-import { useAddress } from "../../shared/address.ts";
 import { pagePath } from "../../shared/root.ts";
 import { CopyButton } from "../../shared/ui/copy-button.tsx";
 import { When } from "../../shared/ui/when.tsx";
@@ -60,51 +59,5 @@ export function TimePhrase(props: {
       <When at={at} isExact={isExact} />
       {after}
     </>
-  );
-}
-
-export interface Tab {
-  /** Name in the address. Empty for the first tab. */
-  readonly name: string;
-  readonly title: string;
-}
-
-/** Tab in the address, or the first one. */
-export function useTab(tabs: readonly Tab[]): string {
-  const { params } = useAddress();
-  const name = params.get("tab") ?? "";
-  return tabs.some((tab) => tab.name === name) ? name : (tabs[0]?.name ?? "");
-}
-
-/** Tabs as links, so that each has an address and Back works. */
-export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: readonly Tab[] }) {
-  const { page, params } = useAddress();
-  const current = useTab(tabs);
-  const hrefOf = (name: string) => {
-    const next = new URLSearchParams(params);
-    if (name === "") next.delete("tab");
-    else next.set("tab", name);
-    return pagePath(page) + (next.size === 0 ? "" : `?${next.toString()}`);
-  };
-  return (
-    <TabLinks label={label} links={tabs.map(({ name, title }) => [title, hrefOf(name), name === current])} />
-  );
-}
-
-/** Links between the parts of something. */
-export function TabLinks(props: {
-  readonly label: string;
-  readonly links: readonly (readonly [title: string, href: string, isCurrent: boolean])[];
-}) {
-  return (
-    <ul class="tabs" aria-label={props.label}>
-      {props.links.map(([title, href, isCurrent]) => (
-        <li key={title}>
-          <a href={href} aria-current={isCurrent ? "page" : undefined}>
-            {title}
-          </a>
-        </li>
-      ))}
-    </ul>
   );
 }

@@ -11,6 +11,7 @@ import { type Column, DataTable, Facts } from "../../shared/ui/data-table.tsx";
 import { CheckBox, TextField } from "../../shared/ui/field.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
+import { column } from "../lists/columns.tsx";
 import { Rows } from "../lists/list-page.tsx";
 
 const twin = { path: "v1/system", cli: shell`system` };
@@ -64,14 +65,11 @@ function ThisProcess({ system }: { readonly system: System }) {
 type Pool = NonNullable<System["worker_pools"]>[number];
 
 const poolColumns: readonly Column<Pool>[] = [
-  { title: "Pool", cell: ({ name }) => <strong>{name}</strong> },
-  {
-    title: "State",
-    cell: ({ workers }) => (
-      <Badge tone={workers > 0 ? "good" : "bad"} text={workers > 0 ? "serving" : "no workers"} />
-    ),
-  },
-  { title: "Workers", cell: ({ workers }) => workers, isFigure: true },
+  column.text("Pool", ({ name }) => <strong>{name}</strong>),
+  column.text("State", ({ workers }) => (
+    <Badge tone={workers > 0 ? "good" : "bad"} text={workers > 0 ? "serving" : "no workers"} />
+  )),
+  column.figure("Workers", ({ workers }) => workers),
 ];
 
 function Workers({ pools }: { readonly pools: readonly Pool[] | null }) {
@@ -124,22 +122,17 @@ function days(count: number): string {
 type Setting = System["settings"][number];
 
 const settingColumns: readonly Column<Setting>[] = [
-  { title: "Setting", cell: ({ name }) => <code>{name}</code> },
-  {
-    title: "Value",
-    cell: ({ value }) => (value === "" ? <span class="soft">–</span> : <code>{value}</code>),
-  },
-  {
-    title: "Source",
-    cell: ({ source, from }) =>
-      source === null || source === "default" ? (
-        <span class="soft">{source ?? "built-in"}</span>
-      ) : (
-        <>
-          {source} {from !== null && <code>{from}</code>}
-        </>
-      ),
-  },
+  column.text("Setting", ({ name }) => <code>{name}</code>),
+  column.text("Value", ({ value }) => (value === "" ? <span class="soft">–</span> : <code>{value}</code>)),
+  column.text("Source", ({ source, from }) =>
+    source === null || source === "default" ? (
+      <span class="soft">{source ?? "built-in"}</span>
+    ) : (
+      <>
+        {source} {from !== null && <code>{from}</code>}
+      </>
+    ),
+  ),
 ];
 
 /** Effective settings with their sources. The server masks secrets. */

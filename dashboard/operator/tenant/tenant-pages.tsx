@@ -24,6 +24,7 @@ import { RangePicker } from "../../shared/ui/range-picker.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { ActionButton, ConfirmButton, LinkButton, mayAdminister, mayManage } from "../form/action-button.tsx";
 import { EditPage } from "../form/resource-form.tsx";
+import { column } from "../lists/columns.tsx";
 import { ResourceList, Rows } from "../lists/list-page.tsx";
 import { OpenPortal } from "../portal/portal-page.tsx";
 import { DetailPage, useRouteId } from "../shell/detail-page.tsx";
@@ -32,29 +33,17 @@ import { WebhookBadge, WebhookLink } from "../webhook/webhook-link.tsx";
 import { tenantCommand, tenantFields } from "./tenant-fields.ts";
 
 const tenantColumns: readonly Column<Row>[] = [
-  {
-    title: "Tenant",
-    cell: (row) => (
-      <a href={pagePath(`tenants/${encodeURIComponent(fieldText(row, "id"))}`)} class="row-link">
-        {fieldText(row, "id")}
-      </a>
-    ),
-  },
-  { title: "Name", cell: (row) => fieldText(row, "name") },
-  { title: "Rate limit", cell: (row) => rateText(row["rate_limit"]), needs: "medium" },
-  {
-    title: "Maximum webhooks",
-    cell: (row) => fieldText(row, "webhooks_max") || "–",
-    isFigure: true,
-    needs: "medium",
-  },
-  { title: "Pool", cell: (row) => fieldText(row, "worker_pool"), needs: "medium" },
-  {
-    title: "Portal",
-    cell: (row) => <OpenPortal tenantId={fieldText(row, "id")} />,
-    needs: "medium",
-  },
-  { title: "Created", cell: (row) => <When at={fieldText(row, "created_at")} />, isFigure: true },
+  column.text("Tenant", (row) => (
+    <a href={pagePath(`tenants/${encodeURIComponent(fieldText(row, "id"))}`)} class="row-link">
+      {fieldText(row, "id")}
+    </a>
+  )),
+  column.text("Name", (row) => fieldText(row, "name")),
+  column.text("Rate limit", (row) => rateText(row["rate_limit"]), "medium"),
+  column.figure("Maximum webhooks", (row) => fieldText(row, "webhooks_max") || "–", "medium"),
+  column.text("Pool", (row) => fieldText(row, "worker_pool"), "medium"),
+  column.text("Portal", (row) => <OpenPortal tenantId={fieldText(row, "id")} />, "medium"),
+  column.time("Created", (row) => fieldText(row, "created_at")),
 ];
 
 function rateText(limit: unknown): string {
@@ -125,10 +114,10 @@ export function TenantPage() {
 const shownElsewhere = new Set(["id", "name", "created_at", "updated_at"]);
 
 const webhookColumns: readonly Column<Webhook>[] = [
-  { title: "URL", cell: (row) => <WebhookLink id={row.id} url={row.url} /> },
-  { title: "Health", cell: (row) => <WebhookBadge webhook={row} /> },
-  { title: "Events", cell: (row) => row.events.join(", "), needs: "medium" },
-  { title: "Last accepted", cell: (row) => <When at={row.last_success_at} />, isFigure: true },
+  column.text("URL", (row) => <WebhookLink id={row.id} url={row.url} />),
+  column.text("Health", (row) => <WebhookBadge webhook={row} />),
+  column.text("Events", (row) => row.events.join(", "), "medium"),
+  column.time("Last accepted", (row) => row.last_success_at),
 ];
 
 function TenantWebhooks({ tenantId }: { readonly tenantId: string }) {
@@ -147,9 +136,9 @@ function TenantWebhooks({ tenantId }: { readonly tenantId: string }) {
 }
 
 const keyColumns: readonly Column<Row>[] = [
-  { title: "Name", cell: (row) => fieldText(row, "name") },
-  { title: "Role", cell: (row) => fieldText(row, "role") },
-  { title: "Created", cell: (row) => <When at={fieldText(row, "created_at")} />, isFigure: true },
+  column.text("Name", (row) => fieldText(row, "name")),
+  column.text("Role", (row) => fieldText(row, "role")),
+  column.time("Created", (row) => fieldText(row, "created_at")),
 ];
 
 function TenantKeys({ tenantId }: { readonly tenantId: string }) {

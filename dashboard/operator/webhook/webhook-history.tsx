@@ -9,6 +9,7 @@ import { Field } from "../../shared/ui/field.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import type { Tone } from "../../shared/ui/tone.ts";
 import { When } from "../../shared/ui/when.tsx";
+import { column } from "../lists/columns.tsx";
 import { ResourceList, Rows } from "../lists/list-page.tsx";
 import { byText, differencesOf, type FieldDifference, valueText } from "./history-wording.ts";
 
@@ -29,21 +30,14 @@ const changeKinds: Readonly<Record<TimelineEntry["kind"], { readonly tone: Tone;
 
 function timelineColumns(id: string): readonly Column<TimelineEntry>[] {
   return [
-    { title: "Change", cell: (row) => <Badge {...changeKinds[row.kind]} /> },
-    { title: "When", cell: ({ at }) => <When at={at} /> },
-    { title: "Who", cell: byText },
-    { title: "Reason", cell: ({ reason }) => reason ?? "–", isProse: true, needs: "medium" },
-    {
-      title: "Changed fields",
-      cell: ({ changed }) => changed.join(", ") || "–",
-      isProse: true,
-      needs: "medium",
-    },
-    {
-      title: "Revision",
-      cell: ({ revision }) => (revision === null ? "–" : <a href={revisionPath(id, revision)}>{revision}</a>),
-      isFigure: true,
-    },
+    column.text("Change", (row) => <Badge {...changeKinds[row.kind]} />),
+    column.text("When", ({ at }) => <When at={at} />),
+    column.text("Who", byText),
+    column.prose("Reason", ({ reason }) => reason ?? "–", "medium"),
+    column.prose("Changed fields", ({ changed }) => changed.join(", ") || "–", "medium"),
+    column.figure("Revision", ({ revision }) =>
+      revision === null ? "–" : <a href={revisionPath(id, revision)}>{revision}</a>,
+    ),
   ];
 }
 
@@ -92,24 +86,21 @@ export function Revisions({ id }: { readonly id: string }) {
 
 function revisionColumns(id: string): readonly Column<RevisionEntry>[] {
   return [
-    {
-      title: "Revision",
-      cell: ({ revision }) => (
-        <a href={revisionPath(id, revision)} class="row-link">
-          {revision}
-        </a>
-      ),
-    },
-    { title: "When", cell: ({ at }) => <When at={at} /> },
-    { title: "Who", cell: byText },
-    { title: "Changed", cell: ({ changes }) => Object.keys(changes).join(", "), isProse: true },
+    column.text("Revision", ({ revision }) => (
+      <a href={revisionPath(id, revision)} class="row-link">
+        {revision}
+      </a>
+    )),
+    column.text("When", ({ at }) => <When at={at} />),
+    column.text("Who", byText),
+    column.prose("Changed", ({ changes }) => Object.keys(changes).join(", ")),
   ];
 }
 
 const differenceColumns: readonly Column<FieldDifference>[] = [
-  { title: "Field", cell: ({ field }) => field },
-  { title: "Before", cell: ({ before }) => <Value value={before} />, isProse: true },
-  { title: "After", cell: ({ after }) => <Value value={after} />, isProse: true },
+  column.text("Field", ({ field }) => field),
+  column.prose("Before", ({ before }) => <Value value={before} />),
+  column.prose("After", ({ after }) => <Value value={after} />),
 ];
 
 function Value({ value }: { readonly value: unknown }) {

@@ -15,7 +15,7 @@ import { shell, shellOptions, type ShellText } from "../../shared/shell-text.ts"
 import { Badge } from "../../shared/ui/badge.tsx";
 import { Facts } from "../../shared/ui/data-table.tsx";
 import { NotLoaded } from "../../shared/ui/error-note.tsx";
-import { PageHead } from "../../shared/ui/page-head.tsx";
+import { PageHead, type Tab, Tabs, useTab } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { RangePicker } from "../../shared/ui/range-picker.tsx";
 import { When } from "../../shared/ui/when.tsx";
@@ -23,7 +23,7 @@ import { columnsOfWebhook } from "../delivery/delivery-table.tsx";
 import { categoryText } from "../delivery/wording.ts";
 import { mayManage } from "../form/action-button.tsx";
 import { ResourceList } from "../lists/list-page.tsx";
-import { DetailPage, IdText, type Tab, Tabs, TimePhrase, useRouteId, useTab } from "../shell/detail-page.tsx";
+import { DetailPage, IdText, TimePhrase, useRouteId } from "../shell/detail-page.tsx";
 import { TrafficPanel, useStatisticsRange, usualRange, zoneQuery } from "../statistics/traffic-panels.tsx";
 import { RotateButton, WebhookActions } from "./webhook-actions.tsx";
 import { Revisions, WebhookTimeline } from "./webhook-history.tsx";

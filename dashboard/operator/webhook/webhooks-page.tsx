@@ -11,9 +11,9 @@ import { Command } from "../../shared/ui/as-api.tsx";
 import type { Column } from "../../shared/ui/data-table.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
-import { When } from "../../shared/ui/when.tsx";
 import { LinkButton, mayManage } from "../form/action-button.tsx";
 import { EditPage, ResourceForm } from "../form/resource-form.tsx";
+import { column } from "../lists/columns.tsx";
 import { Chips, LinkedFilters, TextFilter } from "../lists/filters.tsx";
 import { pageSize, ResourceList } from "../lists/list-page.tsx";
 import { Trail, useRouteId } from "../shell/detail-page.tsx";
@@ -31,21 +31,12 @@ function columnsOf(
   sortingBy: SortingBy,
 ): readonly Column<ListedWebhook>[] {
   return [
-    { title: "URL", cell: (row) => <WebhookLink id={row.id} url={row.url} /> },
-    { title: "Health", cell: (row) => <WebhookBadge webhook={row} /> },
-    { title: "Events", cell: (row) => row.events.join(", "), needs: "medium" },
-    { title: "Tenant", cell: (row) => row.tenant_id, needs: "wide" },
-    {
-      title: "24 hours",
-      cell: (row) => <Sparkline values={courses.get(row.id) ?? []} />,
-      needs: "medium",
-    },
-    {
-      title: "Requests",
-      cell: ({ stats }) => (stats?.attempts ?? 0).toLocaleString(),
-      isFigure: true,
-      needs: "medium",
-    },
+    column.text("URL", (row) => <WebhookLink id={row.id} url={row.url} />),
+    column.text("Health", (row) => <WebhookBadge webhook={row} />),
+    column.text("Events", (row) => row.events.join(", "), "medium"),
+    column.text("Tenant", (row) => row.tenant_id, "wide"),
+    column.text("24 hours", (row) => <Sparkline values={courses.get(row.id) ?? []} />, "medium"),
+    column.figure("Requests", ({ stats }) => (stats?.attempts ?? 0).toLocaleString(), "medium"),
     {
       title: "Failed",
       cell: ({ stats }) => failedText(stats?.failure_rate ?? null),
@@ -58,13 +49,8 @@ function columnsOf(
       isFigure: true,
       sorting: sortingBy("backlog"),
     },
-    {
-      title: "p95",
-      cell: ({ stats }) => durationText(stats?.duration_ms_p95 ?? null),
-      isFigure: true,
-      needs: "medium",
-    },
-    { title: "Last accepted", cell: (row) => <When at={row.last_success_at} />, isFigure: true },
+    column.figure("p95", ({ stats }) => durationText(stats?.duration_ms_p95 ?? null), "medium"),
+    column.time("Last accepted", (row) => row.last_success_at),
   ];
 }
 

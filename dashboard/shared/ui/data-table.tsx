@@ -15,7 +15,7 @@ export interface Column<Row> {
   /** Set if the server can sort by this column, in descending order. */
   readonly sorting?: { readonly isOn: boolean; readonly toggle: () => void };
   /** Minimum table width for the column to be shown. */
-  readonly needs?: "medium" | "wide";
+  readonly needs?: "medium" | "wide" | undefined;
 }
 
 /** Row selection for bulk actions. */
