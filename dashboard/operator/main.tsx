@@ -1,6 +1,6 @@
 import { render } from "preact";
 import { beginSession } from "../shared/session.ts";
-import { App } from "./app.tsx";
+import { App } from "./shell/app.tsx";
 
 // The page header in the document stays visible until the session is loaded.
 await beginSession();

@@ -3,28 +3,28 @@ import { minute } from "../../shared/clock.ts";
 import type { AuditEntry } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { shell, shellOptions } from "../../shared/shell-text.ts";
-import { RangePicker } from "../../shared/ui/range-picker.tsx";
 import { rangeQuery } from "../../shared/time-range.ts";
 import type { Column } from "../../shared/ui/data-table.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
+import { RangePicker } from "../../shared/ui/range-picker.tsx";
 import { When } from "../../shared/ui/when.tsx";
-import { ExportButton } from "../export-button.tsx";
-import { TextFilter } from "../filters/text-filter.tsx";
-import { ResourceList } from "../list-page.tsx";
-import { actorText, changesText, csvRowsOf } from "./audit-wording.ts";
+import { column } from "../lists/columns.tsx";
+import { type CsvCells, ExportButton } from "../lists/export-button.tsx";
+import { TextFilter } from "../lists/filters.tsx";
+import { ResourceList } from "../lists/list-page.tsx";
 
 const columns: readonly Column<AuditEntry>[] = [
   { title: "Action", cell: (row) => row.action, value: (row) => filterOf("action", row.action) },
-  { title: "When", cell: (row) => <When at={row.at} /> },
+  column.text("When", (row) => <When at={row.at} />),
   {
     title: "Who",
     cell: actorText,
     value: (row) => filterOf("actor", row.actor.key_name ?? row.actor.key_id),
   },
-  { title: "From", cell: (row) => row.address ?? "–", needs: "wide" },
+  column.text("From", (row) => row.address ?? "–", "wide"),
   { title: "What", cell: (row) => <Target entry={row} />, value: (row) => filterOf("target", row.target.id) },
-  { title: "Tenant", cell: (row) => row.tenant_id ?? "–", needs: "wide" },
-  { title: "Changes", cell: (row) => changesText(row) || "–", isProse: true, needs: "medium" },
+  column.text("Tenant", (row) => row.tenant_id ?? "–", "wide"),
+  column.prose("Changes", (row) => changesText(row) || "–", "medium"),
 ];
 
 function filterOf(name: string, value: string | null) {
@@ -87,18 +87,53 @@ export function AuditPage() {
         query={query}
         cli={shell`audit${flags}`}
         columns={columns}
-        keyOf={({ id }) => id}
         hasNoLinks
-        none={<p class="soft">No matching entries.</p>}
+        none="No matching entries."
         tools={
           <ExportButton
             path="v1/audit-log"
             query={query}
             fileName="posthorn-audit-log.csv"
-            tableOf={csvRowsOf}
+            cells={csvCells}
           />
         }
       />
     </>
   );
 }
+
+/** Name of the key, and whether it was used through the dashboard. */
+function actorText({ actor }: Pick<AuditEntry, "actor">): string {
+  const name = actor.key_name ?? actor.key_id ?? actor.kind.replaceAll("_", " ");
+  const onBehalf = actor.reference === null ? "" : `, for ${actor.reference}`;
+  return actor.kind === "dashboard_session" ? `${name} (dashboard${onBehalf})` : `${name}${onBehalf}`;
+}
+
+/** Old and new value of each changed field. */
+function changesText({ changes }: Pick<AuditEntry, "changes">): string {
+  return Object.entries(changes)
+    .map(([name, change]) => {
+      const { from, to } = change as { readonly from?: unknown; readonly to: unknown };
+      return from === undefined
+        ? `${name}: ${valueText(to)}`
+        : `${name}: ${valueText(from)} → ${valueText(to)}`;
+    })
+    .join("; ");
+}
+
+function valueText(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+const csvCells: CsvCells<AuditEntry> = {
+  "time": (entry) => entry.at,
+  "who": actorText,
+  "role": (entry) => entry.actor.role,
+  "address": (entry) => entry.address,
+  "action": (entry) => entry.action,
+  "target type": (entry) => entry.target.type,
+  "target": (entry) => entry.target.id,
+  "tenant": (entry) => entry.tenant_id,
+  "changes": changesText,
+  "request": (entry) => entry.request_id,
+};

@@ -1,6 +1,6 @@
 /** A bulk action on deliveries, as an API call. */
 import { shell, shellOptions, type ShellText, shellWords } from "../../shared/shell-text.ts";
-import { flagsOf } from "../delivery/command-flags.ts";
+import { flagsOf } from "../lists/command-flags.ts";
 
 export interface BulkAction {
   /** Button label. */
@@ -53,7 +53,7 @@ export function bodyOf({ filter }: BulkAction, target: BulkTarget): object {
   return "ids" in target || filter === undefined ? target : { filter: { ...target.filter, ...filter } };
 }
 
-export interface BulkChoice {
+interface BulkChoice {
   readonly perSecond: number;
   /** Null keeps the priority of each delivery. */
   readonly priority: string | null;

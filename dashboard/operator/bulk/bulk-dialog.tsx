@@ -1,14 +1,16 @@
 import { type Signal, useSignal } from "@preact/signals";
-import { useEffect, useId } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
-import { ApiError, callApi } from "../../shared/api.ts";
+import { callApi } from "../../shared/api.ts";
+import { useBusy } from "../../shared/queries.ts";
 import type { BulkStarted } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { AsApi } from "../../shared/ui/as-api.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { CheckBox, SelectField, TextField } from "../../shared/ui/field.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";
-import { ActionButton } from "../action-button.tsx";
 import { wordsOf } from "../delivery/wording.ts";
+import { ActionButton } from "../form/action-button.tsx";
 import {
   countText,
   deliveriesText,
@@ -16,7 +18,33 @@ import {
   exclusionsOf,
   filterTexts,
 } from "../operations/operation-wording.ts";
-import { bodyOf, phraseFor, type BulkAction, type BulkTarget, startOf, commandOf } from "./bulk-actions.ts";
+import { bodyOf, type BulkAction, type BulkTarget, commandOf, phraseFor, startOf } from "./bulk-actions.ts";
+
+/** Opens the preview of a bulk action. The click fixes the target. */
+export function BulkButton(props: {
+  readonly action: BulkAction;
+  readonly targetNow: () => BulkTarget;
+  readonly isPrimary?: boolean;
+}) {
+  const { action, targetNow, isPrimary = false } = props;
+  const target = useSignal<BulkTarget | null>(null);
+  const label = `${action.label}…`;
+  return (
+    <>
+      <button
+        type="button"
+        class={isPrimary ? "primary" : undefined}
+        data-command={label}
+        onClick={() => (target.value = targetNow())}
+      >
+        {label}
+      </button>
+      {target.value !== null && (
+        <BulkDialog action={action} target={target.value} close={() => (target.value = null)} />
+      )}
+    </>
+  );
+}
 
 interface BulkDialogProps {
   readonly action: BulkAction;
@@ -26,17 +54,14 @@ interface BulkDialogProps {
 }
 
 /** Shows a dry run with its count, then starts the operation and opens its page. */
-export function BulkDialog({ action, target, close }: BulkDialogProps) {
+function BulkDialog({ action, target, close }: BulkDialogProps) {
   const counted = useSignal<BulkStarted | null>(null);
-  const error = useSignal<ApiError | null>(null);
+  const { error, run } = useBusy();
   useEffect(() => {
     const body = { ...bodyOf(action, target), dry_run: true };
-    void callApi<BulkStarted>({ method: "POST", path: action.path, body })
-      .then(({ value }) => (counted.value = value))
-      .catch((thrown: unknown) => {
-        if (!(thrown instanceof ApiError)) throw thrown;
-        error.value = thrown;
-      });
+    void run(async () => {
+      counted.value = (await callApi<BulkStarted>({ method: "POST", path: action.path, body })).value;
+    });
   }, []);
   const count = counted.value?.count ?? null;
   return (
@@ -95,44 +120,39 @@ function Start(props: {
 }) {
   const { action, target, counted } = props;
   const { go } = useAddress();
-  const rate = useSignal(counted.requests_per_second);
+  const rate = useSignal(String(counted.requests_per_second));
   const typed = useSignal("");
-  const id = useId();
   const phrase = phraseFor(action, counted);
-  const priority = useSignal<string | null>(null);
+  const priority = useSignal("");
   const closesCircuits = useSignal(false);
+  const perSecond = Number(rate.value);
   const choice = {
-    perSecond: rate.value,
-    priority: priority.value,
+    perSecond,
+    priority: priority.value === "" ? null : priority.value,
     closesCircuits: closesCircuits.value,
   };
   const body = startOf(action, target, choice);
-  const isRate = rate.value > 0;
   if (counted.count === 0) return <p>Nothing to do.</p>;
   return (
     <div class="form">
-      <RateField counted={counted} rate={rate} />
-      {action.hasPriority && <PriorityField choose={(chosen) => (priority.value = chosen)} />}
-      <OpenCircuits
-        circuits={counted.open_circuits}
-        choose={(isChosen) => (closesCircuits.value = isChosen)}
+      <TextField
+        label="Deliveries per second"
+        value={rate}
+        type="number"
+        min="0.1"
+        step="any"
+        note={perSecond > 0 && `Takes ${estimateText(secondsOf(counted, perSecond))}.`}
       />
+      {action.hasPriority && <SelectField label="Priority" value={priority} options={priorities} />}
+      <OpenCircuits circuits={counted.open_circuits} isChosen={closesCircuits} />
       {phrase !== null && (
-        <div class="field">
-          <label for={`${id}-phrase`}>Type “{phrase}” to confirm</label>
-          <input
-            id={`${id}-phrase`}
-            autocomplete="off"
-            value={typed.value}
-            onInput={({ currentTarget }) => (typed.value = currentTarget.value)}
-          />
-        </div>
+        <TextField label={`Type “${phrase}” to confirm`} value={typed} autocomplete="off" />
       )}
       <div class="actions">
         <ActionButton
           label={`${action.label} ${countText(counted.count)}`}
           isPrimary
-          isDisabled={!isRate || (phrase !== null && typed.value.trim() !== phrase)}
+          isDisabled={!(perSecond > 0) || (phrase !== null && typed.value.trim() !== phrase)}
           run={async () => {
             const { value } = await callApi<BulkStarted>({ method: "POST", path: action.path, body });
             go(pagePath(`operations/${value.batch_operation_id ?? ""}`));
@@ -151,9 +171,9 @@ function Start(props: {
 /** Retried deliveries would only wait behind an open circuit, so offer to close it. */
 export function OpenCircuits(props: {
   readonly circuits: BulkStarted["open_circuits"];
-  readonly choose: (isChosen: boolean) => void;
+  readonly isChosen: Signal<boolean>;
 }) {
-  const { circuits, choose } = props;
+  const { circuits, isChosen } = props;
   const held = circuits.reduce((sum, { count }) => sum + count, 0);
   if (held === 0) return null;
   const where =
@@ -165,10 +185,11 @@ export function OpenCircuits(props: {
       <p>
         {deliveriesText(held)} will wait behind {where}.
       </p>
-      <label>
-        <input type="checkbox" onChange={({ currentTarget }) => choose(currentTarget.checked)} /> Close{" "}
-        {circuits.length === 1 ? "the circuit" : "the circuits"} first
-      </label>
+      <CheckBox
+        label={`Close ${circuits.length === 1 ? "the circuit" : "the circuits"} first`}
+        isChecked={isChosen.value}
+        onChange={(isChecked) => (isChosen.value = isChecked)}
+      />
     </div>
   );
 }
@@ -178,44 +199,9 @@ function secondsOf({ count, count_is_exact }: BulkStarted, perSecond: number): n
   return count_is_exact ? count / perSecond : null;
 }
 
-function RateField({ counted, rate }: { readonly counted: BulkStarted; readonly rate: Signal<number> }) {
-  const id = useId();
-  return (
-    <div class="field">
-      <label for={id}>Deliveries per second</label>
-      <input
-        id={id}
-        class="rate"
-        type="number"
-        min="0.1"
-        step="any"
-        value={rate.value}
-        aria-describedby={`${id}-takes`}
-        onInput={({ currentTarget }) => (rate.value = currentTarget.valueAsNumber)}
-      />
-      <p id={`${id}-takes`} class="soft">
-        {rate.value > 0 && `Takes ${estimateText(secondsOf(counted, rate.value))}.`}
-      </p>
-    </div>
-  );
-}
-
-const priorities = ["high", "normal", "low"];
-
-function PriorityField({ choose }: { readonly choose: (priority: string | null) => void }) {
-  const id = useId();
-  return (
-    <div class="field">
-      <label for={id}>Priority</label>
-      <select
-        id={id}
-        onChange={({ currentTarget }) => choose(currentTarget.value === "" ? null : currentTarget.value)}
-      >
-        <option value="">unchanged</option>
-        {priorities.map((name) => (
-          <option key={name}>{name}</option>
-        ))}
-      </select>
-    </div>
-  );
-}
+const priorities = [
+  ["", "unchanged"],
+  ["high", "high"],
+  ["normal", "normal"],
+  ["low", "low"],
+] as const;

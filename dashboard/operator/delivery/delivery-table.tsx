@@ -1,43 +1,202 @@
-import { useMemo } from "preact/hooks";
-import { useAddress } from "../../shared/address.ts";
+import { duration } from "../../shared/format.ts";
 import type { Delivery } from "../../shared/resources.ts";
-import { DataTable, type Column, type Selection } from "../../shared/ui/data-table.tsx";
-import { PeekingRows, usePeeking } from "../peeking.tsx";
-import { columnsOf, usualColumns } from "./delivery-columns.tsx";
+import { pagePath } from "../../shared/root.ts";
+import { Badge } from "../../shared/ui/badge.tsx";
+import type { Column } from "../../shared/ui/data-table.tsx";
+import { When } from "../../shared/ui/when.tsx";
+import type { CsvCells } from "../lists/export-button.tsx";
+import { TimePhrase } from "../shell/detail-page.tsx";
+import { WebhookLink } from "../webhook/webhook-link.tsx";
+import { answerText, categoryText, statuses, waitingOf, wordsOf } from "./wording.ts";
 
-/** Delivery list within another page. */
-export function DeliveryTable(props: {
-  readonly caption: string;
-  readonly rows: readonly Delivery[];
-  /** Set when all rows belong to one webhook. */
-  readonly withoutWebhook?: boolean;
-}) {
-  const { caption, rows, withoutWebhook = false } = props;
-  const columns = usualColumns
-    .filter(({ title }) => !withoutWebhook || title !== "Webhook")
-    .map(({ value: _value, ...column }): Column<Delivery> => column);
-  return <DataTable caption={caption} columns={columns} rows={rows} keyOf={({ id }) => id} />;
+export function StatusBadge({ status }: { readonly status: Delivery["status"] }) {
+  return <Badge {...wordsOf(status)} />;
 }
 
-/** Delivery list of the list page, with selection, side panel and cell filters. */
-export function WorkingDeliveryTable(props: {
-  readonly caption: string;
-  readonly rows: readonly Delivery[];
-  readonly selection: Selection;
-}) {
-  const { caption, rows, selection } = props;
-  const { params } = useAddress();
-  const columns = useMemo(() => columnsOf(params), [params.getAll("columns").join()]);
+export const eventTypeColumn: Column<Delivery> = {
+  title: "Event type",
+  cell: (row) => (
+    <a href={pagePath(`deliveries/${row.id}`)} class="row-link">
+      {row.event_type}
+    </a>
+  ),
+};
+
+/** Response to the last attempt. */
+export const answerColumn: Column<Delivery> = {
+  title: "Response",
+  cell: (row) => answerText({ status_code: row.last_http_status_code, category: row.failure_category }),
+};
+
+type DeliveryColumn = Column<Delivery> & {
+  /** Name in the address. */
+  readonly name: string;
+  /** Shown by default. */
+  readonly isUsual?: boolean;
+};
+
+const shown: readonly DeliveryColumn[] = [
+  {
+    ...eventTypeColumn,
+    name: "event_type",
+    isUsual: true,
+    value: ({ event_type: text }) => ({ text, only: { name: "event_type", values: [text] } }),
+  },
+  {
+    name: "status",
+    title: "State",
+    isUsual: true,
+    cell: (row) => <StatusBadge status={row.status} />,
+    value: ({ status }) => ({
+      text: wordsOf(status).text,
+      only: { name: "status", values: [status] },
+      without: { name: "status", values: statuses.filter((one) => one !== status) },
+    }),
+  },
+  {
+    name: "webhook",
+    title: "Webhook",
+    isUsual: true,
+    cell: (row) => (
+      <WebhookLink id={row.webhook_id} url={row.webhook?.url ?? null} health={row.webhook?.health} />
+    ),
+    value: (row) => ({
+      text: row.webhook?.url ?? row.webhook_id,
+      only: { name: "webhook_id", values: [row.webhook_id] },
+    }),
+    needs: "medium",
+  },
+  {
+    ...answerColumn,
+    name: "answer",
+    isUsual: true,
+    value: (row) => {
+      const text = answerText({ status_code: row.last_http_status_code, category: row.failure_category });
+      if (row.attempt_count === 0) return null;
+      return { text, only: { name: "http_status", values: [String(row.last_http_status_code ?? "none")] } };
+    },
+  },
+  {
+    name: "tries",
+    title: "Attempts",
+    isUsual: true,
+    cell: (row) => row.attempt_count,
+    isFigure: true,
+    needs: "wide",
+  },
+  {
+    name: "took",
+    title: "Duration",
+    isUsual: true,
+    cell: (row) => (row.last_duration_ms === null ? "–" : duration(row.last_duration_ms)),
+    isFigure: true,
+    needs: "wide",
+  },
+  {
+    name: "waiting_for",
+    title: "Waiting for",
+    isUsual: true,
+    cell: (row) => <WaitsFor row={row} />,
+    value: ({ waiting_for: reason }) =>
+      reason === null
+        ? null
+        : { text: waitingOf(reason).short, only: { name: "waiting_for", values: [reason] } },
+    needs: "medium",
+  },
+];
+
+const optional: readonly DeliveryColumn[] = [
+  {
+    name: "failure",
+    title: "Failure",
+    cell: (row) => categoryText(row.failure_category) || <span class="soft">–</span>,
+    value: ({ failure_category: category }) =>
+      category === null
+        ? null
+        : { text: categoryText(category), only: { name: "failure_category", values: [category] } },
+  },
+  {
+    name: "tenant",
+    title: "Tenant",
+    cell: (row) => row.tenant_id,
+    value: ({ tenant_id: text }) => ({ text, only: { name: "tenant_id", values: [text] } }),
+  },
+  {
+    name: "origin",
+    title: "Origin",
+    cell: (row) => row.origin,
+    value: ({ origin: text }) => ({ text, only: { name: "origin", values: [text] } }),
+  },
+  { name: "priority", title: "Priority", cell: (row) => row.priority },
+  {
+    name: "id",
+    title: "Delivery",
+    cell: (row) => <code>{row.id}</code>,
+    value: ({ id: text }) => ({ text }),
+  },
+  {
+    name: "event",
+    title: "Event",
+    cell: (row) => <a href={pagePath(`events/${row.event_id}`)}>{row.event_id}</a>,
+    value: ({ event_id: text }) => ({ text, only: { name: "event_id", values: [text] } }),
+  },
+  { name: "last", title: "Last attempt", cell: (row) => <When at={row.last_attempt_at} />, isFigure: true },
+  { name: "ended", title: "Ended", cell: (row) => <When at={row.completed_at} />, isFigure: true },
+];
+
+const made: DeliveryColumn = {
+  name: "made",
+  title: "Created",
+  isUsual: true,
+  cell: (row) => <When at={row.created_at} />,
+  isFigure: true,
+};
+
+export const deliveryColumns: readonly DeliveryColumn[] = [...shown, ...optional, made];
+
+const usualColumns: readonly Column<Delivery>[] = deliveryColumns.filter(({ isUsual }) => isUsual);
+
+/** Columns selected in the address, else the defaults. Selected columns are shown at any width. */
+export function columnsOf(params: URLSearchParams): readonly Column<Delivery>[] {
+  const chosen = params.getAll("columns");
+  if (chosen.length === 0) return usualColumns;
+  return deliveryColumns
+    .filter(({ name }) => name === "event_type" || chosen.includes(name))
+    .map(({ needs: _needs, ...rest }) => rest);
+}
+
+function WaitsFor({ row }: { readonly row: Delivery }) {
+  if (row.waiting_for === null) return <span class="soft">–</span>;
   return (
-    <PeekingRows>
-      <DataTable
-        caption={caption}
-        columns={columns}
-        rows={rows}
-        keyOf={({ id }) => id}
-        selection={selection}
-        {...usePeeking()}
-      />
-    </PeekingRows>
+    <>
+      {waitingOf(row.waiting_for).short}
+      <span class="soft">
+        <TimePhrase before=" " at={row.waiting_until} />
+      </span>
+    </>
   );
 }
+
+/** Columns of delivery lists within other pages, whose cells have no filters. */
+export const listedColumns: readonly Column<Delivery>[] = usualColumns.map(
+  ({ value: _value, ...rest }) => rest,
+);
+
+/** The same, when all rows belong to one webhook. */
+export const columnsOfWebhook = listedColumns.filter(({ title }) => title !== "Webhook");
+
+export const deliveryCells: CsvCells<Delivery> = {
+  "delivery": (row) => row.id,
+  "event": (row) => row.event_id,
+  "event type": (row) => row.event_type,
+  "webhook": (row) => row.webhook_id,
+  "tenant": (row) => row.tenant_id,
+  "status": (row) => row.status,
+  "reason": (row) => row.reason,
+  "attempts": (row) => row.attempt_count,
+  "last status code": (row) => row.last_http_status_code,
+  "failure category": (row) => row.failure_category,
+  "created": (row) => row.created_at,
+  "last attempt": (row) => row.last_attempt_at,
+  "ended": (row) => row.completed_at,
+};

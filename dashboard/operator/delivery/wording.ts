@@ -1,6 +1,6 @@
-/** Display texts for delivery states, wait reasons and outcomes. */
-import type { Attempt, Delivery } from "../../shared/resources.ts";
+/** Display texts for delivery states, wait reasons, outcomes and attempts. */
 import { duration } from "../../shared/format.ts";
+import type { Attempt, Delivery } from "../../shared/resources.ts";
 import type { Tone } from "../../shared/ui/tone.ts";
 
 type Status = Delivery["status"];
@@ -26,79 +26,56 @@ export function wordsOf(status: Status): StatusWords {
   return statusWords[status];
 }
 
-export interface Waiting {
-  /** For table cells. */
-  readonly short: string;
-  readonly sentence: string;
-}
-
-const waits: Readonly<Record<string, Waiting>> = {
-  schedule: {
-    short: "next retry",
-    sentence: "The last attempt failed. The next retry is scheduled.",
-  },
-  retry_after: {
-    short: "Retry-After",
-    sentence: "The receiver requested a delay with Retry-After.",
-  },
-  rate_limit_pause: {
-    short: "pause after 429",
-    sentence: "The receiver responded with 429 and no Retry-After, so the webhook pauses.",
-  },
-  timeout_pause: {
-    short: "pause after timeout",
-    sentence: "The receiver did not respond in time, so the webhook pauses.",
-  },
-  throttle_pause: {
-    short: "pause after 502 or 504",
-    sentence: "The receiver's gateway responded with 502 or 504, so the webhook pauses.",
-  },
-  failure_pause: {
-    short: "pause after failure",
-    sentence: "A connection ended without a response, so the webhook pauses.",
-  },
-  rate_limit: {
-    short: "rate limit",
-    sentence: "The webhook's rate limit is reached. The delivery is sent as soon as the limit allows.",
-  },
-  tenant_rate_limit: {
-    short: "tenant rate limit",
-    sentence: "The tenant's rate limit is reached. The delivery is sent as soon as the limit allows.",
-  },
-  circuit_open: {
-    short: "circuit open",
-    sentence: "Too many requests to this webhook failed. Its circuit is open and nothing is sent.",
-  },
-  order: {
-    short: "earlier delivery",
-    sentence: "This webhook receives events in order, and an earlier delivery is still pending.",
-  },
-  inactive: {
-    short: "webhook not active",
-    sentence: "The webhook is not active. Nothing is sent until it is enabled.",
-  },
-  no_signing_key: {
-    short: "no signing key",
-    sentence: "The webhook has no signing key, and nothing is sent unsigned. Rotate its secret.",
-  },
-  paused: {
-    short: "paused manually",
-    sentence: "The webhook was paused manually. Held deliveries are sent when the pause ends.",
-  },
-  concurrency: {
-    short: "concurrency slot",
-    sentence: "The webhook's limit of concurrent requests is reached.",
-  },
-  capacity: {
-    short: "concurrency slot",
-    sentence:
-      "The process has reached its limit of concurrent requests, or no worker of the tenant's pool is running.",
-  },
-  in_flight: { short: "response", sentence: "The request is in flight." },
+const waits: Readonly<Record<string, readonly [short: string, sentence: string]>> = {
+  schedule: ["next retry", "The last attempt failed. The next retry is scheduled."],
+  retry_after: ["Retry-After", "The receiver requested a delay with Retry-After."],
+  rate_limit_pause: [
+    "pause after 429",
+    "The receiver responded with 429 and no Retry-After, so the webhook pauses.",
+  ],
+  timeout_pause: ["pause after timeout", "The receiver did not respond in time, so the webhook pauses."],
+  throttle_pause: [
+    "pause after 502 or 504",
+    "The receiver's gateway responded with 502 or 504, so the webhook pauses.",
+  ],
+  failure_pause: ["pause after failure", "A connection ended without a response, so the webhook pauses."],
+  rate_limit: [
+    "rate limit",
+    "The webhook's rate limit is reached. The delivery is sent as soon as the limit allows.",
+  ],
+  tenant_rate_limit: [
+    "tenant rate limit",
+    "The tenant's rate limit is reached. The delivery is sent as soon as the limit allows.",
+  ],
+  circuit_open: [
+    "circuit open",
+    "Too many requests to this webhook failed. Its circuit is open and nothing is sent.",
+  ],
+  order: [
+    "earlier delivery",
+    "This webhook receives events in order, and an earlier delivery is still pending.",
+  ],
+  inactive: ["webhook not active", "The webhook is not active. Nothing is sent until it is enabled."],
+  no_signing_key: [
+    "no signing key",
+    "The webhook has no signing key, and nothing is sent unsigned. Rotate its secret.",
+  ],
+  paused: [
+    "paused manually",
+    "The webhook was paused manually. Held deliveries are sent when the pause ends.",
+  ],
+  concurrency: ["concurrency slot", "The webhook's limit of concurrent requests is reached."],
+  capacity: [
+    "concurrency slot",
+    "The process has reached its limit of concurrent requests, or no worker of the tenant's pool is running.",
+  ],
+  in_flight: ["response", "The request is in flight."],
 };
 
-export function waitingOf(reason: string): Waiting {
-  return waits[reason] ?? { short: reason, sentence: `Waiting for: ${reason}.` };
+/** What a delivery waits for: for table cells, and as a sentence. */
+export function waitingOf(reason: string): { readonly short: string; readonly sentence: string } {
+  const [short, sentence] = waits[reason] ?? [reason, `Waiting for: ${reason}.`];
+  return { short, sentence };
 }
 
 /** Why a finished delivery ended. */
@@ -168,4 +145,63 @@ export function answerText(row: {
 }): string {
   if (row.status_code !== null) return String(row.status_code);
   return categoryText(row.category) || "–";
+}
+
+/** A field with different values in two attempts. Null if an attempt has no value. */
+export interface AttemptDifference {
+  readonly name: string;
+  readonly one: string | null;
+  readonly other: string | null;
+}
+
+/**
+ * In display order, with one entry per response header. A detail that is stored for only one attempt is not a
+ * difference.
+ */
+export function differencesBetween(one: Attempt, other: Attempt): readonly AttemptDifference[] {
+  const withDetails = hasDetails(one) && hasDetails(other);
+  const shown = (attempt: Attempt): Texts =>
+    new Map([...textsOf(attempt), ...(withDetails ? detailsOf(attempt) : [])]);
+  const [ofOne, ofOther] = [shown(one), shown(other)];
+  const names = [...new Set([...ofOne.keys(), ...ofOther.keys()])];
+  return names
+    .map((name) => ({ name, one: ofOne.get(name) ?? null, other: ofOther.get(name) ?? null }))
+    .filter((difference) => difference.one !== difference.other);
+}
+
+/** Connection, configuration and headers are stored for each attempt that was not accepted, and for some others. */
+export function hasDetails({ response_headers: headers }: Attempt): boolean {
+  return headers !== null;
+}
+
+type Texts = ReadonlyMap<string, string | null>;
+
+function textsOf(attempt: Attempt): Texts {
+  const { http_status_code: status, retry_after: retryAfter } = attempt;
+  return new Map([
+    ["Sent", attempt.executed_at],
+    ["Duration", duration(attempt.duration_ms)],
+    ["Status", status === null ? "no response" : String(status)],
+    ["Outcome", outcomeText(attempt)],
+    ["Error", attempt.error_message],
+    ["Retry-After", retryAfter?.value ?? null],
+    ["Response body", attempt.response_body_sample],
+  ]);
+}
+
+function detailsOf(attempt: Attempt): Texts {
+  const { http_version: version, config_revision: revision } = attempt;
+  return new Map([
+    ["Connected to", attempt.peer_address],
+    ["Protocol", version === null ? null : `HTTP/${version}`],
+    ["Timings", timingsText(attempt) || null],
+    ["Configuration", revision === null ? null : `revision ${revision}`],
+    ...headerTexts(attempt),
+  ]);
+}
+
+/** Joins the values of repeated headers. */
+function headerTexts({ response_headers: headers }: Attempt): readonly (readonly [string, string])[] {
+  const byName = Map.groupBy(headers ?? [], ({ name }) => `Header ${name.toLowerCase()}`);
+  return [...byName].map(([name, same]) => [name, same.map(({ value }) => value).join(", ")] as const);
 }

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { eventTypeFields as apiFields } from "../../../src/resources/event-type.ts";
 import { shell } from "../../shared/shell-text.ts";
-import { changeCommand } from "../form/change-command.ts";
-import { bodyOf, bodyTextOf, type Typed } from "../form/form-fields.ts";
+import { bodyOf, bodyTextOf, changeCommand, type Typed } from "../form/form-fields.ts";
 import { eventTypeFields, eventTypeOptions, typedEventType } from "./event-type-fields.ts";
 
 suite("the form of an event type", () => {
@@ -12,8 +11,8 @@ suite("the form of an event type", () => {
   const before = typedEventType(JSON.parse(text) as Record<string, unknown>, text);
   const changed = (changes: Typed) => {
     const typed = { ...before, ...changes };
-    const { body } = bodyOf(eventTypeFields, { typed, before });
-    return { body, text: bodyTextOf(eventTypeFields, { body, typed }) };
+    const { body } = bodyOf(eventTypeFields, typed, before);
+    return { body, text: bodyTextOf(eventTypeFields, body, typed) };
   };
 
   test("has all fields of the API except deprecated, which has a button", () => {
@@ -43,8 +42,7 @@ suite("the form of an event type", () => {
 
   test("the command sets the same fields where it has options for them", () => {
     const commandOf = (changes: Typed) =>
-      changeCommand(shell`event-types put a.b`, { body: changed(changes).body, options: eventTypeOptions })
-        ?.text;
+      changeCommand(shell`event-types put a.b`, changed(changes).body, eventTypeOptions)?.text;
     assert.equal(
       commandOf({ description: "It's sent", schema: "" }),
       `event-types put a.b --description 'It'\\''s sent' --schema null`,

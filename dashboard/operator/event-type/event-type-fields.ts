@@ -1,7 +1,6 @@
 import { laidOutText, memberText } from "../../shared/json-tokens.ts";
 import type { Row } from "../../shared/resources.ts";
-import type { CommandOptions } from "../form/change-command.ts";
-import { typedOf, type FormField, type Typed } from "../form/form-fields.ts";
+import { type CommandOptions, type FormField, type Typed, typedOf } from "../form/form-fields.ts";
 
 export const eventTypeFields: readonly FormField[] = [
   { name: "description", label: "Description", kind: "text" },

@@ -1,15 +1,15 @@
 import { useSignal } from "@preact/signals";
-import { useId } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 import { callApi } from "../../shared/api.ts";
 import { laidOutText, memberText } from "../../shared/json-tokens.ts";
+import { useBusy } from "../../shared/queries.ts";
+import type { EventDetail } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { session } from "../../shared/session.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
-import { Modal } from "../../shared/ui/modal.tsx";
-import { useBusy } from "../use-busy.ts";
-import type { EventDetail } from "./event-content.tsx";
+import { TextAreaField, TextField } from "../../shared/ui/field.tsx";
+import { DialogButton } from "../form/action-button.tsx";
 
 interface Draft {
   readonly type: string;
@@ -64,31 +64,22 @@ interface PublishProps {
 }
 
 function PublishButton({ title, draft, members }: PublishProps) {
-  const isOpen = useSignal(false);
   const { go } = useAddress();
   if (session.value?.role === "read") return null;
-  const publish = async ({ type, data }: Draft) => {
+  const publish = async ({ type, data }: Draft, close: () => void) => {
     const { value } = await callApi<{ readonly id: string }>({
       method: "POST",
       path: "v1/events",
       bodyText: `{${[`"event_type":${JSON.stringify(type)}`, `"data":${data}`, ...members].join(",")}}`,
     });
-    isOpen.value = false;
+    close();
     announce("Published");
     go(pagePath(`events/${value.id}`));
   };
-  const label = `${title}…`;
   return (
-    <>
-      <button type="button" data-command={label} onClick={() => (isOpen.value = true)}>
-        {label}
-      </button>
-      {isOpen.value && (
-        <Modal title={title} onClose={() => (isOpen.value = false)}>
-          <CopyForm draft={draft} publish={publish} />
-        </Modal>
-      )}
-    </>
+    <DialogButton label={title} title={title}>
+      {(close) => <CopyForm draft={draft} publish={(edited) => publish(edited, close)} />}
+    </DialogButton>
   );
 }
 
@@ -97,7 +88,6 @@ function CopyForm(props: { readonly draft: Draft; readonly publish: (draft: Draf
   const data = useSignal(laidOutText(props.draft.data));
   const fault = useSignal<string | null>(null);
   const { isBusy, error, run } = useBusy();
-  const id = useId();
   const submit = async () => {
     fault.value = faultOf(data.value);
     if (fault.value !== null) return;
@@ -115,30 +105,16 @@ function CopyForm(props: { readonly draft: Draft; readonly publish: (draft: Draf
         This creates a new event with a new id. It is sent to all webhooks that currently subscribe to its
         type.
       </p>
-      <div class="field">
-        <label for={`${id}-type`}>Event type</label>
-        <input
-          id={`${id}-type`}
-          value={type.value}
-          required
-          onInput={({ currentTarget }) => (type.value = currentTarget.value)}
-        />
-      </div>
-      <div class="field">
-        <label for={`${id}-data`}>Data (JSON)</label>
-        <textarea
-          id={`${id}-data`}
-          rows={12}
-          spellcheck={false}
-          aria-invalid={fault.value !== null}
-          aria-describedby={`${id}-fault`}
-          value={data.value}
-          onInput={({ currentTarget }) => (data.value = currentTarget.value)}
-        />
-        <p id={`${id}-fault`} class="bad-text" role="alert">
-          {fault.value}
-        </p>
-      </div>
+      <TextField label="Event type" value={type} required />
+      <TextAreaField
+        label="Data (JSON)"
+        value={data}
+        rows={12}
+        spellcheck={false}
+        isWrong={fault.value !== null}
+        note={fault.value}
+        isLive
+      />
       {error.value !== null && <ErrorNote error={error.value} />}
       <button type="submit" class="primary" disabled={isBusy.value}>
         Publish

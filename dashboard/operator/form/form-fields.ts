@@ -1,15 +1,7 @@
-/** Form fields, and the conversion of typed text to API values. */
+/** Form fields, and the conversion of typed text to API values and CLI options. */
+import { shell, shellOptions, type ShellText } from "../../shared/shell-text.ts";
 
-export type FieldKind =
-  | "line"
-  | "text"
-  | "list"
-  | "number"
-  | "choice"
-  | "flag"
-  | "headers"
-  | "json"
-  | "secret";
+type FieldKind = "line" | "text" | "list" | "number" | "choice" | "flag" | "headers" | "json" | "secret";
 
 export interface FormField {
   /** API path, such as `rate_limit.requests_per_minute`. */
@@ -26,6 +18,11 @@ export interface FormField {
   readonly isSeldom?: boolean;
   /** Value sent for an empty field, if it is not empty text. */
   readonly whenEmpty?: null | readonly [];
+}
+
+/** Fields that a form shows collapsed. */
+export function seldom(fields: readonly FormField[]): readonly FormField[] {
+  return fields.map((field) => ({ ...field, isSeldom: true }));
 }
 
 /** Typed text by field name. */
@@ -65,6 +62,12 @@ export function problemOf(problems: readonly FormProblem[], name: string): strin
   return found?.message ?? null;
 }
 
+/** The problem as a sentence about the field. */
+export function problemText(problems: readonly FormProblem[], name: string, label: string): string | null {
+  const problem = problemOf(problems, name);
+  return problem === null ? null : `${label} ${problem}.`;
+}
+
 export interface FormBody {
   readonly body: Readonly<Record<string, unknown>>;
   /** Problems that prevent sending. */
@@ -72,10 +75,7 @@ export interface FormBody {
 }
 
 /** Request body with the fields that differ from `before`. */
-export function bodyOf(
-  fields: readonly FormField[],
-  { typed, before }: { readonly typed: Typed; readonly before: Typed },
-): FormBody {
+export function bodyOf(fields: readonly FormField[], typed: Typed, before: Typed): FormBody {
   const body: Record<string, unknown> = {};
   const problems: FormProblem[] = [];
   for (const field of fields) {
@@ -83,17 +83,14 @@ export function bodyOf(
     if (text === (before[field.name] ?? "")) continue;
     const value = valueOf(field, text);
     if (value instanceof Error) problems.push({ field: field.name, message: value.message });
-    else put(body, { name: field.name, value });
+    else put(body, field.name, value);
   }
   if (body["rate_limit"] !== undefined) body["rate_limit"] = rateLimitOf(typed);
   return { body, problems };
 }
 
 /** Body from `bodyOf` as text. JSON fields keep the typed text, because parsing would round numbers. */
-export function bodyTextOf(
-  fields: readonly FormField[],
-  { body, typed }: { readonly body: FormBody["body"]; readonly typed: Typed },
-): string {
+export function bodyTextOf(fields: readonly FormField[], body: FormBody["body"], typed: Typed): string {
   const asTyped = new Set(fields.filter(({ kind }) => kind === "json").map(({ name }) => name));
   const members = Object.entries(body).map(([name, value]) => {
     const text = asTyped.has(name) ? (typed[name] ?? "").trim() : "";
@@ -102,10 +99,7 @@ export function bodyTextOf(
   return `{${members.join(",")}}`;
 }
 
-function put(
-  body: Record<string, unknown>,
-  { name, value }: { readonly name: string; readonly value: unknown },
-): void {
+function put(body: Record<string, unknown>, name: string, value: unknown): void {
   const [member = "", inner] = name.split(".");
   if (inner === undefined) body[member] = value;
   else body[member] = { ...(body[member] as object | undefined), [inner]: value };
@@ -148,4 +142,20 @@ function jsonOf(text: string): unknown {
   } catch {
     return new Error("is not valid JSON");
   }
+}
+
+/** Maps an API member to the CLI options that set it. Null if no option can express the value. */
+export type CommandOptions = Readonly<
+  Record<string, (value: unknown) => readonly (readonly [option: string, value: string])[] | null>
+>;
+
+/** Equivalent CLI command. Null if a member has no option. */
+export function changeCommand(
+  command: ShellText,
+  body: FormBody["body"],
+  options: CommandOptions,
+): ShellText | null {
+  const said = Object.entries(body).map(([name, value]) => options[name]?.(value) ?? null);
+  const all = said.filter((one) => one !== null);
+  return all.length < said.length ? null : shell`${command}${shellOptions(all.flat())}`;
 }

@@ -1,12 +1,24 @@
-import { useSignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
-import { useId, useRef } from "preact/hooks";
+import { type ReadonlySignal, useSignal } from "@preact/signals";
+import type { ComponentChildren, RefObject } from "preact";
+import { useRef } from "preact/hooks";
+import { useAddress } from "../../shared/address.ts";
+import { type ApiCall, callApi, type Query } from "../../shared/api.ts";
+import { refreshAll, useApi, useBusy } from "../../shared/queries.ts";
 import { session } from "../../shared/session.ts";
-import { AsApi, type ApiTwin } from "../../shared/ui/as-api.tsx";
-import { ErrorNote } from "../../shared/ui/error-note.tsx";
-import { bodyOf, problemOf, type FormField, type FormProblem, type Typed } from "./form-fields.ts";
-import { FormInput } from "./form-input.tsx";
-import { type FormSending, useFormSending } from "./use-form-sending.ts";
+import { announce } from "../../shared/ui/announcer.tsx";
+import { type ApiTwin, AsApi } from "../../shared/ui/as-api.tsx";
+import { ErrorNote, NotLoaded } from "../../shared/ui/error-note.tsx";
+import { Trail } from "../shell/detail-page.tsx";
+import { DescribedField } from "./described-field.tsx";
+import {
+  bodyOf,
+  type FormBody,
+  type FormField,
+  type FormProblem,
+  problemOf,
+  type Typed,
+  typedOf,
+} from "./form-fields.ts";
 
 /** Content between the fields. It can show problems, set fields, and submit to another endpoint. */
 type FormPart = (form: {
@@ -28,9 +40,9 @@ export interface ResourceFormProps {
   readonly seldom?: string;
   readonly label: string;
   /** Sends the changed fields. */
-  readonly send: (body: Readonly<Record<string, unknown>>, typed: Typed) => Promise<void>;
+  readonly send: (body: FormBody["body"], typed: Typed) => Promise<void>;
   /** Equivalent API call, shown next to the button. */
-  readonly twinOf?: (body: Readonly<Record<string, unknown>>, typed: Typed) => ApiTwin;
+  readonly twinOf?: ((body: FormBody["body"], typed: Typed) => ApiTwin) | undefined;
   /** Called on each input, for live previews. */
   readonly onTyped?: (typed: Typed) => void;
   /** Shown before the fields. */
@@ -47,7 +59,6 @@ export interface ResourceFormProps {
 export function ResourceForm(props: ResourceFormProps) {
   const { fields, isNew, choices = {}, seldom, label, send, onTyped, children } = props;
   const { lead, middle, problemsOfParts } = props;
-  const id = useId();
   /** Last known values on the server. */
   const before = useRef(props.before);
   const typed = useSignal<Typed>(props.before);
@@ -59,9 +70,8 @@ export function ResourceForm(props: ResourceFormProps) {
   const part = { problems: problems.value, typed: typed.value, type, submit };
   const shown = fields.filter((field) => isFor(field, { isNew }));
   const inputOf = (field: FormField) => (
-    <FormInput
+    <DescribedField
       key={field.name}
-      id={`${id}-${field.name}`}
       field={withChoices(field, choices[field.name])}
       text={typed.value[field.name] ?? ""}
       problem={problemOf(problems.value, field.name)}
@@ -76,7 +86,7 @@ export function ResourceForm(props: ResourceFormProps) {
       onSubmit={(event) => {
         event.preventDefault();
         const sent = typed.value;
-        const { body, problems: found } = bodyOf(fields, { typed: sent, before: before.current });
+        const { body, problems: found } = bodyOf(fields, sent, before.current);
         void submit({ body, problems: [...(problemsOfParts?.() ?? []), ...found] }, async (changed) => {
           await send(changed, sent);
           before.current = sent;
@@ -110,7 +120,7 @@ function Twin(
 ) {
   const { fields, label, twinOf, before, typed } = props;
   if (twinOf === undefined) return null;
-  const { body, problems } = bodyOf(fields, { typed, before });
+  const { body, problems } = bodyOf(fields, typed, before);
   if (problems.length > 0 || Object.keys(body).length === 0) return null;
   return <AsApi what={label} twin={twinOf(body, typed)} />;
 }
@@ -122,4 +132,89 @@ function withChoices(field: FormField, choices: FormField["choices"]): FormField
 function isFor(field: FormField, { isNew }: { readonly isNew: boolean }): boolean {
   const { isForCreation = false, isForAdmins = false } = field;
   return (isNew || !isForCreation) && (!isForAdmins || session.value?.tenant_id === null);
+}
+
+interface FormSending extends Omit<ReturnType<typeof useBusy>, "run"> {
+  readonly form: RefObject<HTMLFormElement | null>;
+  /** Problems found locally or by the server. */
+  readonly problems: ReadonlySignal<readonly FormProblem[]>;
+  readonly submit: (typed: FormBody, send: (body: FormBody["body"]) => Promise<void>) => Promise<void>;
+}
+
+/** Submits a form, shows problems at their fields, and focuses the first invalid field. */
+export function useFormSending(): FormSending {
+  const form = useRef<HTMLFormElement>(null);
+  const problems = useSignal<readonly FormProblem[]>([]);
+  const { error, isBusy, run } = useBusy();
+  const show = (found: readonly FormProblem[]) => {
+    problems.value = found;
+    // Wait until the problems are rendered, then expand and focus the first invalid field.
+    requestAnimationFrame(() => {
+      const first = form.current?.querySelector<HTMLElement>("[aria-invalid=true]");
+      first?.closest("details")?.setAttribute("open", "");
+      first?.focus();
+    });
+  };
+  const submit: FormSending["submit"] = async ({ body, problems: found }, send) => {
+    problems.value = [];
+    await run(async () => {
+      if (found.length === 0) await send(body);
+    });
+    if (found.length > 0) show(found);
+    else if (error.value !== null) show(error.value.problem?.errors ?? []);
+  };
+  return { form, problems, error, isBusy, submit };
+}
+
+/** Sends the changes of a form, if any, and refreshes all data. */
+export async function saveChanges(changed: object, call: ApiCall): Promise<void> {
+  if (Object.keys(changed).length > 0) await callApi(call);
+  announce("Saved");
+  await refreshAll();
+}
+
+interface EditPageProps<T> extends Pick<ResourceFormProps, "fields" | "choices" | "seldom"> {
+  readonly title: string;
+  /** API path of the resource. */
+  readonly path: string;
+  readonly query?: Query;
+  /** Address of its page, which follows after saving. */
+  readonly page: string;
+  readonly nameOf: (resource: T) => string;
+  /** Values as typed text. By default those of the fields. `text` is the raw response. */
+  readonly typedOf?: (resource: T, text: string) => Typed;
+  /** Sends the changed fields. By default a PATCH. */
+  readonly callOf?: (body: FormBody["body"], typed: Typed) => ApiTwin;
+  /** Shows the call next to the button. */
+  readonly hasTwin?: boolean;
+}
+
+/** Page that edits a resource in a form. */
+export function EditPage<T extends object>(props: EditPageProps<T>) {
+  const { title, path, query, page, nameOf, fields, hasTwin = false, ...form } = props;
+  const { typedOf: typedBefore = (resource: T) => typedOf(fields, resource) } = props;
+  const { callOf = (body) => ({ method: "PATCH", path, body, cli: null }) } = props;
+  const { go } = useAddress();
+  const { data, text, error } = useApi<T>(query === undefined ? { path } : { path, query }, {
+    everyMs: false,
+  });
+  if (data === null) return <NotLoaded error={error} />;
+  return (
+    <>
+      <Trail href={page}>{nameOf(data)}</Trail>
+      <h1>{title}</h1>
+      <ResourceForm
+        {...form}
+        fields={fields}
+        before={typedBefore(data, text)}
+        isNew={false}
+        label="Save"
+        send={async (body, typed) => {
+          await saveChanges(body, callOf(body, typed));
+          go(page);
+        }}
+        twinOf={hasTwin ? callOf : undefined}
+      />
+    </>
+  );
 }

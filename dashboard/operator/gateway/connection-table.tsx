@@ -1,29 +1,22 @@
-import { useApi, type Loaded } from "../../shared/queries.ts";
-import type { Page, SourceConnection } from "../../shared/resources.ts";
+import type { SourceConnection } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
-import { DataTable, type Column } from "../../shared/ui/data-table.tsx";
-import { When } from "../../shared/ui/when.tsx";
+import type { Column } from "../../shared/ui/data-table.tsx";
+import { column } from "../lists/columns.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
-import { SourceLink } from "./source-link.tsx";
+import { SourceLink } from "./parts.tsx";
 
-/** Connections of one source, which has no more than 50. */
-export function useConnectionsOf(sourceId: string): Loaded<Page<SourceConnection>> {
-  return useApi<Page<SourceConnection>>({
-    path: "v1/connections",
-    query: { source_id: sourceId, limit: 50 },
-  });
+/** The call for the connections of one source, which has no more than 50. */
+export function connectionsOf(sourceId: string) {
+  return { path: "v1/connections", query: { source_id: sourceId, limit: 50 } };
 }
 
 export const connectionColumns: readonly Column<SourceConnection>[] = [
-  {
-    title: "Connection",
-    cell: (row) => (
-      <a href={pagePath(`connections/${row.id}`)} class="row-link">
-        {row.name === "" ? `${row.id.slice(0, 13)}…` : row.name}
-      </a>
-    ),
-  },
+  column.text("Connection", (row) => (
+    <a href={pagePath(`connections/${row.id}`)} class="row-link">
+      {row.name === "" ? `${row.id.slice(0, 13)}…` : row.name}
+    </a>
+  )),
   {
     title: "From",
     cell: (row) => <SourceLink id={row.source_id} />,
@@ -34,22 +27,15 @@ export const connectionColumns: readonly Column<SourceConnection>[] = [
     cell: (row) => <WebhookLink id={row.webhook_id} url={null} />,
     value: ({ webhook_id: id }) => ({ text: id, only: { name: "webhook_id", values: [id] } }),
   },
-  { title: "State", cell: (row) => <ConnectionBadge connection={row} /> },
-  { title: "Filter", cell: (row) => filterText(row.filter), needs: "medium" },
-  { title: "Changed", cell: (row) => <When at={row.updated_at} />, isFigure: true, needs: "wide" },
+  column.text("State", (row) => <ConnectionBadge connection={row} />),
+  column.text("Filter", (row) => filterText(row.filter), "medium"),
+  column.time("Changed", (row) => row.updated_at, "wide"),
 ];
 
-/** Connection table within another page. */
-export function ConnectionTable(props: {
-  readonly rows: readonly SourceConnection[];
-  readonly withoutSource?: boolean;
-}) {
-  const { rows, withoutSource = false } = props;
-  const columns = connectionColumns
-    .filter(({ title }) => !withoutSource || title !== "From")
-    .map(({ value: _value, ...column }): Column<SourceConnection> => column);
-  return <DataTable caption="Connections" columns={columns} rows={rows} keyOf={({ id }) => id} />;
-}
+/** Columns of the connections of one source. */
+export const columnsOfSource: readonly Column<SourceConnection>[] = connectionColumns
+  .filter(({ title }) => title !== "From")
+  .map(({ value: _value, ...rest }) => rest);
 
 export function ConnectionBadge(props: {
   readonly connection: Pick<SourceConnection, "paused" | "held_count" | "releasing_since">;

@@ -1,21 +1,81 @@
+import { useSignal } from "@preact/signals";
+import { callApi } from "../../shared/api.ts";
 import { bytesOf, hexText } from "../../shared/bytes.ts";
-import { useApi } from "../../shared/queries.ts";
-import type { DeliveryPage, GatewayRequestDetail } from "../../shared/resources.ts";
+import { duration } from "../../shared/format.ts";
+import type { Delivery, GatewayRequest, GatewayRequestDetail } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { shell } from "../../shared/shell-text.ts";
-import { duration } from "../../shared/format.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
-import type { Tone } from "../../shared/ui/tone.ts";
-import { DataTable, Facts, type Column } from "../../shared/ui/data-table.tsx";
+import { type Column, DataTable, Facts } from "../../shared/ui/data-table.tsx";
+import { TextField } from "../../shared/ui/field.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { TextView } from "../../shared/ui/text-view.tsx";
+import type { Tone } from "../../shared/ui/tone.ts";
 import { When } from "../../shared/ui/when.tsx";
-import { DeliveryTable } from "../delivery/delivery-table.tsx";
+import { listedColumns } from "../delivery/delivery-table.tsx";
+import { ActionButton, DialogButton, mayManage } from "../form/action-button.tsx";
+import { column } from "../lists/columns.tsx";
+import { ResourceList } from "../lists/list-page.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
-import { RequestActions } from "./request-actions.tsx";
-import { RequestBadge } from "./request-badge.tsx";
-import { moreLikeThis } from "./request-table.tsx";
-import { explanationOf } from "./explanation.ts";
+import { RequestBadge, SourceLink } from "./parts.tsx";
+import { explanationOf, mayBeRetried, outcomeOf } from "./wording.ts";
+
+/** Event type if known. Rejected requests have none. */
+export function nameOfRequest({ original_type, event_type, method }: GatewayRequest): string {
+  return original_type ?? event_type ?? `${method} request`;
+}
+
+/** Count of similar requests that have no row. */
+function moreLikeThis({ more_count: count }: Pick<GatewayRequest, "more_count">): string {
+  return `+ ${count.toLocaleString()} more like this`;
+}
+
+export const requestColumns: readonly Column<GatewayRequest>[] = [
+  column.text("Received", (row) => (
+    <>
+      <a href={pagePath(`requests/${row.id}`)} class="row-link">
+        {nameOfRequest(row)}
+      </a>
+      {row.more_count > 0 && <span class="soft"> {moreLikeThis(row)}</span>}
+    </>
+  )),
+  {
+    title: "Outcome",
+    cell: (row) => <RequestBadge outcome={row.outcome} />,
+    value: ({ outcome }) => ({
+      text: outcomeOf(outcome).text,
+      only: { name: "outcome", values: [outcome] },
+    }),
+  },
+  {
+    title: "Cause",
+    cell: ({ rejection_cause: cause }) => cause?.replaceAll("_", " ") ?? <span class="soft">–</span>,
+    value: ({ rejection_cause: cause }) =>
+      cause === null ? null : { text: cause, only: { name: "rejection_cause", values: [cause] } },
+    needs: "medium",
+  },
+  {
+    title: "Response",
+    cell: (row) => row.status,
+    value: ({ status }) => ({ text: String(status), only: { name: "status", values: [String(status)] } }),
+    isFigure: true,
+    needs: "medium",
+  },
+  {
+    title: "Source",
+    cell: (row) => <SourceLink id={row.source_id} />,
+    value: ({ source_id: id }) => ({ text: id, only: { name: "source_id", values: [id] } }),
+    needs: "wide",
+  },
+  column.figure("Duration", (row) => duration(row.duration_ms), "wide"),
+  column.text("Bookmark", (row) => row.bookmark ?? <span class="soft">–</span>, "wide"),
+  column.time("When", (row) => row.received_at),
+];
+
+/** Columns of the requests of one source. */
+export const listedRequestColumns: readonly Column<GatewayRequest>[] = requestColumns
+  .filter(({ title }) => title !== "Source" && title !== "Bookmark")
+  .map(({ value: _value, ...rest }) => rest);
 
 /** Outcome of a request, its reason, and the available actions. */
 export function RequestVerdict({ request }: { readonly request: GatewayRequestDetail }) {
@@ -70,28 +130,17 @@ function About({ request }: { readonly request: GatewayRequestDetail }) {
   return (
     <Facts
       rows={[
-        ["Request", <code key="id">{id}</code>],
-        ["Received", <When key="received" at={request.received_at} isExact />],
-        ["Request line", <code key="asked">{`${request.method} ${request.path}`}</code>],
+        ["Request", <code>{id}</code>],
+        ["Received", <When at={request.received_at} isExact />],
+        ["Request line", <code>{`${request.method} ${request.path}`}</code>],
         ["Response", `${request.status} after ${duration(request.duration_ms)}`],
         ["Verified as", request.scheme ?? "not verified"],
         ["Original type", original_type ?? event_type ?? "–"],
-        ...(original_type !== null && event_type !== null && original_type !== event_type
-          ? [["Published as", event_type] as const]
-          : []),
-        [
-          "Event",
-          event_id === null ? (
-            "none"
-          ) : (
-            <a key="event" href={pagePath(`events/${event_id}`)}>
-              {event_id}
-            </a>
-          ),
-        ],
-        ...(request.more_count > 0
-          ? [["Similar requests", `${moreLikeThis(request)}, within a minute`] as const]
-          : []),
+        original_type !== null &&
+          event_type !== null &&
+          original_type !== event_type && ["Published as", event_type],
+        ["Event", event_id === null ? "none" : <a href={pagePath(`events/${event_id}`)}>{event_id}</a>],
+        request.more_count > 0 && ["Similar requests", `${moreLikeThis(request)}, within a minute`],
         ["Body", `${request.body_bytes.toLocaleString()} bytes`],
       ]}
     />
@@ -109,9 +158,9 @@ const forwardTones: Readonly<Record<Forward["result"], Tone>> = {
 };
 
 const forwardColumns: readonly Column<Forward>[] = [
-  { title: "Webhook", cell: (row) => <WebhookLink id={row.webhook_id} url={null} /> },
-  { title: "Result", cell: ({ result }) => <Badge tone={forwardTones[result]} text={result} /> },
-  { title: "Why", cell: (row) => row.detail ?? <span class="soft">–</span>, isProse: true },
+  column.text("Webhook", (row) => <WebhookLink id={row.webhook_id} url={null} />),
+  column.text("Result", ({ result }) => <Badge tone={forwardTones[result]} text={result} />),
+  column.prose("Why", (row) => row.detail ?? <span class="soft">–</span>),
 ];
 
 function Forwards({ request: { forwards } }: { readonly request: GatewayRequestDetail }) {
@@ -128,21 +177,17 @@ function Forwards({ request: { forwards } }: { readonly request: GatewayRequestD
 
 /** Deliveries of the event that was created from the request. */
 function Deliveries({ eventId }: { readonly eventId: string }) {
-  const query = { event_id: eventId, limit: 20, include: "webhook" };
-  const loaded = useApi<DeliveryPage>({ path: "v1/deliveries", query });
-  const rows = loaded.data?.data ?? [];
   return (
-    <Panel
+    <ResourceList<Delivery>
       title="Deliveries created"
-      loaded={loaded}
-      twin={{ path: "v1/deliveries", query, cli: shell`deliveries list --event ${eventId}` }}
-    >
-      {rows.length === 0 ? (
-        <p class="soft">None. The request was passed through, or every matching connection is paused.</p>
-      ) : (
-        <DeliveryTable caption="Deliveries of this request" rows={rows} />
-      )}
-    </Panel>
+      caption="Deliveries of this request"
+      path="v1/deliveries"
+      query={{ event_id: eventId, limit: 20, include: "webhook" }}
+      cli={shell`deliveries list --event ${eventId}`}
+      columns={listedColumns}
+      none="None. The request was passed through, or every matching connection is paused."
+      isExcerpt
+    />
   );
 }
 
@@ -156,5 +201,75 @@ function Body({ request }: { readonly request: GatewayRequestDetail }) {
         ? "No body."
         : "The body is not stored or has been removed. A bookmark keeps the body."}
     </p>
+  );
+}
+
+function RequestActions({ request }: { readonly request: GatewayRequestDetail }) {
+  const { id, event_id, source_id, status, outcome, bookmark } = request;
+  if (!mayManage()) return null;
+  const path = `v1/requests/${id}`;
+  const replay = () => callApi({ method: "POST", path: `${path}/replay`, body: {} });
+  const isUnproved = outcome === "rejected" && status === 401;
+  return (
+    <div class="actions">
+      {event_id !== null && <ActionButton label="Replay" run={replay} done="Replayed" shortcut="r" />}
+      {mayBeRetried(request) && (
+        <ActionButton
+          label={isUnproved ? "Verify again and forward" : "Forward now"}
+          isPrimary
+          run={replay}
+          done="Accepted"
+          shortcut="r"
+        />
+      )}
+      {isUnproved && (
+        <a class="button" href={pagePath(`sources/${source_id}`)}>
+          Open source verification
+        </a>
+      )}
+      {bookmark === null ? (
+        <BookmarkButton path={path} />
+      ) : (
+        <ActionButton
+          label="Remove bookmark"
+          run={() => callApi({ method: "PUT", path: `${path}/bookmark`, body: { name: null } })}
+          done="Bookmark removed"
+        />
+      )}
+    </div>
+  );
+}
+
+/** Bookmarks a request, which keeps it for later replay. */
+function BookmarkButton({ path }: { readonly path: string }) {
+  const name = useSignal("");
+  const keep = () => callApi({ method: "PUT", path: `${path}/bookmark`, body: { name: name.value.trim() } });
+  return (
+    <DialogButton label="Bookmark" title="Bookmark this request">
+      {(close) => (
+        <div class="form">
+          <p>
+            The request and its body stay in the log until you remove the bookmark. You can replay it at any
+            time.
+          </p>
+          <TextField
+            label="Bookmark name"
+            value={name}
+            maxLength={255}
+            autocomplete="off"
+            placeholder="an order with two items"
+          />
+          <p>
+            <ActionButton
+              label="Save"
+              isPrimary
+              isDisabled={name.value.trim() === ""}
+              run={() => keep().then(close)}
+              done="Bookmarked"
+            />
+          </p>
+        </div>
+      )}
+    </DialogButton>
   );
 }

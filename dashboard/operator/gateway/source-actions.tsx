@@ -1,12 +1,14 @@
 import { useSignal } from "@preact/signals";
-import { useId } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 import { callApi } from "../../shared/api.ts";
 import { queryClient } from "../../shared/queries.ts";
 import type { Source } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
-import { Modal } from "../../shared/ui/modal.tsx";
-import { ActionButton, mayManage } from "../action-button.tsx";
+import { SelectField } from "../../shared/ui/field.tsx";
+import { ActionButton, ConfirmButton, DialogButton, LinkButton, mayManage } from "../form/action-button.tsx";
+import { type FormField, seldom } from "../form/form-fields.ts";
+import { EditPage } from "../form/resource-form.tsx";
+import { useRouteId } from "../shell/detail-page.tsx";
 
 export function SourceActions({ source }: { readonly source: Source }) {
   const { id, active } = source;
@@ -14,11 +16,9 @@ export function SourceActions({ source }: { readonly source: Source }) {
   const path = `v1/sources/${id}`;
   return (
     <div class="actions">
-      <a class="button" href={pagePath(`sources/${id}/edit`)} data-command="Edit">
-        Edit
-      </a>
+      <LinkButton href={pagePath(`sources/${id}/edit`)} label="Edit" />
       {active ? (
-        <SwitchOffButton path={path} before={source.when_inactive} />
+        <DisableButton path={path} before={source.when_inactive} />
       ) : (
         <ActionButton
           label="Enable"
@@ -42,58 +42,35 @@ const answers: readonly (readonly [Source["when_inactive"], string])[] = [
   ["gone", "410: senders stop sending"],
 ];
 
-function SwitchOffButton({
-  path,
-  before,
-}: {
-  readonly path: string;
-  readonly before: Source["when_inactive"];
-}) {
-  const isAsking = useSignal(false);
-  const answer = useSignal(before);
-  const id = useId();
-  const switchOff = async () => {
-    await callApi({ method: "PATCH", path, body: { active: false, when_inactive: answer.value } });
-    isAsking.value = false;
-  };
+function DisableButton(props: { readonly path: string; readonly before: Source["when_inactive"] }) {
+  const { path, before } = props;
+  const answer = useSignal<string>(before);
+  const disable = () =>
+    callApi({ method: "PATCH", path, body: { active: false, when_inactive: answer.value } });
   return (
-    <>
-      <button type="button" data-command="Disable…" onClick={() => (isAsking.value = true)}>
-        Disable…
-      </button>
-      {isAsking.value && (
-        <Modal title="Disable this source?" onClose={() => (isAsking.value = false)}>
-          <div class="form">
-            <p>
-              No messages are accepted until you enable it again. To hold messages instead, pause its
-              connections.
-            </p>
-            <div class="field">
-              <label for={id}>Response to senders</label>
-              <select
-                id={id}
-                value={answer.value}
-                onChange={({ currentTarget }) =>
-                  (answer.value = currentTarget.value === "gone" ? "gone" : "unavailable")
-                }
-              >
-                {answers.map(([value, text]) => (
-                  <option key={value} value={value}>
-                    {text}
-                  </option>
-                ))}
-              </select>
-            </div>
-            <p>
-              <ActionButton label="Disable" isPrimary run={switchOff} done="Source disabled" />
-            </p>
-          </div>
-        </Modal>
+    <DialogButton label="Disable" title="Disable this source?">
+      {(close) => (
+        <div class="form">
+          <p>
+            No messages are accepted until you enable it again. To hold messages instead, pause its
+            connections.
+          </p>
+          <SelectField label="Response to senders" value={answer} options={answers} />
+          <p>
+            <ActionButton
+              label="Disable"
+              isPrimary
+              run={() => disable().then(close)}
+              done="Source disabled"
+            />
+          </p>
+        </div>
       )}
-    </>
+    </DialogButton>
   );
 }
 
+/** Deletes a source or a connection, and opens another page. */
 export function DeleteButton(props: {
   readonly what: string;
   readonly path: string;
@@ -102,7 +79,6 @@ export function DeleteButton(props: {
   readonly consequence: string;
 }) {
   const { what, path, leadsTo, consequence } = props;
-  const isAsking = useSignal(false);
   const { go } = useAddress();
   const remove = async () => {
     await callApi({ method: "DELETE", path });
@@ -110,18 +86,119 @@ export function DeleteButton(props: {
     queryClient.removeQueries({ predicate: ({ queryKey }) => String(queryKey[0]).includes(path) });
   };
   return (
-    <>
-      <button type="button" data-command="Delete…" onClick={() => (isAsking.value = true)}>
-        Delete…
-      </button>
-      {isAsking.value && (
-        <Modal title={`Delete this ${what}?`} onClose={() => (isAsking.value = false)}>
-          <p>{consequence}</p>
-          <p class="actions">
-            <ActionButton label="Delete" isPrimary run={remove} done="Deleted" />
-          </p>
-        </Modal>
-      )}
-    </>
+    <ConfirmButton label="Delete" title={`Delete this ${what}?`} run={remove} done="Deleted">
+      {consequence}
+    </ConfirmButton>
   );
 }
+
+export function EditSourcePage() {
+  const id = useRouteId();
+  return (
+    <EditPage<Source>
+      title="Edit source"
+      path={`v1/sources/${id}`}
+      page={pagePath(`sources/${id}`)}
+      nameOf={({ name }) => name}
+      fields={sourceFields}
+      seldom="Event types, deduplication, limits, responses"
+    />
+  );
+}
+
+const sourceFields: readonly FormField[] = [
+  { name: "name", label: "Name", kind: "line", hint: "Shown in lists and used by posthorn listen --source." },
+  { name: "description", label: "Description", kind: "line" },
+  {
+    name: "party",
+    label: "Party",
+    kind: "line",
+    hint: "Adds the address /_webhooks/{party}/…. Use a-z, 0-9, _ and -. Must be unique in the deployment.",
+    whenEmpty: null,
+  },
+  {
+    name: "forward_headers",
+    label: "Forwarded headers",
+    kind: "list",
+    hint: "In addition to the provider's headers. Comma-separated.",
+  },
+  {
+    name: "forward_path",
+    label: "Append the remaining path and query to the webhook URL",
+    kind: "flag",
+  },
+  ...seldom([
+    { name: "allow_put", label: "Accept PUT as well as POST", kind: "flag" },
+    {
+      name: "allow_probes",
+      label: "Answered address checks",
+      kind: "list",
+      hint: "In addition to the provider's checks: head, get, validation_token. Comma-separated.",
+    },
+    {
+      name: "pass_signatures",
+      label: "Forward the sender's HTTP Message Signatures",
+      kind: "flag",
+    },
+    {
+      name: "event_type",
+      label: "Event type (JSON)",
+      kind: "json",
+      hint: 'If empty, the provider default. Otherwise one of {"pointer": "/type"}, {"header": "X-Kind"}, {"query": "kind"}, {"fixed": "order.paid"}, {"path": true}.',
+      whenEmpty: null,
+    },
+    {
+      name: "key_pointers",
+      label: "Members that identify a message",
+      kind: "list",
+      hint: "JSON pointers such as /data/id, for senders without message ids. Comma-separated.",
+      whenEmpty: null,
+    },
+    {
+      name: "custom_response",
+      label: "Response in store and forward (JSON)",
+      kind: "json",
+      hint: 'If empty, 202. For example {"status": 200, "content_type": "text/plain", "body": "ok"}.',
+      whenEmpty: null,
+    },
+    {
+      name: "rate_limit.requests_per_minute",
+      label: "Requests per minute",
+      kind: "number",
+      hint: "If empty, no limit. Excess requests get 429.",
+    },
+    { name: "rate_limit.burst", label: "Burst size", kind: "number" },
+    {
+      name: "body_bytes_max",
+      label: "Maximum body size, bytes",
+      kind: "number",
+      hint: "If empty, the server limit. Larger bodies get 413.",
+      whenEmpty: null,
+    },
+    {
+      name: "budget_ms",
+      label: "Response time limit in pass-through, ms",
+      kind: "number",
+      hint: "Must be below the sender's timeout.",
+    },
+    {
+      name: "retries_within_budget",
+      label: "In pass-through, retry temporary failures within the time limit",
+      kind: "flag",
+    },
+    {
+      name: "status_overrides",
+      label: "Status overrides in pass-through (JSON)",
+      kind: "json",
+      hint: 'By webhook result: a status, timeout, not_reached or oversized. For example {"404": 503}.',
+    },
+    {
+      name: "handshake",
+      label: "CloudEvents handshake (JSON)",
+      kind: "json",
+      hint: 'Answers OPTIONS requests of senders. For example {"allowed_origins": ["events.example.com"]}.',
+      whenEmpty: null,
+    },
+    { name: "dedup_window_ms", label: "Deduplication window, ms", kind: "number" },
+  ]),
+];

@@ -6,13 +6,13 @@ import { Command } from "../../shared/ui/as-api.tsx";
 import { Badge } from "../../shared/ui/badge.tsx";
 import type { Column } from "../../shared/ui/data-table.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
-import { mayManage } from "../action-button.tsx";
-import { ResourceList } from "../list-page.tsx";
-import { GatewayTabs } from "./gateway-tabs.tsx";
-import { LastMessage, RecentOutcomes } from "./recent-outcomes.tsx";
-import { SourceBadges } from "./source-badges.tsx";
-import { useSourceTypes } from "./use-source-types.ts";
-import { modeWords } from "./wording.ts";
+import { When } from "../../shared/ui/when.tsx";
+import { LinkButton, mayManage } from "../form/action-button.tsx";
+import { column } from "../lists/columns.tsx";
+import { ResourceList } from "../lists/list-page.tsx";
+import { GatewayTabs, SourceBadges } from "./parts.tsx";
+import { useSourceTypes } from "./verification.tsx";
+import { modeWords, outcomeOf, outcomes } from "./wording.ts";
 
 interface Beside {
   readonly titles: ReadonlyMap<string, string>;
@@ -22,29 +22,26 @@ interface Beside {
 
 function columnsOf({ titles, connections }: Beside): readonly Column<Source>[] {
   return [
-    {
-      title: "Source",
-      cell: (row) => (
-        <a href={pagePath(`sources/${row.id}`)} class="row-link">
-          {row.name}
-        </a>
-      ),
-    },
-    { title: "State", cell: (row) => <SourceBadges source={row} /> },
-    {
-      title: "Verified as",
-      cell: ({ verification: { type } }) => titles.get(type ?? "") ?? type ?? "–",
-      needs: "medium",
-    },
-    { title: "Mode", cell: (row) => modeWords[row.effective_mode], needs: "medium" },
-    {
-      title: "Connected to",
-      cell: ({ id }) => countText(connections?.filter((one) => one.source_id === id).length ?? null),
-      needs: "medium",
-    },
-    { title: "Tenant", cell: (row) => row.tenant_id, needs: "wide" },
-    { title: "Last requests", cell: (row) => <RecentOutcomes source={row} />, needs: "wide" },
-    { title: "Last message", cell: (row) => <LastMessage source={row} />, isFigure: true },
+    column.text("Source", (row) => (
+      <a href={pagePath(`sources/${row.id}`)} class="row-link">
+        {row.name}
+      </a>
+    )),
+    column.text("State", (row) => <SourceBadges source={row} />),
+    column.text(
+      "Verified as",
+      ({ verification: { type } }) => titles.get(type ?? "") ?? type ?? "–",
+      "medium",
+    ),
+    column.text("Mode", (row) => modeWords[row.effective_mode], "medium"),
+    column.text(
+      "Connected to",
+      ({ id }) => countText(connections?.filter((one) => one.source_id === id).length ?? null),
+      "medium",
+    ),
+    column.text("Tenant", (row) => row.tenant_id, "wide"),
+    column.text("Last requests", (row) => <RecentOutcomes source={row} />, "wide"),
+    column.figure("Last message", (row) => <LastMessage source={row} />),
   ];
 }
 
@@ -63,11 +60,7 @@ export function SourcesPage() {
   return (
     <>
       <PageHead title="Sources">
-        {mayManage() && (
-          <a class="button primary" href={pagePath("sources/new")} data-command="Add a source">
-            Add a source
-          </a>
-        )}
+        {mayManage() && <LinkButton href={pagePath("sources/new")} label="Add a source" isPrimary />}
       </PageHead>
       <GatewayTabs />
       <ResourceList<Source>
@@ -76,7 +69,6 @@ export function SourcesPage() {
         query={query}
         cli={shell`sources list`}
         columns={columnsOf({ titles, connections: connections.data?.data ?? null })}
-        keyOf={({ id }) => id}
         none={<NoSources />}
       />
     </>
@@ -105,4 +97,20 @@ function NoSources() {
       <Badge tone="new" text="No messages are accepted until you add a source" />
     </div>
   );
+}
+
+/** Outcomes of the last 100 requests: `97 accepted, 3 rejected`. */
+function RecentOutcomes({ source: { id, recent } }: { readonly source: Source }) {
+  if (recent === undefined || recent === null) return null;
+  const counted = outcomes.filter((outcome) => recent[outcome] > 0);
+  if (counted.length === 0) return <span class="soft">none</span>;
+  return (
+    <a href={`${pagePath("requests")}?source_id=${id}`}>
+      {counted.map((outcome) => `${recent[outcome]} ${outcomeOf(outcome).text}`).join(", ")}
+    </a>
+  );
+}
+
+function LastMessage({ source: { recent } }: { readonly source: Source }) {
+  return <When at={recent?.last_received_at ?? null} />;
 }

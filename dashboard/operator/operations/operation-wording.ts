@@ -1,6 +1,6 @@
 /** Display texts for bulk operations. */
-import type { Operation } from "../../shared/resources.ts";
 import { shortSpan } from "../../shared/format.ts";
+import type { Operation } from "../../shared/resources.ts";
 
 const kindTexts: Readonly<Record<string, string>> = {
   retry: "Retry deliveries",

@@ -1,5 +1,7 @@
 import type { ComponentChildren } from "preact";
+import { Sparkline } from "../../shared/charts/bars.tsx";
 import { Chart } from "../../shared/charts/chart.tsx";
+import { compactNumber } from "../../shared/charts/scale.ts";
 import {
   acceptedShare,
   chartOf,
@@ -10,39 +12,37 @@ import {
   type SeriesTone,
   type Statistics,
 } from "../../shared/charts/statistics.ts";
-import { compactNumber } from "../../shared/charts/scale.ts";
-import { Sparkline } from "../../shared/charts/bars.tsx";
-import { useApi, type Loaded } from "../../shared/queries.ts";
-import { shell } from "../../shared/shell-text.ts";
 import { duration } from "../../shared/format.ts";
+import { type Loaded, useApi } from "../../shared/queries.ts";
+import type { ListedWebhook, Page } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
+import type { Column } from "../../shared/ui/data-table.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
-import { useStatisticsRange, zoneQuery, type StatisticsRange } from "../statistics-range.ts";
-import { OutcomesPanel, PublishedPanel } from "../traffic-panels.tsx";
-import { TopWebhooks } from "./top-webhooks.tsx";
+import { column } from "../lists/columns.tsx";
+import { Rows } from "../lists/list-page.tsx";
+import {
+  type StatisticsRange,
+  TrafficPanel,
+  useStatisticsRange,
+  zoneQuery,
+} from "../statistics/traffic-panels.tsx";
+import { durationText, failedText, useCourses, WaitingText } from "../webhook/webhook-figures.tsx";
+import { type Health, WebhookLink } from "../webhook/webhook-link.tsx";
 
 const deliveryMeasures =
   "attempts,accepted,transient,terminal,duration_ms_p50,duration_ms_p95,lag_ms_p95,success,exhausted";
 
 /** Traffic over the time range of the page. `children` is shown between the charts. */
-export function Traffic({
-  children,
-  gauges,
-}: {
-  readonly children: ComponentChildren;
-  readonly gauges: Loaded<Gauges>;
-}) {
+export function Traffic(props: { readonly gauges: Loaded<Gauges>; readonly children: ComponentChildren }) {
+  const { gauges, children } = props;
   const range = useStatisticsRange();
+  const query = { ...range.query, ...zoneQuery() };
   const deliveries = useApi<Statistics>(
-    {
-      path: "v1/stats/deliveries",
-      query: { ...range.query, ...zoneQuery(), measures: deliveryMeasures },
-    },
+    { path: "v1/stats/deliveries", query: { ...query, measures: deliveryMeasures } },
     { news: "stats" },
   );
-  const events = useApi<Statistics>(
-    { path: "v1/stats/events", query: { ...range.query, ...zoneQuery() } },
-    { news: "stats" },
-  );
+  const events = useApi<Statistics>({ path: "v1/stats/events", query }, { news: "stats" });
   return (
     <>
       <div class="tiles">
@@ -52,44 +52,38 @@ export function Traffic({
         {deliveries.data !== null && <AcceptedTile deliveries={deliveries.data} />}
         {deliveries.data !== null && <DurationTile deliveries={deliveries.data} />}
       </div>
-      <Charts {...{ deliveries, events, gauges, range }}>{children}</Charts>
+      <TrafficPanel of="deliveries" loaded={deliveries} range={range} />
+      {children}
+      <TopWebhooks />
+      <div class="columns-2">
+        <TrafficPanel of="events" loaded={events} range={range} />
+        {gauges.data !== null && <BacklogPanel loaded={gauges} gauges={gauges.data} range={range} />}
+      </div>
     </>
   );
 }
 
-function Charts(props: {
-  readonly deliveries: Loaded<Statistics>;
-  readonly events: Loaded<Statistics>;
-  readonly gauges: Loaded<Gauges>;
+function BacklogPanel(props: {
+  readonly loaded: Loaded<Gauges>;
+  readonly gauges: Gauges;
   readonly range: StatisticsRange;
-  readonly children: ComponentChildren;
 }) {
-  const { deliveries, events, gauges, range, children } = props;
-  const { narrow } = range;
+  const { loaded, gauges, range } = props;
+  const { waiting, dead_letters: deadLetters } = gauges.now;
   return (
-    <>
-      <OutcomesPanel loaded={deliveries} range={range} />
-      {children}
-      <TopWebhooks />
-      <div class="columns-2">
-        <PublishedPanel loaded={events} range={range} />
-        {gauges.data !== null && (
-          <Panel
-            title="Backlog"
-            loaded={gauges}
-            twin={{ path: "v1/stats/gauges", query: range.query, cli: shell`stats gauges${range.flags}` }}
-          >
-            <Chart
-              kind="lines"
-              title="Waiting deliveries"
-              chart={backlogChart(gauges.data)}
-              summary={backlogSentence(gauges.data)}
-              narrow={narrow}
-            />
-          </Panel>
-        )}
-      </div>
-    </>
+    <Panel
+      title="Backlog"
+      loaded={loaded}
+      twin={{ path: "v1/stats/gauges", query: range.query, cli: shell`stats gauges${range.flags}` }}
+    >
+      <Chart
+        kind="lines"
+        title="Waiting deliveries"
+        chart={backlogChart(gauges)}
+        summary={`${waiting.toLocaleString()} waiting, ${deadLetters.toLocaleString()} dead letters.`}
+        narrow={range.narrow}
+      />
+    </Panel>
   );
 }
 
@@ -221,6 +215,52 @@ function backlogChart(gauges: Gauges) {
   ]);
 }
 
-function backlogSentence({ now }: Gauges): string {
-  return `${now.waiting.toLocaleString()} waiting, ${now.dead_letters.toLocaleString()} dead letters.`;
+const topMax = 6;
+/** Sorted and limited by the server, because series of all webhooks would be too many. */
+const topQuery = { sort: "failures", limit: topMax, include: ["stats", "backlog", "health_counts"] };
+
+type WebhooksOfOverview = Page<ListedWebhook> & {
+  readonly health_counts?: Readonly<Record<Health, number>>;
+};
+
+/** One call for this list and for the health line of the page. */
+export function useTopWebhooks() {
+  return useApi<WebhooksOfOverview>({ path: "v1/webhooks", query: topQuery }, { news: "stats" });
+}
+
+function topColumns(courses: ReturnType<typeof useCourses>): readonly Column<ListedWebhook>[] {
+  return [
+    column.text("Webhook", (row) => <WebhookLink id={row.id} url={row.url} health={row.health} />),
+    column.text("Requests", (row) => <Sparkline values={courses.get(row.id) ?? []} />),
+    column.figure("Failed", ({ stats }) => failureCount(stats).toLocaleString()),
+    column.figure("Failure rate", ({ stats }) => failedText(stats?.failure_rate ?? null)),
+    column.figure("Waiting", (row) => <WaitingText backlog={row.backlog ?? null} />),
+    column.figure("p95", ({ stats }) => durationText(stats?.duration_ms_p95 ?? null), "medium"),
+  ];
+}
+
+function failureCount(stats: ListedWebhook["stats"]): number {
+  return (stats?.attempts ?? 0) - (stats?.accepted ?? 0);
+}
+
+/** Webhooks with the most failures in the last day. */
+function TopWebhooks() {
+  const loaded = useTopWebhooks();
+  const rows = (loaded.data?.data ?? []).filter(({ stats }) => failureCount(stats) > 0);
+  const courses = useCourses(rows.map(({ id }) => id));
+  return (
+    <Panel
+      title="Webhooks by failures, last 24 hours"
+      loaded={loaded}
+      tools={<a href={`${pagePath("webhooks")}?sort=backlog`}>By backlog</a>}
+      twin={{ path: "v1/webhooks", query: topQuery, cli: shell`webhooks list --sort failures` }}
+    >
+      <Rows
+        caption="Webhooks by failures"
+        columns={topColumns(courses)}
+        rows={rows}
+        none="No failed requests in the last 24 hours."
+      />
+    </Panel>
+  );
 }

@@ -1,15 +1,6 @@
 /** Form fields of the portal settings. */
-import { typedOf, type FormField, type Typed } from "../form/form-fields.ts";
-
-/** Response of `GET /v1/portal-settings`, of the deployment or of a tenant. */
-export interface PortalSettings {
-  readonly tenant_id: string | null;
-  readonly theme: Readonly<Record<string, unknown>> | null;
-  readonly origins: readonly string[] | null;
-  readonly capabilities: readonly string[] | null;
-  readonly logo_light: string | null;
-  readonly logo_dark: string | null;
-}
+import type { PortalSettings } from "../../shared/resources.ts";
+import { type FormField, seldom, type Typed, typedOf } from "../form/form-fields.ts";
 
 const asAbove = ["", "inherit"] as const;
 
@@ -61,35 +52,33 @@ export const portalFields: readonly FormField[] = [
     hint: "For sessions created without capabilities. For example endpoints:read, deliveries:read, test:send.",
     whenEmpty: null,
   },
-  {
-    name: "theme.hide",
-    label: "Hidden pages",
-    kind: "list",
-    hint: "activity, event_types, notifications, help.",
-    whenEmpty: null,
-    isSeldom: true,
-  },
-  {
-    name: "theme.docs_url",
-    label: "Link to your documentation",
-    kind: "line",
-    whenEmpty: null,
-    isSeldom: true,
-  },
-  {
-    name: "theme.support_url",
-    label: "Link to your support",
-    kind: "line",
-    whenEmpty: null,
-    isSeldom: true,
-  },
-  {
-    name: "theme.return_url",
-    label: "Return URL after the session ends",
-    kind: "line",
-    whenEmpty: null,
-    isSeldom: true,
-  },
+  ...seldom([
+    {
+      name: "theme.hide",
+      label: "Hidden pages",
+      kind: "list",
+      hint: "activity, event_types, notifications, help.",
+      whenEmpty: null,
+    },
+    {
+      name: "theme.docs_url",
+      label: "Link to your documentation",
+      kind: "line",
+      whenEmpty: null,
+    },
+    {
+      name: "theme.support_url",
+      label: "Link to your support",
+      kind: "line",
+      whenEmpty: null,
+    },
+    {
+      name: "theme.return_url",
+      label: "Return URL after the session ends",
+      kind: "line",
+      whenEmpty: null,
+    },
+  ]),
 ];
 
 export function typedSettings(settings: PortalSettings): Typed {

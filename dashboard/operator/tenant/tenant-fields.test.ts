@@ -14,7 +14,7 @@ suite("the form of a tenant", () => {
     worker_pool: "default",
   });
   const commandOf = (changes: Typed) => {
-    const { body } = bodyOf(tenantFields, { typed: { ...before, ...changes }, before });
+    const { body } = bodyOf(tenantFields, { ...before, ...changes }, before);
     return tenantCommand("acme", body)?.text ?? null;
   };
 

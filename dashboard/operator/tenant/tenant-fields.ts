@@ -1,6 +1,5 @@
 import { shell, type ShellText } from "../../shared/shell-text.ts";
-import { changeCommand } from "../form/change-command.ts";
-import type { FormBody, FormField } from "../form/form-fields.ts";
+import { changeCommand, type FormBody, type FormField } from "../form/form-fields.ts";
 
 export const tenantFields: readonly FormField[] = [
   { name: "name", label: "Name", kind: "line" },
@@ -30,14 +29,11 @@ export const tenantFields: readonly FormField[] = [
 
 /** Equivalent `posthorn tenants put` command. Null if its options cannot express the change. */
 export function tenantCommand(id: string, body: FormBody["body"]): ShellText | null {
-  return changeCommand(shell`tenants put ${id}`, {
-    body,
-    options: {
-      name: (name) => [["name", String(name)]],
-      rate_limit: rateOptions,
-      webhooks_max: (count) => (typeof count === "number" ? [["webhooks-max", String(count)]] : null),
-      worker_pool: (pool) => [["worker-pool", String(pool)]],
-    },
+  return changeCommand(shell`tenants put ${id}`, body, {
+    name: (name) => [["name", String(name)]],
+    rate_limit: rateOptions,
+    webhooks_max: (count) => (typeof count === "number" ? [["webhooks-max", String(count)]] : null),
+    worker_pool: (pool) => [["worker-pool", String(pool)]],
   });
 }
 

@@ -20,7 +20,7 @@ suite("the form of a webhook", () => {
       "events": "order.*, invoice.paid",
       "rate_limit.burst": "5",
     };
-    assert.deepEqual(bodyOf(webhookFields, { typed, before }), {
+    assert.deepEqual(bodyOf(webhookFields, typed, before), {
       body: { url: "https://a.example/", events: ["order.*", "invoice.paid"], rate_limit: null },
       problems: [],
     });
@@ -37,31 +37,28 @@ suite("the form of a webhook", () => {
       retry_config: { max_attempts: 10 },
     } as unknown as Webhook;
     const before = typedWebhook(webhook);
-    assert.deepEqual(bodyOf(webhookFields, { typed: before, before }).body, {});
+    assert.deepEqual(bodyOf(webhookFields, before, before).body, {});
     const typed = {
       ...before,
       "rate_limit.burst": "7",
       "headers": "X-Shop: paris\nX-Two:2",
       "active": "false",
     };
-    assert.deepEqual(bodyOf(webhookFields, { typed, before }).body, {
+    assert.deepEqual(bodyOf(webhookFields, typed, before).body, {
       rate_limit: { requests_per_minute: 60, burst: 7 },
       headers: { "X-Shop": "paris", "X-Two": "2" },
       active: false,
     });
-    assert.deepEqual(
-      bodyOf(webhookFields, { typed: { ...before, "retry_config.max_attempts": "3" }, before }).body,
-      {
-        retry_config: { max_attempts: 3 },
-      },
-    );
+    assert.deepEqual(bodyOf(webhookFields, { ...before, "retry_config.max_attempts": "3" }, before).body, {
+      retry_config: { max_attempts: 3 },
+    });
   });
 
   test("invalid fields are reported by name", () => {
     const before = typedWebhook(null);
     const typed = { ...before, timeout_ms: "soon", headers: "no colon", metadata: "{" };
     assert.deepEqual(
-      bodyOf(webhookFields, { typed, before }).problems.map(({ field }) => field),
+      bodyOf(webhookFields, typed, before).problems.map(({ field }) => field),
       ["timeout_ms", "headers", "metadata"],
     );
   });

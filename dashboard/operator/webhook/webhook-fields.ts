@@ -1,6 +1,6 @@
 import type { Webhook } from "../../shared/resources.ts";
 import { webhookSettings } from "../../shared/webhook-settings.ts";
-import { typedOf, type FormField, type Typed } from "../form/form-fields.ts";
+import { type FormField, seldom, type Typed, typedOf } from "../form/form-fields.ts";
 
 export const webhookFields: readonly FormField[] = [
   { name: "url", label: "URL", kind: "line", hint: "An https URL with a public address." },
@@ -21,64 +21,60 @@ export const webhookFields: readonly FormField[] = [
   },
   { name: "profile", label: "Profile", kind: "choice", hint: "Defines signatures, retries and headers." },
   { name: "active", label: "Enabled", kind: "flag" },
-  {
-    name: "rate_limit.requests_per_minute",
-    label: "Requests per minute",
-    kind: "number",
-    hint: "If empty, no limit.",
-    isSeldom: true,
-  },
-  { name: "rate_limit.burst", label: "Burst size", kind: "number", isSeldom: true },
-  {
-    name: "ordering_guarantee",
-    label: "Ordering",
-    kind: "choice",
-    choices: [
-      ["none", "none: fastest"],
-      ["per_event_type", "in order per event type"],
-      ["strict", "in order, one at a time"],
-    ],
-    isSeldom: true,
-  },
-  ...webhookSettings.map((setting): FormField => ({ ...setting, isSeldom: true })),
-  { name: "retry_config.max_attempts", label: "Maximum attempts", kind: "number", isSeldom: true },
-  {
-    name: "verification",
-    label: "Receiver verification",
-    kind: "choice",
-    choices: [
-      ["none", "none"],
-      ["challenge", "echo of a challenge"],
-      ["cloudevents", "CloudEvents handshake"],
-      ["dns", "DNS TXT record"],
-    ],
-    isForCreation: true,
-    isSeldom: true,
-  },
-  {
-    name: "headers",
-    label: "Headers",
-    kind: "headers",
-    hint: "One per line, such as X-Shop: berlin. Visible to all keys with read access.",
-    isSeldom: true,
-  },
-  {
-    name: "bearer_token",
-    label: "Bearer token",
-    kind: "secret",
-    hint: "Stored encrypted and never shown. If empty, the current token is kept.",
-    isSeldom: true,
-  },
-  {
-    name: "secret",
-    label: "Signing secret",
-    kind: "secret",
-    hint: "If empty, the server generates one. It is shown once.",
-    isForCreation: true,
-    isSeldom: true,
-  },
-  { name: "http2", label: "Use HTTP/2 if the receiver supports it", kind: "flag", isSeldom: true },
-  { name: "metadata", label: "Metadata (JSON)", kind: "json", isSeldom: true },
+  ...seldom([
+    {
+      name: "rate_limit.requests_per_minute",
+      label: "Requests per minute",
+      kind: "number",
+      hint: "If empty, no limit.",
+    },
+    { name: "rate_limit.burst", label: "Burst size", kind: "number" },
+    {
+      name: "ordering_guarantee",
+      label: "Ordering",
+      kind: "choice",
+      choices: [
+        ["none", "none: fastest"],
+        ["per_event_type", "in order per event type"],
+        ["strict", "in order, one at a time"],
+      ],
+    },
+    ...webhookSettings,
+    { name: "retry_config.max_attempts", label: "Maximum attempts", kind: "number" },
+    {
+      name: "verification",
+      label: "Receiver verification",
+      kind: "choice",
+      choices: [
+        ["none", "none"],
+        ["challenge", "echo of a challenge"],
+        ["cloudevents", "CloudEvents handshake"],
+        ["dns", "DNS TXT record"],
+      ],
+      isForCreation: true,
+    },
+    {
+      name: "headers",
+      label: "Headers",
+      kind: "headers",
+      hint: "One per line, such as X-Shop: berlin. Visible to all keys with read access.",
+    },
+    {
+      name: "bearer_token",
+      label: "Bearer token",
+      kind: "secret",
+      hint: "Stored encrypted and never shown. If empty, the current token is kept.",
+    },
+    {
+      name: "secret",
+      label: "Signing secret",
+      kind: "secret",
+      hint: "If empty, the server generates one. It is shown once.",
+      isForCreation: true,
+    },
+    { name: "http2", label: "Use HTTP/2 if the receiver supports it", kind: "flag" },
+    { name: "metadata", label: "Metadata (JSON)", kind: "json" },
+  ]),
 ];
 
 /** Values of a webhook as typed text. For null, the defaults of a new webhook. */

@@ -1,7 +1,7 @@
 import { useAddress } from "../address.ts";
 import { announce } from "./announcer.tsx";
 import { copyText } from "./copy-button.tsx";
-import { Icon, type IconName } from "./icon.tsx";
+import { IconButton, type IconName } from "./icon.tsx";
 
 /** Values of an address parameter. */
 interface CellFilter {
@@ -29,13 +29,13 @@ export function CellActions({ title, value, peek }: CellActionsProps) {
   const narrow = ({ name, values }: CellFilter) => set({ [name]: values });
   return (
     <span class="cell-actions" role="group" aria-label={`${title}: actions`}>
-      {peek !== undefined && <CellButton icon="peek" label="Open in panel" act={peek} />}
+      {peek !== undefined && <IconButton icon="peek" label="Open in panel" onClick={peek} />}
       {value !== null && (
         <>
-          <CellButton
+          <IconButton
             icon="copy"
             label={`Copy ${title.toLowerCase()}`}
-            act={() => void copyText(value.text).then(() => announce("Copied"))}
+            onClick={() => void copyText(value.text).then(() => announce("Copied"))}
           />
           <FilterButton icon="filter" label={`Only ${value.text}`} filter={value.only} narrow={narrow} />
           <FilterButton
@@ -57,14 +57,7 @@ function FilterButton(props: {
   readonly narrow: (filter: CellFilter) => void;
 }) {
   const { icon, label, filter, narrow } = props;
-  return filter === undefined ? null : <CellButton icon={icon} label={label} act={() => narrow(filter)} />;
-}
-
-function CellButton(props: { readonly icon: IconName; readonly label: string; readonly act: () => void }) {
-  const { icon, label, act } = props;
-  return (
-    <button type="button" class="quiet icon-button" aria-label={label} title={label} onClick={act}>
-      <Icon name={icon} />
-    </button>
+  return filter === undefined ? null : (
+    <IconButton icon={icon} label={label} onClick={() => narrow(filter)} />
   );
 }

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { announce } from "./announcer.tsx";
-import { Icon } from "./icon.tsx";
+import { IconButton } from "./icon.tsx";
 
 export function CopyButton(props: {
   readonly text: string;
@@ -15,17 +15,7 @@ export function CopyButton(props: {
     announce(said);
     setTimeout(() => (isDone.value = false), 1_500);
   };
-  return (
-    <button
-      type="button"
-      class="quiet icon-button"
-      aria-label={label}
-      title={label}
-      onClick={() => void copy()}
-    >
-      <Icon name={isDone.value ? "check" : "copy"} />
-    </button>
-  );
+  return <IconButton icon={isDone.value ? "check" : "copy"} label={label} onClick={() => void copy()} />;
 }
 
 /** Copies with the clipboard API, which exists only on https and localhost, or with a selected field. */

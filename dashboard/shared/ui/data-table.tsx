@@ -15,7 +15,7 @@ export interface Column<Row> {
   /** Set if the server can sort by this column, in descending order. */
   readonly sorting?: { readonly isOn: boolean; readonly toggle: () => void };
   /** Minimum table width for the column to be shown. */
-  readonly needs?: "medium" | "wide";
+  readonly needs?: "medium" | "wide" | undefined;
 }
 
 /** Row selection for bulk actions. */
@@ -34,7 +34,7 @@ interface TableProps<Row> {
   readonly keyOf: (row: Row) => string;
   /** Set if rows have no links. The frame then takes the focus to allow scrolling by keyboard. */
   readonly hasNoLinks?: boolean;
-  readonly selection?: Selection;
+  readonly selection?: Selection | undefined;
   /** Opens a row in the side panel. */
   readonly peek?: (key: string) => void;
   /** Row shown in the side panel. */
@@ -287,8 +287,11 @@ function cellClassOf<Row>(column: Column<Row>, value: CellValue | null): string 
   return column.isFigure === true || isShort ? usual : [usual, "cut"].filter(Boolean).join(" ");
 }
 
-/** List of names and values. */
-export function Facts({ rows }: { readonly rows: readonly (readonly [string, ComponentChildren])[] }) {
+/** List of names and values. A false row is left out. */
+export function Facts(props: {
+  readonly rows: readonly (readonly [name: string, value: ComponentChildren] | false)[];
+}) {
+  const rows = props.rows.filter((row) => row !== false);
   return (
     <dl class="facts">
       {rows.map(([name, value]) => (

@@ -41,3 +41,28 @@ export function Icon({ name }: { readonly name: IconName }) {
     </svg>
   );
 }
+
+/** A button that shows only an icon. */
+export function IconButton(props: {
+  readonly icon: IconName;
+  /** Accessible name, and tooltip unless `title` is given. */
+  readonly label: string;
+  readonly title?: string;
+  /** Shortcut that clicks the button. */
+  readonly shortcut?: string;
+  readonly onClick: () => void;
+}) {
+  const { icon, label, title = label, shortcut, onClick } = props;
+  return (
+    <button
+      type="button"
+      class="quiet icon-button"
+      aria-label={label}
+      title={title}
+      data-key={shortcut}
+      onClick={onClick}
+    >
+      <Icon name={icon} />
+    </button>
+  );
+}
