@@ -92,5 +92,6 @@ export function settingsInput(
 ): Readonly<Record<string, unknown>> {
   const theme = changed["theme"] as Readonly<Record<string, unknown>> | undefined;
   if (theme === undefined) return changed;
-  return { ...changed, theme: { ...settings.theme, ...theme } };
+  const saved = settings.theme as Readonly<Record<string, unknown>> | null;
+  return { ...changed, theme: { ...saved, ...theme } };
 }

@@ -126,7 +126,9 @@ function testRoute({ services }: ApiOptions): Route {
     params: webhookParams,
     body: testInputSchema,
     bodyOptional: true,
-    answers: { 202: { description: "The ids of the test event and its delivery.", schema: testResultSchema } },
+    answers: {
+      202: { description: "The ids of the test event and its delivery.", schema: testResultSchema },
+    },
     errors: ["not_found"],
     audit: { action: "webhook.test", target: "webhook", before: webhookBefore(services) },
     handle: async ({ scope, params, body }) => {
