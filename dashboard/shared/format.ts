@@ -41,9 +41,14 @@ export function longSpan(locale: string, ms: number): string {
 
 const englishPlurals = new Intl.PluralRules("en");
 
+/** The English noun for a count. */
+export function plural(count: number, one: string, many: string): string {
+  return englishPlurals.select(count) === "one" ? one : many;
+}
+
 /** `1 delivery`, `1,204 deliveries`. */
 export function counted(count: number, one: string, many: string): string {
-  return `${count.toLocaleString()} ${englishPlurals.select(count) === "one" ? one : many}`;
+  return `${count.toLocaleString()} ${plural(count, one, many)}`;
 }
 
 /**

@@ -2,6 +2,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 import { callApi } from "../../shared/api.ts";
+import { plural } from "../../shared/format.ts";
 import { useBusy } from "../../shared/queries.ts";
 import type { BulkStarted } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
@@ -186,7 +187,7 @@ export function OpenCircuits(props: {
         {deliveriesText(held)} will wait behind {where}.
       </p>
       <CheckBox
-        label={`Close ${circuits.length === 1 ? "the circuit" : "the circuits"} first`}
+        label={`Close ${plural(circuits.length, "the circuit", "the circuits")} first`}
         isChecked={isChosen.value}
         onChange={(isChecked) => (isChosen.value = isChecked)}
       />

@@ -1,3 +1,4 @@
+import { counted } from "../../shared/format.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { Page, Source, SourceConnection } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
@@ -47,8 +48,7 @@ function columnsOf({ titles, connections }: Beside): readonly Column<Source>[] {
 
 function countText(count: number | null): string {
   if (count === null) return "";
-  if (count === 0) return "no webhook";
-  return count === 1 ? "1 webhook" : `${count} webhooks`;
+  return count === 0 ? "no webhook" : counted(count, "webhook", "webhooks");
 }
 
 const query = { include: "recent" };

@@ -1,5 +1,5 @@
 /** Display texts for bulk operations. */
-import { shortSpan } from "../../shared/format.ts";
+import { plural, shortSpan } from "../../shared/format.ts";
 import type { Operation } from "../../shared/resources.ts";
 
 const kindTexts: Readonly<Record<string, string>> = {
@@ -51,7 +51,7 @@ export function countText(count: number): string {
 }
 
 export function deliveriesText(count: number): string {
-  return `${countText(count)} ${count === 1 ? "delivery" : "deliveries"}`;
+  return `${countText(count)} ${plural(count, "delivery", "deliveries")}`;
 }
 
 /** Estimated duration, if known. */

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { Gauges } from "../../shared/charts/statistics.ts";
+import { counted, plural } from "../../shared/format.ts";
 import { useApi } from "../../shared/queries.ts";
 import type {
   Delivery,
@@ -113,7 +114,7 @@ function HealthLine({ gauges }: { readonly gauges: Gauges | null }) {
         <span>
           {others}
           {gauges !== null &&
-            `${countOf(gauges.now.waiting, "delivery", "deliveries")} waiting, ${countOf(gauges.now.dead_letters, "dead letter", "dead letters")}.`}
+            `${counted(gauges.now.waiting, "delivery", "deliveries")} waiting, ${counted(gauges.now.dead_letters, "dead letter", "dead letters")}.`}
         </span>
       )}
     </p>
@@ -136,13 +137,13 @@ function worstOf({ failing, circuit_open, suspended }: HealthCounts): Worst {
   if (down > 0)
     return {
       tone: healthWords.failing.tone,
-      text: `${countOf(down, "webhook", "webhooks")} failing`,
+      text: `${counted(down, "webhook", "webhooks")} failing`,
       states: ["failing", "circuit_open"],
     };
   if (suspended > 0)
     return {
       tone: healthWords.suspended.tone,
-      text: `${countOf(suspended, "webhook", "webhooks")} suspended`,
+      text: `${counted(suspended, "webhook", "webhooks")} suspended`,
       states: ["suspended"],
     };
   return { tone: "good", text: "Delivering", states: [] };
@@ -155,10 +156,6 @@ function otherStates(counts: HealthCounts): string {
   );
   const texts = named.map((state) => `${counts[state].toLocaleString()} ${state}`);
   return texts.length === 0 ? "" : `${texts.join(", ")}. `;
-}
-
-function countOf(count: number, one: string, many: string): string {
-  return `${count.toLocaleString()} ${count === 1 ? one : many}`;
 }
 
 function RecentDeliveries({ recent }: { readonly recent: ReturnType<typeof useApi<DeliveryPage>> }) {
@@ -285,7 +282,7 @@ function TroubleItem({ trouble, isWhole }: { readonly trouble: Trouble; readonly
         )}
         {next !== undefined && <NextSentence count={isWhole ? waiting.length : null} next={next} />}
         {deadCount > 0 && (
-          <>{isWhole ? `${deadCount} dead ${deadCount === 1 ? "letter" : "letters"}` : "Dead letters"}. </>
+          <>{isWhole ? counted(deadCount, "dead letter", "dead letters") : "Dead letters"}. </>
         )}
       </p>
       <p class="trouble-links">
@@ -304,7 +301,7 @@ function TroubleItem({ trouble, isWhole }: { readonly trouble: Trouble; readonly
 /** Health of the webhook. A healthy webhook may still have dead letters or waiting deliveries. */
 function badgeOf({ health, waiting, deadCount }: Trouble): Parameters<typeof Badge>[0] {
   if (health !== null && health !== "healthy") return healthWords[health];
-  if (deadCount > 0) return { tone: "bad", text: deadCount === 1 ? "Dead letter" : "Dead letters" };
+  if (deadCount > 0) return { tone: "bad", text: plural(deadCount, "Dead letter", "Dead letters") };
   return waiting.length > 0 ? { tone: "wait", text: "Retrying" } : { tone: "wait", text: "Open problem" };
 }
 
@@ -312,8 +309,8 @@ function NextSentence({ count, next }: { readonly count: number | null; readonly
   const answer = answerText({ status_code: next.last_http_status_code, category: next.failure_category });
   return (
     <>
-      {count === null ? "Deliveries waiting" : `${count} ${count === 1 ? "delivery" : "deliveries"} waiting`}.
-      The last response was <strong>{answer}</strong>.{" "}
+      {count === null ? "Deliveries waiting" : `${counted(count, "delivery", "deliveries")} waiting`}. The
+      last response was <strong>{answer}</strong>.{" "}
       {next.waiting_for !== null && (
         <>
           Waiting for: {waitingOf(next.waiting_for).short}

@@ -12,7 +12,7 @@ import {
   type SeriesTone,
   type Statistics,
 } from "../../shared/charts/statistics.ts";
-import { duration } from "../../shared/format.ts";
+import { counted, duration } from "../../shared/format.ts";
 import { type Loaded, useApi } from "../../shared/queries.ts";
 import type { ListedWebhook, Page } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
@@ -80,7 +80,7 @@ function BacklogPanel(props: {
         kind="lines"
         title="Waiting deliveries"
         chart={backlogChart(gauges)}
-        summary={`${waiting.toLocaleString()} waiting, ${deadLetters.toLocaleString()} dead letters.`}
+        summary={`${waiting.toLocaleString()} waiting, ${counted(deadLetters, "dead letter", "dead letters")}.`}
         narrow={range.narrow}
       />
     </Panel>
@@ -128,7 +128,7 @@ function DeliveredTile(props: { readonly deliveries: Statistics; readonly gauges
       course={courseOf(deliveries, "success")}
       tone="good"
     >
-      {success.toLocaleString()} accepted, {exhausted.toLocaleString()} dead letters
+      {success.toLocaleString()} accepted, {counted(exhausted, "dead letter", "dead letters")}
       {gauges !== null && `, ${waiting.toLocaleString()} waiting`}
     </Tile>
   );

@@ -5,6 +5,7 @@
 import { signal } from "@preact/signals";
 import { createRef } from "preact";
 import { useEffect, useId } from "preact/hooks";
+import { counted } from "../../shared/format.ts";
 import { Icon } from "../../shared/ui/icon.tsx";
 import { usePaletteEntries } from "./palette-entries.ts";
 import { type PaletteEntry, steppedIndex } from "./palette-search.ts";
@@ -121,8 +122,7 @@ function keepFocus(event: MouseEvent): void {
 }
 
 function countText(count: number): string {
-  if (count === 0) return "No results.";
-  return `${count} ${count === 1 ? "entry" : "entries"}`;
+  return count === 0 ? "No results." : counted(count, "entry", "entries");
 }
 
 function Options(props: {

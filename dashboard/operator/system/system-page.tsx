@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { byteSize } from "../../shared/bytes.ts";
 import { now } from "../../shared/clock.ts";
-import { shortSpan } from "../../shared/format.ts";
+import { counted, shortSpan } from "../../shared/format.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { System } from "../../shared/resources.ts";
 import { shell } from "../../shared/shell-text.ts";
@@ -100,8 +100,8 @@ function Companions({ system }: { readonly system: System }) {
           "Shared state",
           <Companion text={shared.kind === "process" ? "this process" : "Redis"} is={shared} />,
         ],
-        ["Payload retention", days(retention.payload_days)],
-        ["History retention", days(retention.history_days)],
+        ["Payload retention", counted(retention.payload_days, "day", "days")],
+        ["History retention", counted(retention.history_days, "day", "days")],
       ]}
     />
   );
@@ -113,10 +113,6 @@ function Companion({ text, is }: { readonly text: string; readonly is: { readonl
       {text} <Badge tone={is.available ? "good" : "bad"} text={is.available ? "available" : "unavailable"} />
     </>
   );
-}
-
-function days(count: number): string {
-  return `${count.toLocaleString()} ${count === 1 ? "day" : "days"}`;
 }
 
 type Setting = System["settings"][number];

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useAddress } from "../../shared/address.ts";
 import { callApi } from "../../shared/api.ts";
 import { now } from "../../shared/clock.ts";
-import { fullTime } from "../../shared/format.ts";
+import { counted, fullTime } from "../../shared/format.ts";
 import type { BulkStarted, Webhook, WebhookHealth } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { parseTime } from "../../shared/time-range.ts";
@@ -211,10 +211,8 @@ function RecoverPreview(props: {
   return (
     <>
       <p>
-        <strong>
-          {count} {count === 1 ? "delivery" : "deliveries"}
-        </strong>{" "}
-        created since {fullTime(Date.parse(command.since)).split("\n")[0]}.{" "}
+        <strong>{counted(count, "delivery", "deliveries")}</strong> created since{" "}
+        {fullTime(Date.parse(command.since)).split("\n")[0]}.{" "}
         {count > 0 && `At ${ratePerSecond} per second, this takes about ${seconds} s.`} Waiting deliveries are
         not affected.
       </p>

@@ -7,7 +7,7 @@ import {
   measure,
   type Statistics,
 } from "../../shared/charts/statistics.ts";
-import { duration, shortSpan } from "../../shared/format.ts";
+import { counted, duration, plural, shortSpan } from "../../shared/format.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { Delivery, Webhook, WebhookBacklog, WebhookHealth } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
@@ -157,7 +157,7 @@ function Gates({ webhook, health }: { readonly webhook: Webhook; readonly health
         </Gate>
       )}
       <Gate title="In flight" isOpen>
-        {in_flight} {in_flight === 1 ? "request" : "requests"}
+        {counted(in_flight, "request", "requests")}
       </Gate>
     </ul>
   );
@@ -212,7 +212,7 @@ function BacklogSentence({ backlog }: { readonly backlog: WebhookBacklog }) {
         {total.toLocaleString()}
         {more && " or more"}
       </strong>{" "}
-      {total === 1 ? "delivery" : "deliveries"} waiting (
+      {plural(total, "delivery", "deliveries")} waiting (
       {priorities.map(([name, count]) => `${name} ${count.toLocaleString()}`).join(", ")}). The oldest was
       created <When at={oldest_created_at} />. {drainText(backlog)}
     </p>
