@@ -1,11 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { judged, percentile } from "../measure.ts";
-import {
-  callApi,
-  type LoopStop,
-  ProductProcess,
-  type ServedProduct
-} from "../product/product.ts";
+import { callApi, type LoopStop, ProductProcess, type ServedProduct } from "../product/product.ts";
 import { seedWebhooks, webhooksFor, withPublisher } from "../product/seed.ts";
 import type { Context, Line, Row } from "../row.ts";
 

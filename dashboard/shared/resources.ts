@@ -21,10 +21,9 @@ import type {
 import type { channelShown, notificationShown } from "../../src/resources/notification.ts";
 import type { bulkStartedSchema, operationSchema } from "../../src/resources/operation.ts";
 import type { portalSettingsSchema } from "../../src/resources/portal.ts";
-import type { readinessSchema } from "../../src/resources/system.ts";
 import type { problemSchema, Static } from "../../src/resources/schema.ts";
 import type { searchHitsSchema } from "../../src/resources/search.ts";
-import type { systemSchema } from "../../src/resources/system.ts";
+import type { readinessSchema, systemSchema } from "../../src/resources/system.ts";
 import type { profileWithExampleSchema } from "../../src/resources/profile.ts";
 import type {
   backlogSchema,

@@ -273,7 +273,7 @@ type Pages = "ui" | "portal";
 type Files = ReadonlyMap<string, DashboardFile>;
 
 /** Reads or bundles the files once; retries after a failure. Rejects with a readable reason. */
-export function filesOfPages(pages: Pages): () => Promise<Files> {
+function filesOfPages(pages: Pages): () => Promise<Files> {
   let loading: Promise<Files> | null = null;
   return () => {
     loading ??= load(pages).catch((error: unknown) => {

@@ -96,7 +96,7 @@ function flagName(flags: string): string {
   return /--([a-z0-9-]+)/.exec(flags)?.[1] ?? "";
 }
 
-/** Filters by time, with `--since` as an alias. `what` is what is compared, such as `created `. */
+/** Filters by time, with `--since` as an alias. `what` names the compared time, such as `created `. */
 export function addTimeRange(command: Command, what: string): Command {
   return command
     .option("--from <time>", `${what}at or after this time, date, or duration before now such as 1h`)
@@ -150,7 +150,7 @@ export class PlainCommands<Input extends Fields, Shown extends Fields> {
     });
   }
 
-  /** `more` adds options that are no plain field, and `complete` their values. */
+  /** `more` adds options other than plain fields, and `complete` their values. */
   change(
     method: "PUT" | "PATCH",
     says: string,

@@ -46,7 +46,7 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
     resource: Resource<Input>,
     find: Find<Found>,
     show: (found: Found) => Eventual<Json>,
-    showPage: ShowPage<Found> = (rows) => Promise.all(rows.map(show)),
+    showPage: ShowPage<Found> = (rows) => Promise.all(rows.map(async (row) => show(row))),
   ) {
     this.#resource = resource;
     this.#find = find;

@@ -261,7 +261,7 @@ function hasPrototype(value: unknown): boolean {
  */
 
 /** The number of members of all objects in a parsed value. */
-export function countNames(value: unknown): number {
+function countNames(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   let names = 0;
   if (Array.isArray(value)) {

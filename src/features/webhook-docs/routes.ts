@@ -143,7 +143,7 @@ function tenantOf(scope: Scope, asked: string | undefined): string {
 
 /** A tenant's webhooks as an AsyncAPI 3.0 document, from the sender's perspective (TS16-102, TS16-103). */
 
-export function createAsyncApiWebhooks(catalogue: MessageCatalogue): JsonObject {
+function createAsyncApiWebhooks(catalogue: MessageCatalogue): JsonObject {
   const { tenantId, profile, eventTypes, schemas } = catalogue;
   const messages = eventTypes.flatMap((documented) =>
     documented.messages.map((message) => ({ name: message.schemaName, documented, message })),
@@ -240,7 +240,7 @@ function describeMessage({
 
 /** A tenant's webhooks as an OpenAPI 3.1 document (TS16-102, TS16-103). */
 
-export function createOpenApiWebhooks(catalogue: MessageCatalogue): JsonObject {
+function createOpenApiWebhooks(catalogue: MessageCatalogue): JsonObject {
   const { tenantId, profile, eventTypes, schemas } = catalogue;
   return {
     openapi: "3.1.0",

@@ -274,7 +274,7 @@ export interface NegotiatedConnectionParts {
 }
 
 /** A connection that offers HTTP/2 and uses what the receiver selects in the TLS handshake (ALPN). */
-export class NegotiatedConnection implements Connection {
+class NegotiatedConnection implements Connection {
   readonly #parts: NegotiatedConnectionParts;
   #exchange: Exchange | null = null;
   #dial: Dial | null = null;
