@@ -27,7 +27,7 @@ export function openWitness({ dataDir, servers }: Home): Promise<Witness> {
 function ofFile(dataDir: string): Witness {
   const db = new DatabaseSync(join(dataDir, "posthorn.db"), { readOnly: true });
   const number = (sql: string): number => Number(db.prepare(sql).get()?.["n"]);
-  const waiting = db.prepare("SELECT waiting_high + waiting_normal + waiting_low AS n FROM tally");
+  const waiting = db.prepare("SELECT waiting_high + waiting_normal + waiting_low AS n FROM counters");
   return {
     waiting: async () => Number(waiting.get()?.["n"]),
     settled: async () => ({

@@ -670,7 +670,7 @@ export const wdsMutations: readonly Mutation[] = [
     ids: "WDS-217 WDS-199",
     change: "a foreign lease is freed without a new lease token",
     file: "src/store/postgres/events/claim.ts",
-    find: "SET owner = NULL, lease_until = NULL, fence = fence + 1\n  WHERE delivery IN (\n    SELECT q.delivery FROM posthorn.lanes l",
+    find: "SET owner = NULL, lease_until = NULL, lease_token = lease_token + 1\n  WHERE delivery IN (\n    SELECT q.delivery FROM posthorn.lanes l",
     replace:
       "SET owner = NULL, lease_until = NULL\n  WHERE delivery IN (\n    SELECT q.delivery FROM posthorn.lanes l",
     test: "src/store/postgres/foreign-leases.pg.test.ts",

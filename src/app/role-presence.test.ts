@@ -6,13 +6,13 @@ import { RolePresence, roleWarnings } from "./role-presence.ts";
 /** Leaderships as the store keeps them, on the same clock. */
 function deployment() {
   const clock = new ManualClock();
-  const until = new Map<string, { holder: string; at: number }>();
+  const until = new Map<string, { owner: string; at: number }>();
   const ownership = {
-    acquireLeadership: async (asked: { name: string; holder: string; forMs: number }) => {
+    acquireLeadership: async (asked: { name: string; owner: string; forMs: number }) => {
       const now = clock.monotonicMs();
       const held = until.get(asked.name);
-      if (held !== undefined && held.holder !== asked.holder && held.at > now) return false;
-      until.set(asked.name, { holder: asked.holder, at: now + asked.forMs });
+      if (held !== undefined && held.owner !== asked.owner && held.at > now) return false;
+      until.set(asked.name, { owner: asked.owner, at: now + asked.forMs });
       return true;
     },
     leaderships: async () =>
@@ -26,8 +26,8 @@ function deployment() {
     error: nothing,
     warn: (_: object, text: string) => void logged.push(text),
   };
-  const open = (holder: string, roles: readonly string[]) => {
-    const presence = new RolePresence({ roles, ownership, holder, clock, log });
+  const open = (owner: string, roles: readonly string[]) => {
+    const presence = new RolePresence({ roles, ownership, owner, clock, log });
     presence.start({ hasSources: () => true, hasChannels: async () => true });
     return presence;
   };
@@ -72,7 +72,7 @@ test("one process with the role is enough, and its end is noticed", async () => 
 
 test("with a single process, its roles decide at once", async () => {
   const { clock, log } = deployment();
-  const alone = (roles: readonly string[]) => new RolePresence({ roles, holder: "it", clock, log });
+  const alone = (roles: readonly string[]) => new RolePresence({ roles, owner: "it", clock, log });
   assert.equal(alone(["api", "gateway"]).isMissing("gateway"), false);
   assert.equal(alone(["api"]).isMissing("gateway"), true);
 });

@@ -13,7 +13,7 @@ export interface RolePresenceOptions {
   /** Absent if this process is the only one. */
   readonly ownership?: Pick<OwnershipStore, "acquireLeadership" | "leaderships">;
   /** Identifies this process among the others. */
-  readonly holder: string;
+  readonly owner: string;
   readonly clock: Pick<Clock, "schedule" | "monotonicMs">;
   readonly log: Telemetry["log"];
 }
@@ -76,18 +76,18 @@ export class RolePresence {
   }
 
   async #look(): Promise<void> {
-    const { roles, ownership, holder, clock, log } = this.#options;
+    const { roles, ownership, owner, clock, log } = this.#options;
     if (ownership !== undefined) {
       for (const role of neededRoles)
         if (roles.includes(role))
-          await ownership.acquireLeadership({ name: nameOf(role), holder, forMs: heldMs });
+          await ownership.acquireLeadership({ name: nameOf(role), owner, forMs: heldMs });
       const led = await ownership.leaderships();
       for (const role of neededRoles) if (led.has(nameOf(role))) this.#seenMs.set(role, clock.monotonicMs());
     }
     this.#hasChannels = (await this.#features?.hasChannels()) ?? false;
     const warnings = this.warnings();
     if (warnings.length === 0 || clock.monotonicMs() - this.#loggedMs < logMs) return;
-    const mayLog = { name: "role warnings", holder, forMs: logMs };
+    const mayLog = { name: "role warnings", owner, forMs: logMs };
     if (ownership !== undefined && !(await ownership.acquireLeadership(mayLog))) return;
     this.#loggedMs = clock.monotonicMs();
     for (const warning of warnings) log.warn({}, warning);

@@ -159,7 +159,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
 function presenceOf({ settings, store, clock, telemetry }: EngineParts, engine: Engine): RolePresence {
   return new RolePresence({
     roles: settings.roles,
-    holder: engine.nextId(),
+    owner: engine.nextId(),
     clock,
     log: telemetry.log,
     ...(store.ownership !== undefined && { ownership: store.ownership }),

@@ -83,7 +83,7 @@ export const endings = {
 /** The state of a delivery after a manual retry, for the SQL of the stores. */
 export const restart = { state: "pending", reason: null } as const;
 
-const ofHolder = [
+const ofLeaseOwner = [
   "attempted",
   "expired",
   "payload_unavailable",
@@ -92,21 +92,20 @@ const ofHolder = [
   "compose_failed",
 ] as const;
 
-/** Events that the holder of a delivery reports, even if the delivery was ended elsewhere. */
-export type HolderEvent = DeliveryEvent<(typeof ofHolder)[number]>;
+/** Events that the lease owner of a delivery reports, even if the delivery was ended elsewhere. */
+export type HolderEvent = DeliveryEvent<(typeof ofLeaseOwner)[number]>;
 
 /**
- * The events allowed in each state. A dead or cancelled delivery may still be in flight at a holder that has not
- * noticed. Succeeded and skipped deliveries have no holder. Deleting a webhook does not affect deliveries that have
- * ended.
+ * The events allowed in each state. A dead or cancelled delivery may still be in flight at a lease owner that has not
+ * noticed. Succeeded and skipped deliveries have no lease. Deleting a webhook does not affect deliveries that have ended.
  */
 export const eventsIn = {
-  pending: [...ofHolder, "webhook_deleted", "cancel_requested", "retried"],
-  failed: [...ofHolder, "webhook_deleted", "cancel_requested", "retried"],
+  pending: [...ofLeaseOwner, "webhook_deleted", "cancel_requested", "retried"],
+  failed: [...ofLeaseOwner, "webhook_deleted", "cancel_requested", "retried"],
   success: [],
-  exhausted: [...ofHolder, "discarded", "retried"],
+  exhausted: [...ofLeaseOwner, "discarded", "retried"],
   skipped: ["retried"],
-  cancelled: [...ofHolder, "retried"],
+  cancelled: [...ofLeaseOwner, "retried"],
 } as const satisfies Readonly<Record<DeliveryState, readonly DeliveryEventKind[]>>;
 
 /** The states in which this event is allowed. */

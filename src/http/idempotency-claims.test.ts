@@ -41,7 +41,7 @@ function scene() {
       world.renewed.push({ claims, until });
     },
     finish: (answer: IdempotencyAnswer) => tell(`finish ${answer.key} ${answer.status}`),
-    abandon: (claim: ClaimedKey) => tell(`abandon ${claim.key} ${claim.holder}`),
+    abandon: (claim: ClaimedKey) => tell(`abandon ${claim.key} ${claim.claimToken}`),
   };
   const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
   const random = { bytes: (count: number) => new Uint8Array(count) };
@@ -75,10 +75,10 @@ test("a claim is renewed while its call runs, and no longer", async () => {
   assert.equal(world.told.filter((each) => each.startsWith("finish")).length, 1);
 });
 
-test("each claim of a process has its own holder", async () => {
+test("each claim of a process has its own token", async () => {
   const { claims } = scene();
-  const holders = [await claimed(claims), await claimed(claims)].map(({ holder }) => holder);
-  assert.equal(new Set(holders).size, 2);
+  const tokens = [await claimed(claims), await claimed(claims)].map(({ claimToken }) => claimToken);
+  assert.equal(new Set(tokens).size, 2);
 });
 
 for (const [name, end, expected] of [
@@ -109,7 +109,7 @@ test("a repeat that comes first settles what the outage left open, and then runs
   world.isAway = false;
   world.told.length = 0;
   await claimed(claims);
-  assert.equal(world.told[0], `abandon k ${claim.holder}`);
+  assert.equal(world.told[0], `abandon k ${claim.claimToken}`);
   assert.equal(world.told.at(-1), "begin k");
 });
 
@@ -119,7 +119,7 @@ test("a claim whose response was lost is abandoned, because it may have been wri
   await assert.rejects(claims.begin(call), StoreUnavailableError);
   world.isAway = false;
   await pass(1_000);
-  assert.deepEqual(world.told, [`abandon k ${world.begun[0]?.holder}`]);
+  assert.deepEqual(world.told, [`abandon k ${world.begun[0]?.claimToken}`]);
 });
 
 test("closing reports remaining work once, and does not wait for an unresponsive store", async () => {

@@ -64,7 +64,7 @@ export class IdempotencyClaims {
       failed: (error) =>
         this.#log.debug({ err: String(error) }, "failed to renew claims of idempotent requests"),
     });
-    this.#process = Buffer.from(parts.random.bytes(holderBytes)).toString("base64url");
+    this.#process = Buffer.from(parts.random.bytes(processBytes)).toString("base64url");
   }
 
   /** Claims the key for a call, which must then `end` the claim. Otherwise returns the state of the key. */
@@ -76,7 +76,7 @@ export class IdempotencyClaims {
     // A repeat of a call that an outage left open: store that outcome first.
     if (this.#isUnsettled(call)) await this.#settle();
     const { scope, key, fingerprint } = call;
-    const claim = { scope, key, holder: `${this.#process}.${++this.#calls}` };
+    const claim = { scope, key, claimToken: `${this.#process}.${++this.#calls}` };
     const now = this.#clock.now();
     let state: IdempotencyState;
     try {
@@ -177,7 +177,7 @@ export class IdempotencyClaims {
   }
 }
 
-const holderBytes = 12;
+const processBytes = 12;
 
 // `Idempotency-Key` on every POST (IDK-13 to 30). A key belongs to the API key and the route it was sent with. The
 // first request runs. A repeat gets the response of the first, 409 while that is running, or 422 if it is a different

@@ -70,7 +70,10 @@ export type ClaimedRow = [
  * Selects these columns of a delivery `d` and its event `e`. `names` are the expressions for tenant, webhook, and the
  * webhook's tenant, if they differ from rows `tenant`, `webhook` and `w`.
  */
-export function claimedSql(timestamp: string, names: string = "tenant.word, webhook.word, w.tenant"): string {
+export function claimedSql(
+  timestamp: string,
+  names: string = "tenant.string, webhook.string, w.tenant",
+): string {
   return `d.id, ${names}, e.id, e.event_type, d.priority, d.state, d.attempt_count,
     d.created_at, d.first_attempt_at, d.due_at, d.reason, d.format, ${timestamp}, e.source, e.idempotency_key,
     e.sequence_number, e.content_type, e.raw, e.priority, e.body, e.trace,

@@ -105,7 +105,7 @@ export function keptStretches(rows: readonly KeptRow[]): readonly KeptStretch[] 
  * alone; moved-parts.pg.test.ts checks every table of both.
  */
 export const movedParts: readonly MovedPart[] = [
-  part("words", { ref: "integer" }, { word: "text" }),
+  part("strings", { ref: "integer" }, { string: "text" }),
   part("lanes", { ref: "integer" }, { webhook: "integer", ordering: "integer", event_type: "integer" }),
   part("tenants", { id: "text" }, { document: "text", pool: "text" }),
   part("api_keys", { id: "text" }, { expires_at: "integer", document: "text" }),
@@ -137,7 +137,7 @@ export const movedParts: readonly MovedPart[] = [
       expires_at: "integer",
     },
   ),
-  part("tenant_sequences", { tenant: "integer" }, { last: "integer" }),
+  part("tenant_sequences", { tenant: "integer" }, { sequence_last: "integer" }),
   part(
     "events",
     { seq: "integer" },
@@ -278,7 +278,7 @@ export const movedParts: readonly MovedPart[] = [
       state: "text",
       due_at: "integer",
       attempts: "integer",
-      holder: "text",
+      lease_owner: "text",
       lease_until: "integer",
       ended_at: "integer",
       error: "text",
@@ -356,7 +356,7 @@ export const movedParts: readonly MovedPart[] = [
   part(
     "gateway_answers",
     { key: "text" },
-    { fingerprint: "text", holder: "text", expires_at: "integer", document: "text" },
+    { fingerprint: "text", claim_token: "text", expires_at: "integer", document: "text" },
   ),
   part("portal_settings", { tenant: "text" }, { document: "text" }),
   part("portal_logos", { tenant: "text", scheme: "text" }, { media_type: "text", bytes: "bytes" }),
@@ -378,7 +378,6 @@ export const unmovedTables: ReadonlyMap<string, string> = new Map([
   ["migrations", "each store has its own"],
   ["deployment", "each deployment has its own id; the digest key is handed over"],
   ["meta", "progress of a move"],
-  ["tally", "counted again"],
   ["counters", "counted again"],
   ["queue", "derived from waiting deliveries"],
   ["lane_entries", "derived from waiting deliveries"],
@@ -390,12 +389,12 @@ export const unmovedTables: ReadonlyMap<string, string> = new Map([
   ["gateway_requests_unfiled", "derived from the gateway's log"],
   ["sweeps", "upkeep examines everything again"],
   ["stat_journal", "counted before a store is handed over"],
-  ["tenant_tallies", "is tenant_sequences in PostgreSQL"],
+  ["tenant_counters", "is tenant_sequences in PostgreSQL"],
   ["attempts_rest", "a partition of attempts"],
   ["workers", "of running processes"],
   ["ownership", "of running processes"],
   ["runtime_orders", "of running processes"],
-  ["duties", "of running processes"],
+  ["leadership", "of running processes"],
   ["endpoint_reports", "of running processes"],
   ["config_changes", "of running processes"],
 ]);
@@ -403,11 +402,11 @@ export const unmovedTables: ReadonlyMap<string, string> = new Map([
 /** Columns of moved tables that do not move, with the reason. */
 export const unmovedColumns: ReadonlyMap<string, string> = new Map([
   ["deliveries.attempt_last", "derived from the attempts"],
-  ["deliveries.late_fence", "of a running process"],
+  ["deliveries.late_lease_token", "of a running process"],
   ["deliveries.lease_token_last", "no process has older leases in the target"],
-  ["deliveries.rank", "derived from the delivery"],
+  ["deliveries.queue_position", "derived from the delivery"],
   ["events.delivery_first", "derived from the deliveries"],
-  ["idempotency.holder", "of a running process"],
+  ["idempotency.claim_token", "of a running process"],
 ]);
 
 type Columns = Readonly<Record<string, MovedKind>>;

@@ -18,21 +18,22 @@ export type Renames = Readonly<Record<string, string>>;
 
 /**
  * Fails with a line diff unless `text` equals the golden file. The golden file keeps the old names: the entry of the file in
- * renames.json is applied to it first. `sorted` files are sets of lines, which a rename may put into another order.
+ * renames.json is applied to it first. `sorted` files are sets of lines, or of blocks between empty lines, which a rename may
+ * put into another order.
  */
 export function assertFrozen(
   name: string,
   text: string,
-  order: "sorted" | "as written" = "as written",
+  order: "sorted" | "sorted blocks" | "as written" = "as written",
 ): void {
-  const actual = order === "sorted" ? sortedLines(text) : text;
+  const actual = inOrder(text, order);
   if (isUpdate) {
     writeFileSync(join(folder, name), name.endsWith(".gz") ? gzipSync(actual, { level: 9 }) : actual);
     return;
   }
   assert.ok(existsSync(join(folder, name)), `test/frozen/golden/${name} is missing: ${updateHint}`);
   const renamed = rename(golden(name), renamesOf(name));
-  const expected = order === "sorted" ? sortedLines(renamed) : renamed;
+  const expected = inOrder(renamed, order);
   if (actual !== expected) assert.fail(`${name} differs from the golden file.\n${diff(expected, actual)}`);
 }
 
@@ -57,8 +58,10 @@ export function rename(text: string, renames: Renames): string {
   return text.replaceAll(pattern, (name) => renames[name] ?? name);
 }
 
-function sortedLines(text: string): string {
-  return `${text.trimEnd().split("\n").toSorted().join("\n")}\n`;
+function inOrder(text: string, order: "sorted" | "sorted blocks" | "as written"): string {
+  if (order === "as written") return text;
+  const end = order === "sorted" ? "\n" : "\n\n";
+  return `${text.trimEnd().split(end).toSorted().join(end)}\n`;
 }
 
 const updateHint = "run POSTHORN_UPDATE_FROZEN=1 npm test -- test/frozen";

@@ -4,5 +4,5 @@ import { plansOf, statementsIn } from "./plans.ts";
 
 test("PostgreSQL plans of the listed statements are unchanged", async () => {
   const statements = statementsIn(rename(golden("plans-postgres.txt"), renamesOf("plans-postgres.txt")));
-  assertFrozen("plans-postgres.txt", await plansOf("postgres", statements));
+  assertFrozen("plans-postgres.txt", await plansOf("postgres", statements), "sorted blocks");
 });

@@ -11,8 +11,8 @@ const postgresLines = [
   `SELECT format('%s: %s%s', c.relname,
      CASE c.relkind WHEN 'r' THEN 'table' WHEN 'p' THEN 'table, partitioned by ' || pg_get_partkeydef(c.oid)
        WHEN 'v' THEN 'view ' || pg_get_viewdef(c.oid) ELSE c.relkind::text END,
-     CASE WHEN c.relispartition THEN ' ' || pg_get_expr(c.relpartbound, c.oid) END
-       || coalesce(' WITH ' || c.reloptions::text, '') || CASE c.relpersistence WHEN 'p' THEN '' ELSE ' unlogged' END)
+     concat(CASE WHEN c.relispartition THEN ' ' || pg_get_expr(c.relpartbound, c.oid) END, ' WITH ' || c.reloptions::text,
+       CASE WHEN c.relpersistence <> 'p' THEN ' unlogged' END))
    FROM pg_class c WHERE c.relnamespace = 'posthorn'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm')`,
   `SELECT format('%s.%s: %s%s%s%s%s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
      CASE WHEN a.attnotnull THEN ' NOT NULL' END, ' DEFAULT ' || pg_get_expr(d.adbin, d.adrelid),

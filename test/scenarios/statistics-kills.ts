@@ -97,12 +97,12 @@ export function sqliteLedger(posthorn: PosthornProcess): LedgerSources {
     get: async (path) => (await posthorn.call("GET", path)).body as Json,
     attempts: async () =>
       query(
-        `SELECT w.word, a.outcome, count(*) FROM attempts a JOIN deliveries d ON d.seq = a.key >> 16
-         JOIN words w ON w.ref = d.webhook GROUP BY 1, 2`,
+        `SELECT w.string, a.outcome, count(*) FROM attempts a JOIN deliveries d ON d.seq = a.key >> 16
+         JOIN strings w ON w.ref = d.webhook GROUP BY 1, 2`,
       ),
     ended: async () =>
       query(
-        `SELECT w.word, d.state, count(*) FROM deliveries d JOIN words w ON w.ref = d.webhook
+        `SELECT w.string, d.state, count(*) FROM deliveries d JOIN strings w ON w.ref = d.webhook
          WHERE d.state IN (3, 5) GROUP BY 1, 2`,
       ),
     events: async () => query<[number]>("SELECT count(*) FROM events")[0]?.[0] ?? 0,

@@ -47,7 +47,7 @@ export interface FlightListener {
   answered(flight: Flight, pace: Pace, isResponse: boolean): void;
   /** The settlement is committed, or the lease was lost; `retryAt` is null if no attempt follows. */
   settled(flight: Flight, retryAt: number | null): void;
-  /** The settlement was not written: the current lease holder decides; without one, the lease expires. */
+  /** The settlement was not written: the current lease owner decides; without one, the lease expires. */
   lost(flight: Pick<Flight, "lane">): void;
   /** A delivery was settled without a request. */
   dropped(lane: Lane): void;

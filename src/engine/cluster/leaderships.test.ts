@@ -7,8 +7,8 @@ test("a stopping process releases its leaderships at once", async () => {
   const ledElsewhere = new Set(["other"]);
   const leaderships = new Leaderships(
     {
-      acquireLeadership: async ({ name, holder, forMs }) => {
-        asked.push(`${holder} ${name} ${forMs}`);
+      acquireLeadership: async ({ name, owner, forMs }) => {
+        asked.push(`${owner} ${name} ${forMs}`);
         return !ledElsewhere.has(name);
       },
     },

@@ -7,18 +7,18 @@ import type { OwnershipStore } from "../../ports/store/ownership.ts";
 export class Leaderships {
   readonly #store: Pick<OwnershipStore, "acquireLeadership">;
   /** Identifies this process. */
-  readonly #holder: string;
+  readonly #owner: string;
   readonly #led = new Set<string>();
 
-  constructor(store: Pick<OwnershipStore, "acquireLeadership">, holder: string) {
+  constructor(store: Pick<OwnershipStore, "acquireLeadership">, owner: string) {
     this.#store = store;
-    this.#holder = holder;
+    this.#owner = owner;
   }
 
   /** Whether this process leads now. Others may take over after `forMs` without renewal. */
   async acquire(name: string, forMs: number): Promise<boolean> {
-    const holder = this.#holder;
-    const isLeader = await this.#store.acquireLeadership({ name, holder, forMs });
+    const owner = this.#owner;
+    const isLeader = await this.#store.acquireLeadership({ name, owner, forMs });
     if (isLeader) this.#led.add(name);
     else this.#led.delete(name);
     return isLeader;
@@ -26,8 +26,8 @@ export class Leaderships {
 
   /** Called at shutdown, so that other processes do not have to wait for the expiry of the leaderships. */
   async resign(): Promise<void> {
-    const holder = this.#holder;
-    const ended = [...this.#led].map((name) => this.#store.acquireLeadership({ name, holder, forMs: 0 }));
+    const owner = this.#owner;
+    const ended = [...this.#led].map((name) => this.#store.acquireLeadership({ name, owner, forMs: 0 }));
     // If the call does not reach the store, the leadership expires.
     await Promise.allSettled(ended);
   }

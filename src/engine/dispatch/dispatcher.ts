@@ -221,7 +221,7 @@ export class Dispatcher implements FlightListener {
   }
 
   /**
-   * The settlement was not written: the current lease holder decides; without one, the lease expires. Until then an
+   * The settlement was not written: the current lease owner decides; without one, the lease expires. Until then an
    * ordered lane is blocked, because its head is neither in memory nor free. Later deliveries stay in the store;
    * otherwise they would overtake the head once the lease has expired.
    */

@@ -56,7 +56,7 @@ interface Sent {
  */
 export class NotificationSender {
   readonly #options: NotificationSenderOptions;
-  readonly #holder: string;
+  readonly #leaseOwner: string;
   /** One loop per transport, so that a hanging server delays only its own messages. */
   readonly #loops: readonly Loop[];
   /** The tenant that was served last. */
@@ -64,7 +64,7 @@ export class NotificationSender {
 
   constructor(options: NotificationSenderOptions) {
     this.#options = options;
-    this.#holder = options.access.nextId();
+    this.#leaseOwner = options.access.nextId();
     const { clock, telemetry } = options;
     this.#loops = ways.map(
       (way) =>
@@ -107,7 +107,7 @@ export class NotificationSender {
         leadsUntil = clock.now() + leadership.forMs / 3;
       }
       const channels = new Map((await queue.channels()).map((stored) => [stored.channel.id, stored]));
-      const lease = { now: clock.now(), leaseUntil: clock.now() + leaseMs, holder: this.#holder };
+      const lease = { now: clock.now(), leaseUntil: clock.now() + leaseMs, leaseOwner: this.#leaseOwner };
       const first = await this.#next(way, { ...lease, channels: channelsOf(way, channels), limit: 1 });
       if (first === undefined) return;
       const stored = channels.get(first.channelId);
@@ -321,7 +321,7 @@ export class NotificationSender {
       isDone && batch[0]?.topic !== confirmationTopic && stored !== undefined
         ? limitsOf(stored, clock.now()).map(({ counter }) => counter)
         : [];
-    await queue.settle(outcomes, this.#holder, counted);
+    await queue.settle(outcomes, this.#leaseOwner, counted);
     const channel = stored?.channel.kind ?? "gone";
     for (const { state, error } of outcomes) {
       const outcome = state === "waiting" ? "retried" : state;

@@ -2,9 +2,9 @@
  * Responses to API calls with an `Idempotency-Key`, kept for a day so that a repeat gets the same response (IDK-18 to
  * 23). Claiming is atomic: of two calls with one key, one runs.
  *
- * A claim belongs to its holder, which is unique to one call. A call that lost its claim can neither answer nor free
- * it for the new holder. `begin`, `finish` and `abandon` are idempotent for the same holder, so each may be retried
- * if a reply was lost. The claim of a dead process is free when it expires, or at once if the store knows that the
+ * A claim has a token that is unique to one call. A call that lost its claim can neither answer nor free the claim of
+ * another call. `begin`, `finish` and `abandon` are idempotent for the same token, so each may be retried if a reply was
+ * lost. The claim of a dead process is free when it expires, or at once if the store knows that the
  * process is gone.
  */
 export interface IdempotencyStore {
@@ -22,7 +22,8 @@ export interface ClaimedKey {
   /** Key holder and route; keys of one holder never collide with those of another (IDK-30). */
   readonly scope: string;
   readonly key: string;
-  readonly holder: string;
+  /** Unique to the call. */
+  readonly claimToken: string;
 }
 
 /** A call that requests a key. Times are Unix milliseconds. */

@@ -56,7 +56,7 @@ export interface NotificationQueue {
    */
   settle(
     outcomes: readonly NotificationOutcome[],
-    holder: string,
+    leaseOwner: string,
     counted?: readonly NotificationCounter[],
   ): Promise<void>;
   /** Newest first. */
@@ -144,7 +144,7 @@ export interface StoredNotification extends NewNotification {
   readonly eventId: string | null;
 }
 
-/** Which messages to lease, for which holder, and until when. */
+/** Which messages to lease, for which process, and until when. */
 export interface NotificationClaim {
   /** Messages to these channels, or to all others, including deleted channels. */
   readonly channels: { readonly ids: readonly string[]; readonly isRest: boolean };
@@ -155,7 +155,7 @@ export interface NotificationClaim {
   readonly turn?: "operator" | { readonly after: string };
   readonly now: number;
   readonly leaseUntil: number;
-  readonly holder: string;
+  readonly leaseOwner: string;
   readonly limit: number;
 }
 

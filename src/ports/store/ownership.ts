@@ -91,7 +91,7 @@ export interface OwnershipStore {
    */
   acquireLeadership(leadership: {
     readonly name: string;
-    readonly holder: string;
+    readonly owner: string;
     readonly forMs: number;
   }): Promise<boolean>;
   /** Names of the leaderships that are currently held. */

@@ -75,7 +75,7 @@ function claimSql(whose: string, order: string) {
     `WITH due AS MATERIALIZED (SELECT seq FROM posthorn.notifications
        WHERE ${whose} AND ${isDue} AND (channel = ANY ($5::text[])) <> $6::boolean
        ORDER BY ${order} LIMIT $4 FOR UPDATE SKIP LOCKED)
-     UPDATE posthorn.notifications SET lease_until = $2, holder = $3 WHERE seq IN (SELECT seq FROM due)
+     UPDATE posthorn.notifications SET lease_until = $2, lease_owner = $3 WHERE seq IN (SELECT seq FROM due)
      RETURNING ${columns}`,
   );
 }
@@ -83,10 +83,10 @@ function claimSql(whose: string, order: string) {
 const settle = sql(
   `UPDATE posthorn.notifications AS n SET state = g.state, attempts = g.attempts, due_at = g.due_at,
      ended_at = CASE WHEN g.state = 'waiting' THEN NULL ELSE g.at END, error = g.error, event = g.event,
-     holder = NULL, lease_until = 0
+     lease_owner = NULL, lease_until = 0
    FROM unnest($2::text[], $3::text[], $4::int[], $5::bigint[], $6::bigint[], $7::text[], $8::text[])
      AS g (id, state, attempts, due_at, at, error, event)
-   WHERE n.id = g.id AND n.holder = $1 AND n.state = 'waiting'`,
+   WHERE n.id = g.id AND n.lease_owner = $1 AND n.state = 'waiting'`,
 );
 
 const list = listSql("true");
@@ -286,11 +286,11 @@ export class Notifications implements NotificationQueue {
   }
 
   async claim(request: NotificationClaim): Promise<readonly StoredNotification[]> {
-    const { now, leaseUntil, holder, limit, channels: to, turn } = request;
+    const { now, leaseUntil, leaseOwner, limit, channels: to, turn } = request;
     // Usually nothing is due, and looking costs less than an update that finds nothing.
     const due = await this.#sql.read(anyDue(now));
     if (due.length === 0) return [];
-    const lease = [now, leaseUntil, holder, limit, to.ids, to.isRest] as const;
+    const lease = [now, leaseUntil, leaseOwner, limit, to.ids, to.isRest] as const;
     const calls = typeof turn === "object" ? claimOfTenant(...lease, turn.after) : claim(...lease);
     const rows = await this.#sql.change(undefined, turn === "operator" ? claimOfOperator(...lease) : calls);
     return rows.map(toNotification).toSorted((left, right) => left.dueAt - right.dueAt);
@@ -298,7 +298,7 @@ export class Notifications implements NotificationQueue {
 
   async settle(
     outcomes: readonly NotificationOutcome[],
-    holder: string,
+    leaseOwner: string,
     sent: readonly NotificationCounter[] = [],
   ): Promise<void> {
     if (outcomes.length === 0) return;
@@ -307,7 +307,7 @@ export class Notifications implements NotificationQueue {
     });
     // In the same order in every transaction, which prevents deadlocks.
     const ordered = sent.toSorted((left, right) => (left.subject < right.subject ? -1 : 1));
-    await this.#sql.run([...batch(settle, rows, holder), ...batch(count, rowsOfCounters(ordered))]);
+    await this.#sql.run([...batch(settle, rows, leaseOwner), ...batch(count, rowsOfCounters(ordered))]);
   }
 
   async list({ tenantId, channelId, state, page }: NotificationQuery): Promise<Page<StoredNotification>> {

@@ -137,7 +137,7 @@ test("a deadlock with another session is resolved without an error for the calle
   await commit(store, { publishes: events.map(publishCommand) });
   const other = await connectTo(t, database);
   const update = (position: number) =>
-    `UPDATE posthorn.tenant_sequences SET last = last WHERE tenant =
+    `UPDATE posthorn.tenant_sequences SET sequence_last = sequence_last WHERE tenant =
        (SELECT tenant FROM posthorn.tenant_sequences ORDER BY tenant OFFSET ${position} LIMIT 1)`;
   await other.query(`BEGIN; ${update(1)}`);
   const committing = commit(store, { publishes: events.map(publishCommand) });

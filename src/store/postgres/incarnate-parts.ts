@@ -26,7 +26,7 @@ interface Parts {
 
 export interface IncarnatePartsOptions {
   readonly database: Database;
-  readonly aside: Database;
+  readonly maintenance: Database;
   readonly incarnations: Incarnations;
   readonly workQueue: PendingLaneQueue | null;
   readonly config: ConfigAnnouncer;
@@ -114,16 +114,16 @@ export class IncarnateParts {
     const { workQueue, config } = this.#options;
     const incarnation = current ?? (await this.#meet());
     const database = this.#options.database.within(incarnation);
-    const aside = this.#options.aside.within(incarnation);
+    const maintenance = this.#options.maintenance.within(incarnation);
     const [row] = await database.rows<[owner: number]>("SELECT nextval('posthorn.owners')");
     const processNumber = row?.[0] ?? 0;
     const strings = new StringTable(database);
     const lanes = new Lanes(database, strings);
     const membership = heirOf(this.#made?.state.membership);
     const announcer = new Announcer({ database, lanes, processNumber, membership }, workQueue);
-    const common = { database, aside, strings, lanes, processNumber, membership, announcer };
+    const common = { database, maintenance, strings, lanes, processNumber, membership, announcer };
     const state: StoreState = { ...common, inDoubt: this.#inDoubt };
-    const partitions = new Partitions(aside);
+    const partitions = new Partitions(maintenance);
     const parts = {
       state,
       partitions,

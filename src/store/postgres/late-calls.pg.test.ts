@@ -101,7 +101,7 @@ suite("calls that arrive late", () => {
     const { client, ownership, worker } = scene;
     await client.query("BEGIN");
     // Released by a second try, and acquired again.
-    await client.query("UPDATE posthorn.ownership SET fence = fence + 1");
+    await client.query("UPDATE posthorn.ownership SET owner_epoch = owner_epoch + 1");
     const late = ownership.keepOnly({ worker, webhookIds: [] });
     await eventually("the call waits", {
       ask: () =>

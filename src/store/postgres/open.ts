@@ -86,7 +86,7 @@ const lockTimeoutMsMax = 5_000;
 /**
  * How often the connections of the maintenance pool are reopened, so that every process learns where the address leads.
  */
-const asideLifetimeMs = 8_000;
+const maintenanceLifetimeMs = 8_000;
 /** Upkeep and listings may take longer. */
 const patientTimeoutMsDefault = 30_000;
 /** Enough for the few concurrent calls of an engine, the maintenance pool, and one connection to listen. */
@@ -150,7 +150,7 @@ export async function preparePostgres(
 /** All connections of a store. */
 interface StoreParts {
   readonly database: Database;
-  readonly aside: Database;
+  readonly maintenance: Database;
   readonly control: ControlConnection;
   readonly unanswered: UnansweredConnections;
   readonly incarnations: Incarnations;
@@ -177,21 +177,21 @@ function openParts(driver: typeof pg, options: PostgresStoreOptions): StoreParts
     bounds: boundsFor(options.statementTimeoutMs ?? statementTimeoutMsDefault),
     connectionsMax: shares.events,
   });
-  const aside = new Database(driver, {
+  const maintenance = new Database(driver, {
     ...common,
     // Reads for people are rare, and a plan for one tenant may be bad for another.
     preparedStatements: "off",
     bounds: boundsFor(options.statementTimeoutMs ?? patientTimeoutMsDefault),
-    connectionsMax: shares.aside,
-    lifetimeMs: asideLifetimeMs,
+    connectionsMax: shares.maintenance,
+    lifetimeMs: maintenanceLifetimeMs,
   });
-  return { database, aside, control, unanswered, incarnations };
+  return { database, maintenance, control, unanswered, incarnations };
 }
 
-async function closeParts({ database, aside, control, unanswered }: StoreParts): Promise<void> {
+async function closeParts({ database, maintenance, control, unanswered }: StoreParts): Promise<void> {
   unanswered.close();
   await control.close();
-  await Promise.all([database.close(), aside.close()]);
+  await Promise.all([database.close(), maintenance.close()]);
 }
 
 /** The server-side limits for a caller that waits this long. */
@@ -248,10 +248,10 @@ export async function withSetup<Result>(
 }
 
 /** The maintenance pool has separate connections, so that a long listing delays no event. */
-function connectionShares(connectionsMax: number): { readonly events: number; readonly aside: number } {
+function connectionShares(connectionsMax: number): { readonly events: number; readonly maintenance: number } {
   const listening = 1;
-  const aside = Math.max(1, Math.floor(connectionsMax / 4));
-  return { aside, events: Math.max(1, connectionsMax - listening - aside) };
+  const maintenance = Math.max(1, Math.floor(connectionsMax / 4));
+  return { maintenance, events: Math.max(1, connectionsMax - listening - maintenance) };
 }
 
 /** On opening, the cause explains more than "unavailable". */
@@ -260,13 +260,13 @@ function causeOf(error: unknown): unknown {
 }
 
 async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promise<PostgresStore> {
-  const { database, aside, control, unanswered, incarnations } = parts;
+  const { database, maintenance, control, unanswered, incarnations } = parts;
   const alsoNotify = options.configChanged ?? (() => undefined);
   const processNumber = (): number => incarnate.state.processNumber;
   const config = new ConfigAnnouncer(database, processNumber, alsoNotify);
   const incarnate = new IncarnateParts({
     database,
-    aside,
+    maintenance,
     incarnations,
     config,
     workQueue: options.workQueue ?? null,
@@ -275,11 +275,11 @@ async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promi
   const numbers = () => incarnate.state;
   const deployment = await deploymentId(database);
   const sql = new PostgresSql(database);
-  const maintenance = new PostgresSql(aside);
+  const maintenanceSql = new PostgresSql(maintenance);
   const changes =
     options.directUrl === null
       ? new ConfigPolling({ database, incarnations, processNumber })
-      : new Notifications({ control, numbers, announcing: aside });
+      : new Notifications({ control, numbers, announcing: maintenance });
   return {
     deliveries: incarnate.follow("deliveries", PostgresDeliveries.prototype),
     history: incarnate.follow("history", PostgresHistory.prototype),
@@ -287,15 +287,18 @@ async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promi
     registry: announcedRegistry(new Registry(sql), config),
     idempotency: new PostgresIdempotency(database),
     operations: new Operations(sql),
-    audit: new Audit(sql, maintenance),
+    audit: new Audit(sql, maintenanceSql),
     alerts: new Alerts(sql),
     notifications: new NotificationDocuments(sql),
-    portal: announcedPortal(new Portal(sql, maintenance), config),
-    gateway: announcedGateway(new Gateway(sql, maintenance, new PostgresRequestLog(database, aside)), config),
+    portal: announcedPortal(new Portal(sql, maintenanceSql), config),
+    gateway: announcedGateway(
+      new Gateway(sql, maintenanceSql, new PostgresRequestLog(database, maintenance)),
+      config,
+    ),
     statistics: Object.assign(incarnate.follow("statistics", PostgresStatistics.prototype), {
       rowsPerCommitMax: 256,
     }),
-    problems: new Problems(maintenance),
+    problems: new Problems(maintenanceSql),
     upkeep: incarnate.follow("upkeep", PostgresUpkeep.prototype),
     ownership: incarnate.follow("ownership", PostgresOwnership.prototype),
     digestKey: digestKeyRow(database, parseAddress(options.url).at),
@@ -310,7 +313,7 @@ async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promi
       );
       return row?.[0] ?? 0;
     },
-    facts: () => readFacts(aside),
+    facts: () => readFacts(maintenance),
     watchRestarts: (listener) => incarnations.watch(listener),
     ping: () => ping({ database, unanswered }),
     close: async () => {

@@ -8,7 +8,7 @@ import type { PostgresMigration } from "./migrations.ts";
  *   changes, so the second write stays within its page (HOT); half of each page is left free for it.
  * - Two partial indexes separate the free deliveries of a lane, in claim order, from the leased ones, by the end of the
  *   lease. A claim reads the head of the first and never touches leased rows.
- * - Ids, tenants, webhooks and types are numbers or UUIDs; the string table `words` holds the texts.
+ * - Ids, tenants, webhooks and types are numbers or UUIDs; the string table `strings` holds the texts.
  * - Counters are spread over shards and added up on reading, so no commit waits for the counter of another one.
  * - Columns of one size are together, the widest first: less padding.
  *
@@ -40,9 +40,9 @@ CREATE TABLE posthorn.deployment (
   id uuid NOT NULL DEFAULT gen_random_uuid() -- for data that is kept elsewhere, such as in Redis
 );
 
-CREATE TABLE posthorn.words (
+CREATE TABLE posthorn.strings (
   ref integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  word text COLLATE "C" NOT NULL UNIQUE
+  string text COLLATE "C" NOT NULL UNIQUE
 );
 CREATE TABLE posthorn.lanes (
   ref integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -54,7 +54,7 @@ CREATE TABLE posthorn.lanes (
 -- The last sequence number of each tenant. A publish locks its row.
 CREATE TABLE posthorn.tenant_sequences (
   tenant integer PRIMARY KEY,
-  last bigint NOT NULL
+  sequence_last bigint NOT NULL
 ) WITH (fillfactor = 50);
 CREATE TABLE posthorn.counters (
   shard smallint,
@@ -101,7 +101,7 @@ CREATE TABLE posthorn.deliveries (
   state smallint NOT NULL, priority smallint NOT NULL, origin smallint NOT NULL,
   format smallint NOT NULL, category smallint, reason text,
   -- The rest is null in most rows.
-  late_fence integer, -- of a lease whose delivery was ended by another process, until its holder reports the outcome
+  late_lease_token integer, -- of a delivery that another process ended, until the lease owner reports
   replay_of uuid,
   order_position bigint, -- place in an ordered lane; null before the first retry: seq
   retried_at bigint,
@@ -120,15 +120,15 @@ CREATE INDEX deliveries_operation ON posthorn.deliveries (operation, seq) WHERE 
 -- Every waiting delivery, and only those.
 CREATE TABLE posthorn.queue (
   delivery bigint PRIMARY KEY,
-  rank bigint NOT NULL, -- place in the lane (../column-values.ts)
+  queue_position bigint NOT NULL, -- place in the lane (../column-values.ts)
   lease_until bigint, lane integer NOT NULL,
   owner integer, -- the opening of the store that holds the lease; null while it is free
-  fence integer NOT NULL,
+  lease_token integer NOT NULL,
   bytes integer NOT NULL, -- of the event's body
   attempts integer NOT NULL, -- attempt_count of the delivery when it was put here
   priority smallint NOT NULL, ordered boolean NOT NULL, retried_at bigint
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
-CREATE INDEX queue_free ON posthorn.queue (lane, rank, delivery) WHERE owner IS NULL;
+CREATE INDEX queue_free ON posthorn.queue (lane, queue_position, delivery) WHERE owner IS NULL;
 CREATE INDEX queue_leased ON posthorn.queue (lane, lease_until) WHERE owner IS NOT NULL;
 CREATE INDEX queue_retried ON posthorn.queue (delivery) WHERE retried_at IS NOT NULL;
 
@@ -159,8 +159,8 @@ CREATE TABLE posthorn.workers (
 
 -- Which worker owns which webhook.
 CREATE TABLE posthorn.ownership (
-  webhook integer PRIMARY KEY, -- its number in words
-  worker integer REFERENCES posthorn.workers ON DELETE SET NULL, fence bigint NOT NULL,
+  webhook integer PRIMARY KEY, -- its number in strings
+  worker integer REFERENCES posthorn.workers ON DELETE SET NULL, owner_epoch bigint NOT NULL,
   rate_full_at double precision, -- state of the rate limit when the owner released the webhook; -1 if it did not
   rate_handed double precision -- the same when the owner acquired it
 ) WITH (fillfactor = 70);
@@ -176,14 +176,14 @@ CREATE INDEX runtime_orders_webhook ON posthorn.runtime_orders (webhook, ref);
 -- Observations of endpoints by their owners, for processes that answer API calls. Not logged: owners report them again
 -- after a crash.
 CREATE UNLOGGED TABLE posthorn.endpoint_reports (
-  webhook integer PRIMARY KEY, -- its number in words
-  fence bigint NOT NULL, document text NOT NULL
+  webhook integer PRIMARY KEY, -- its number in strings
+  owner_epoch bigint NOT NULL, document text NOT NULL
 ) WITH (fillfactor = 50, autovacuum_vacuum_cost_delay = 0);
 
 -- The leader of each kind of work that one process does for all, such as upkeep.
-CREATE TABLE posthorn.duties (
+CREATE TABLE posthorn.leadership (
   name text COLLATE "C" PRIMARY KEY,
-  holder text NOT NULL, until timestamptz NOT NULL
+  owner text NOT NULL, until timestamptz NOT NULL
 ) WITH (fillfactor = 50);
 
 -- The latest announcements of configuration changes, for processes that cannot listen. SQLite has one process.
@@ -267,7 +267,7 @@ CREATE INDEX gateway_held_request ON posthorn.gateway_held (request);
 CREATE TABLE posthorn.gateway_answers (
   key text PRIMARY KEY,
   fingerprint text NOT NULL,
-  holder text, -- the running call; null once there is a document
+  claim_token text, -- of the running call; null once there is a document
   expires_at bigint NOT NULL, document text
 );
 CREATE INDEX gateway_answers_end ON posthorn.gateway_answers (expires_at);
@@ -305,7 +305,7 @@ CREATE TABLE posthorn.notifications (
   seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id text COLLATE "C" NOT NULL UNIQUE, key text COLLATE "C" NOT NULL,
   channel text COLLATE "C" NOT NULL, tenant text, state text NOT NULL, due_at bigint NOT NULL,
-  attempts int NOT NULL, holder text, lease_until bigint NOT NULL, ended_at bigint, error text,
+  attempts int NOT NULL, lease_owner text, lease_until bigint NOT NULL, ended_at bigint, error text,
   event text, document text NOT NULL, urgent int NOT NULL DEFAULT 0,
   UNIQUE (key, channel)
 );
@@ -353,7 +353,7 @@ CREATE TABLE posthorn.idempotency (
   claim_until bigint NOT NULL, expires_at bigint NOT NULL,
   status integer, -- null while the call runs
   body text,
-  holder text COLLATE "C", -- the call; SQLite has one process and does not need it
+  claim_token text COLLATE "C", -- of the running call; SQLite has one process and does not need it
   PRIMARY KEY (scope, key)
 );
 CREATE INDEX idempotency_expiry ON posthorn.idempotency (expires_at);

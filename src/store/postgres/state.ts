@@ -27,7 +27,7 @@ export interface StoreState {
   /** For the path of events. */
   readonly database: Transactor;
   /** The maintenance pool, whose long statements must not use the connections that deliveries need. */
-  readonly aside: Transactor;
+  readonly maintenance: Transactor;
   readonly strings: StringTable;
   readonly lanes: Lanes;
   /**

@@ -119,7 +119,9 @@ test("a statement that fails in mid-batch rolls back everything before it", asyn
   const stored = await store.history.getEvent("t", command.event.id);
   assert.equal(stored?.eventType, "never seen");
   assert.equal(stored?.sequenceNumber, 1);
-  const strings = db.prepare("SELECT count(*) AS count FROM words WHERE word IN ('t', 'never seen')").get();
+  const strings = db
+    .prepare("SELECT count(*) AS count FROM strings WHERE string IN ('t', 'never seen')")
+    .get();
   assert.equal(strings?.["count"], 2);
 });
 
@@ -159,7 +161,7 @@ test("leases that a refused batch had taken back protect their rows as before, o
   assert.deepEqual(claimedIds(await claim(store, key)), []);
   // A later commit records how far back the next start must look. The first lease must still count.
   await publish(store, { deliveries: [{ state: "skipped" }] });
-  const floor = db.prepare("SELECT fresh_floor FROM tally").get()?.["fresh_floor"];
+  const floor = db.prepare("SELECT fresh_floor FROM counters").get()?.["fresh_floor"];
   assert.equal(floor, leases[0]?.ref);
 });
 

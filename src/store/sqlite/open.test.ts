@@ -194,7 +194,7 @@ test("a call that died with its process frees its key as soon as the folder is o
   const entry = {
     scope: "s",
     key: "k",
-    holder: "a",
+    claimToken: "a",
     fingerprint: "f",
     now: start,
     claimUntil: start + 60_000,
@@ -205,9 +205,9 @@ test("a call that died with its process frees its key as soon as the folder is o
   await first.close();
   const second = await openHere(dataDir);
   t.after(() => second.close());
-  assert.deepEqual(await second.idempotency.begin({ ...entry, holder: "b", fingerprint: "other" }), {
+  assert.deepEqual(await second.idempotency.begin({ ...entry, claimToken: "b", fingerprint: "other" }), {
     kind: "mismatch",
   });
-  assert.deepEqual(await second.idempotency.begin({ ...entry, holder: "b" }), { kind: "claimed" });
-  assert.deepEqual(await second.idempotency.begin({ ...entry, holder: "c" }), { kind: "running" });
+  assert.deepEqual(await second.idempotency.begin({ ...entry, claimToken: "b" }), { kind: "claimed" });
+  assert.deepEqual(await second.idempotency.begin({ ...entry, claimToken: "c" }), { kind: "running" });
 });

@@ -3,12 +3,12 @@ import type { Migration } from "../migrations.ts";
 /**
  * The tables of the embedded store. Three ideas keep a publish cheap:
  *
- * - A delivery that is leased when it is written (the normal case) gets no position in its lane: `rank` stays null
- *   until it is released, rescheduled or found at start. `tally.fresh_floor` bounds where such rows can be.
+ * - A delivery that is leased when it is written (the normal case) gets no position in its lane: `queue_position` stays
+ *   null until it is released, rescheduled or found at start. `counters.fresh_floor` bounds where such rows can be.
  * - History is listed through indexes on (seq >> 12, owner). Their insertions stay within the newest few pages, where
  *   an index on the owner alone would modify one random page for every webhook of a batch. `seq >> 12` is the chunk of
  *   chunks.ts: both must change together.
- * - Webhook ids, event types and other repeated strings are numbers here; the string table `words` holds the texts.
+ * - Webhook ids, event types and other repeated strings are numbers here; the string table `strings` holds the texts.
  *
  * Times are Unix milliseconds. A `document` is JSON; fields that a statement filters by or changes have columns. Codes
  * of states, priorities and so on are those of ../column-values.ts. Databases store a checksum of this text, comments
@@ -22,7 +22,7 @@ export const schema: Migration = {
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
 -- The string table: repeated strings and their numbers.
-CREATE TABLE words (ref INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE);
+CREATE TABLE strings (ref INTEGER PRIMARY KEY, string TEXT NOT NULL UNIQUE);
 
 -- Numbers of lanes, for narrow rows and indexes of deliveries.
 CREATE TABLE lanes (
@@ -33,17 +33,17 @@ CREATE TABLE lanes (
 );
 
 -- One row of counters and last positions, written once per transaction: rows are never counted.
-CREATE TABLE tally (
+CREATE TABLE counters (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   waiting_high INTEGER NOT NULL, waiting_normal INTEGER NOT NULL, waiting_low INTEGER NOT NULL,
   event_last INTEGER NOT NULL, delivery_last INTEGER NOT NULL,
-  fresh_floor INTEGER NOT NULL, -- no waiting delivery below has a null rank
+  fresh_floor INTEGER NOT NULL, -- no waiting delivery below has a null queue_position
   opens INTEGER NOT NULL -- openings of the file: lease tokens of two processes differ
 );
-INSERT INTO tally VALUES (1, 0, 0, 0, 0, 0, 1, 0);
+INSERT INTO counters VALUES (1, 0, 0, 0, 0, 0, 1, 0);
 
 -- The same for each tenant.
-CREATE TABLE tenant_tallies (
+CREATE TABLE tenant_counters (
   tenant INTEGER PRIMARY KEY,
   sequence_last INTEGER NOT NULL, dead_letters INTEGER NOT NULL
 );
@@ -53,7 +53,7 @@ CREATE TABLE events (
   seq INTEGER PRIMARY KEY,
   id TEXT NOT NULL, tenant INTEGER NOT NULL, event_type INTEGER NOT NULL,
   sequence_number INTEGER NOT NULL, -- counts the events of the tenant
-  timestamp INTEGER NOT NULL, source TEXT, idempotency_key TEXT, priority INTEGER NOT NULL,
+  occurred_at INTEGER NOT NULL, source TEXT, idempotency_key TEXT, priority INTEGER NOT NULL,
   created_at INTEGER NOT NULL, content_type INTEGER NOT NULL, delivery_first INTEGER NOT NULL,
   delivery_count INTEGER NOT NULL, -- written with the event, contiguous from delivery_first
   requeue_count INTEGER NOT NULL, -- written later, listed in event_requeues
@@ -77,7 +77,7 @@ CREATE TABLE dedup_keys (
 
 -- Deliveries of large events that later transactions write; their positions are reserved.
 CREATE TABLE fan_out_parts (
-  event INTEGER, part INTEGER, first_delivery INTEGER NOT NULL, document TEXT NOT NULL,
+  event INTEGER, part INTEGER, delivery_first INTEGER NOT NULL, document TEXT NOT NULL,
   PRIMARY KEY (event, part)
 );
 
@@ -86,7 +86,7 @@ CREATE TABLE deliveries (
   seq INTEGER PRIMARY KEY,
   id TEXT NOT NULL, event INTEGER NOT NULL, tenant INTEGER NOT NULL, webhook INTEGER NOT NULL,
   lane INTEGER NOT NULL,
-  rank INTEGER, -- place in the lane; null when it has none: done, or a lease was taken as it was written
+  queue_position INTEGER, -- place in the lane; null when it has none: done, or a lease was taken as it was written
   state INTEGER NOT NULL, priority INTEGER NOT NULL, origin INTEGER NOT NULL,
   attempt_count INTEGER NOT NULL, created_at INTEGER NOT NULL, due_at INTEGER NOT NULL,
   first_attempt_at INTEGER, completed_at INTEGER, reason TEXT, category INTEGER, replayed_by TEXT,
@@ -107,14 +107,14 @@ CREATE INDEX deliveries_retried ON deliveries (seq) WHERE retried_at IS NOT NULL
 
 -- Waiting deliveries in the order of their lanes, and for a while some that have ended (lane-queue.ts).
 CREATE TABLE lane_entries (
-  lane INTEGER, rank INTEGER, delivery INTEGER,
-  PRIMARY KEY (lane, rank, delivery)
+  lane INTEGER, queue_position INTEGER, delivery INTEGER,
+  PRIMARY KEY (lane, queue_position, delivery)
 ) WITHOUT ROWID;
 
 -- Executed requests. key = delivery << 16 | number: unique per attempt and in delivery order without a second index.
 CREATE TABLE attempts (
   key INTEGER PRIMARY KEY,
-  id TEXT NOT NULL, outcome INTEGER NOT NULL, unknown INTEGER NOT NULL, category INTEGER,
+  id TEXT NOT NULL, outcome INTEGER NOT NULL, state_unknown INTEGER NOT NULL, category INTEGER,
   status_code INTEGER, response_sample TEXT, error_message TEXT, duration_ms REAL NOT NULL,
   scheduled_at INTEGER NOT NULL, executed_at INTEGER NOT NULL, next_retry_at INTEGER,
   notes TEXT -- the gates that held the delivery, and how Retry-After was used (../attempt-notes.ts)
@@ -224,7 +224,7 @@ CREATE INDEX gateway_held_request ON gateway_held (request);
 CREATE TABLE gateway_answers (
   key TEXT PRIMARY KEY,
   fingerprint TEXT NOT NULL,
-  holder TEXT, -- the running call; null once there is a document
+  claim_token TEXT, -- of the running call; null once there is a document
   expires_at INTEGER NOT NULL, document TEXT
 ) WITHOUT ROWID;
 CREATE INDEX gateway_answers_end ON gateway_answers (expires_at);
@@ -269,7 +269,7 @@ CREATE TABLE notifications (
   seq INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE, key TEXT NOT NULL, channel TEXT NOT NULL, tenant TEXT,
   state TEXT NOT NULL, due_at INTEGER NOT NULL, attempts INTEGER NOT NULL,
-  holder TEXT, -- the process that holds the lease
+  lease_owner TEXT, -- a process
   lease_until INTEGER NOT NULL, ended_at INTEGER, error TEXT, event TEXT, document TEXT NOT NULL,
   urgent INTEGER NOT NULL DEFAULT 0,
   UNIQUE (key, channel)

@@ -1,7 +1,7 @@
 import type { IdempotencyStore } from "../../../src/ports/store/idempotency.ts";
 
 interface Entry {
-  readonly holder: string;
+  readonly claimToken: string;
   readonly fingerprint: string;
   readonly claimUntil: number;
   readonly expiresAt: number;

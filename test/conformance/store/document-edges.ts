@@ -155,7 +155,7 @@ export const documentEdges: StoreTheme = (check) => {
     assert.equal((await store.notifications?.channels())?.length, 6);
 
     await store.notifications?.enqueue(owners.map((tenantId) => message(tenantId, `of ${tenantId}`)));
-    const lease = { now: start, leaseUntil: start + minute, holder: "h", limit: 1 };
+    const lease = { now: start, leaseUntil: start + minute, leaseOwner: "h", limit: 1 };
     const turns: (string | undefined)[] = [];
     for (const turn of ["operator", { after: "" }, { after: "B" }, { after: "a" }, { after: "b" }] as const) {
       const claim = { ...lease, turn, channels: { ids: [], isRest: true } };
@@ -169,7 +169,7 @@ export const documentEdges: StoreTheme = (check) => {
   check("messages keep odd texts, and no text is taken for null", async (store) => {
     const sent = oddTexts.map((text) => message(null, text));
     await store.notifications?.enqueue(sent);
-    const lease = { now: start, leaseUntil: start + minute, holder: "NULL", limit: 100 };
+    const lease = { now: start, leaseUntil: start + minute, leaseOwner: "NULL", limit: 100 };
     await store.notifications?.claim({ ...lease, channels: { ids: oddTexts, isRest: true } });
     const outcomes = sent.map(({ id, key }) => {
       const error = key === "" ? null : key;

@@ -6,22 +6,22 @@ import type { StoreTheme } from "./suite.ts";
 const entry: IdempotencyClaim = {
   scope: "key-1 POST /v1/webhooks",
   key: "k",
-  holder: "a",
+  claimToken: "a",
   fingerprint: "f",
   now: start,
   claimUntil: start + minute,
   expiresAt: start + day,
 };
-const { scope, key, holder } = entry;
-const claim = { scope, key, holder };
+const { scope, key, claimToken } = entry;
+const claim = { scope, key, claimToken };
 /** Another call with the same key. */
-const other = { ...entry, holder: "b" };
-const othersClaim = { ...claim, holder: "b" };
+const other = { ...entry, claimToken: "b" };
+const othersClaim = { ...claim, claimToken: "b" };
 
 export const idempotency: StoreTheme = (check) => {
   check("of concurrent calls exactly one runs", async (store) => {
     const states = await Promise.all(
-      ["a", "b", "c"].map((each) => store.idempotency.begin({ ...entry, holder: each })),
+      ["a", "b", "c"].map((each) => store.idempotency.begin({ ...entry, claimToken: each })),
     );
     assert.deepEqual(states.map(({ kind }) => kind).sort(), ["claimed", "running", "running"]);
   });
@@ -58,7 +58,7 @@ export const idempotency: StoreTheme = (check) => {
     await store.idempotency.begin(entry);
     const later = { ...other, now: start + minute, claimUntil: start + 2 * minute };
     assert.deepEqual(await store.idempotency.begin(later), { kind: "claimed" });
-    assert.deepEqual(await store.idempotency.begin({ ...later, holder: "c", now: start + minute + 1 }), {
+    assert.deepEqual(await store.idempotency.begin({ ...later, claimToken: "c", now: start + minute + 1 }), {
       kind: "running",
     });
   });
@@ -72,7 +72,7 @@ export const idempotency: StoreTheme = (check) => {
     assert.deepEqual(await store.idempotency.begin({ ...later, key: "k2" }), { kind: "claimed" });
     // It belongs to another caller now.
     await store.idempotency.renew([{ ...claim, key: "k2" }], start + day);
-    const last = { ...other, holder: "c", key: "k2", now: start + 3 * minute };
+    const last = { ...other, claimToken: "c", key: "k2", now: start + 3 * minute };
     assert.deepEqual(await store.idempotency.begin(last), { kind: "claimed" });
   });
 
@@ -81,7 +81,7 @@ export const idempotency: StoreTheme = (check) => {
     await store.idempotency.begin({ ...other, now: start + minute, claimUntil: start + 2 * minute });
     await store.idempotency.abandon(claim);
     await store.idempotency.finish({ ...claim, status: 500, body: "late" });
-    const third = { ...entry, holder: "c", now: start + minute };
+    const third = { ...entry, claimToken: "c", now: start + minute };
     assert.deepEqual(await store.idempotency.begin(third), { kind: "running" });
     await store.idempotency.finish({ ...othersClaim, status: 200, body: "b" });
     assert.deepEqual(await store.idempotency.begin(third), { kind: "finished", status: 200, body: "b" });

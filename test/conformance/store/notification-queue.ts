@@ -68,7 +68,7 @@ function notification(fields: Partial<NewNotification> = {}): NewNotification {
 const lease = {
   now: start,
   leaseUntil: start + minute,
-  holder: "one",
+  leaseOwner: "one",
   limit: 10,
   channels: { ids: [], isRest: true },
 };
@@ -156,9 +156,9 @@ const queue: StoreTheme = (check) => {
     ];
     await notifications.enqueue([first, second, later]);
     assert.deepEqual(keysOf(await notifications.claim({ ...lease, limit: 1 })), [second.key]);
-    assert.deepEqual(keysOf(await notifications.claim({ ...lease, holder: "two" })), [first.key]);
-    assert.deepEqual(await notifications.claim({ ...lease, holder: "three" }), []);
-    const after = { ...lease, now: start + minute, leaseUntil: start + 2 * minute, holder: "three" };
+    assert.deepEqual(keysOf(await notifications.claim({ ...lease, leaseOwner: "two" })), [first.key]);
+    assert.deepEqual(await notifications.claim({ ...lease, leaseOwner: "three" }), []);
+    const after = { ...lease, now: start + minute, leaseUntil: start + 2 * minute, leaseOwner: "three" };
     assert.deepEqual(keysOf(await notifications.claim(after)), [second.key, first.key]);
     assert.deepEqual(await notifications.waiting(), { count: 3, oldestDueAt: start - 1 });
   });
@@ -179,7 +179,7 @@ const queue: StoreTheme = (check) => {
     assert.deepEqual(keysOf(await of([], true)), [mail.key]);
   });
 
-  check("only the holder settles, and ended messages stay ended", async (store, open) => {
+  check("only the lease owner settles, and ended messages stay ended", async (store, open) => {
     const notifications = queueOf(store);
     const [sent, again] = [notification(), notification()];
     await notifications.enqueue([sent, again]);

@@ -325,8 +325,8 @@ export const ownership: StoreTheme = (check) => {
 
   check("a leadership belongs to one process until it expires", async (store, open) => {
     const other = await another(open);
-    const asks = (from: Store, holder: string, forMs: number) =>
-      ownershipOf(from).acquireLeadership({ name: "upkeep", holder, forMs });
+    const asks = (from: Store, owner: string, forMs: number) =>
+      ownershipOf(from).acquireLeadership({ name: "upkeep", owner, forMs });
     assert.equal(await asks(store, "a", longMs), true);
     assert.equal(await asks(other, "b", longMs), false);
     assert.equal(await asks(store, "a", 20), true);
@@ -337,7 +337,7 @@ export const ownership: StoreTheme = (check) => {
     assert.equal(await asks(other, "b", 0), true);
     assert.equal((await ownershipOf(store).leaderships()).has("upkeep"), false);
     assert.equal(
-      await ownershipOf(store).acquireLeadership({ name: "other", holder: "a", forMs: longMs }),
+      await ownershipOf(store).acquireLeadership({ name: "other", owner: "a", forMs: longMs }),
       true,
     );
   });

@@ -170,14 +170,14 @@ export const retention: StoreTheme = (check) => {
     await store.registry.saveApiKey({ ...key, id: "forever", expiresAt: null });
     const entry = {
       scope: "s",
-      holder: "a",
+      claimToken: "a",
       fingerprint: "f",
       now: start,
       claimUntil: start,
       expiresAt: start + 1,
     };
     await store.idempotency.begin({ ...entry, key: "old" });
-    await store.idempotency.finish({ scope: "s", key: "old", holder: "a", status: 200, body: "" });
+    await store.idempotency.finish({ scope: "s", key: "old", claimToken: "a", status: 200, body: "" });
     await store.idempotency.begin({ ...entry, key: "young", expiresAt: start + 2 });
     await publish(store, { event: { idempotencyKey: "old", fingerprint: "f" }, dedupUntil: start + 1 });
     await publish(store, { event: { idempotencyKey: "young", fingerprint: "f" }, dedupUntil: start + 2 });

@@ -278,7 +278,7 @@ export const sharing: StoreTheme = (check) => {
     for (let rounds = 0; rounds < 20; rounds += 1) {
       const states = await Promise.all(
         [store, other].map((each, index) =>
-          each.idempotency.begin({ ...entry, key: `key-${rounds}`, holder: `process ${index}` }),
+          each.idempotency.begin({ ...entry, key: `key-${rounds}`, claimToken: `process ${index}` }),
         ),
       );
       assert.deepEqual(states.map(({ kind }) => kind).toSorted(), ["claimed", "running"]);

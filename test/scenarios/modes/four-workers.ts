@@ -227,8 +227,8 @@ class Scene {
   countOwners(webhookIds: readonly string[]): Promise<number> {
     const words = webhookIds.map((id) => `'${id}'`).join();
     return this.cluster.count(
-      `SELECT count(DISTINCT o.worker) FROM posthorn.ownership o JOIN posthorn.words w ON w.ref = o.webhook
-       WHERE w.word IN (${words})`,
+      `SELECT count(DISTINCT o.worker) FROM posthorn.ownership o JOIN posthorn.strings w ON w.ref = o.webhook
+       WHERE w.string IN (${words})`,
     );
   }
 }

@@ -92,8 +92,8 @@ export class Deployment {
     const found = await eventually(`an owner of ${webhookId}`, {
       ask: async () => {
         const [row] = await this.postgres.server.query(
-          `SELECT o.worker FROM posthorn.ownership o JOIN posthorn.words w ON w.ref = o.webhook
-           WHERE w.word = '${webhookId}' AND o.worker IS NOT NULL`,
+          `SELECT o.worker FROM posthorn.ownership o JOIN posthorn.strings w ON w.ref = o.webhook
+           WHERE w.string = '${webhookId}' AND o.worker IS NOT NULL`,
         );
         return this.workers.find(({ worker }) => worker !== null && worker === row?.["worker"]) ?? null;
       },

@@ -38,10 +38,10 @@ type DeliveryRow = {
   readonly outcomes: readonly number[] | null;
 };
 
-const deliveriesSql = `SELECT e.id::text, e.idempotency_key AS key, w.word AS webhook, d.state, d.attempt_count,
+const deliveriesSql = `SELECT e.id::text, e.idempotency_key AS key, w.string AS webhook, d.state, d.attempt_count,
     a.numbers, a.outcomes
   FROM posthorn.events e LEFT JOIN posthorn.deliveries d ON d.event = e.seq
-  LEFT JOIN posthorn.words w ON w.ref = d.webhook
+  LEFT JOIN posthorn.strings w ON w.ref = d.webhook
   LEFT JOIN (SELECT delivery, array_agg(number ORDER BY number) AS numbers,
       array_agg(outcome::int ORDER BY number) AS outcomes FROM posthorn.attempts GROUP BY delivery) a
     ON a.delivery = d.seq`;
@@ -118,7 +118,7 @@ export interface Waiting {
 /** Undelivered events. */
 export async function whatWaits(postgres: Evidence["postgres"]): Promise<Waiting> {
   const rows =
-    await postgres.query(`SELECT q.delivery, q.lane, q.ordered, q.owner, q.fence, q.attempts, o.worker,
+    await postgres.query(`SELECT q.delivery, q.lane, q.ordered, q.owner, q.lease_token, q.attempts, o.worker,
       q.lease_until - now_ms AS leased_for_ms, d.due_at - now_ms AS due_in_ms, count(*) OVER ()::int AS count
     FROM posthorn.queue q JOIN posthorn.deliveries d ON d.seq = q.delivery
     LEFT JOIN posthorn.ownership o ON o.webhook = d.webhook

@@ -9,7 +9,7 @@ import { Rig } from "./rig.ts";
 const takeoverMsMax = 25_000;
 /** Between the release of a webhook and its acquisition by another worker, on a busy machine. */
 const handoverMsMax = 10_000;
-/** A leadership is free 15 s after the last heartbeat of its holder. */
+/** A leadership is free 15 s after the last heartbeat of its owner. */
 const leadershipMsMax = 30_000;
 /** Requests that one worker had sent, but not committed, when it disappeared. */
 const inFlightMax = 60;
@@ -67,10 +67,10 @@ test("a deployment under load loses processes", async (t) => {
     const reannouncer = async () =>
       (
         await server.query(
-          "SELECT holder, until > clock_timestamp() AS lives FROM posthorn.duties WHERE name = 'sweep'",
+          "SELECT owner, until > clock_timestamp() AS lives FROM posthorn.leadership WHERE name = 'sweep'",
         )
       )[0];
-    const before = (await reannouncer())?.["holder"];
+    const before = (await reannouncer())?.["owner"];
     assert.ok(before !== undefined);
     await rig.during(t, {
       happens: async () => {
@@ -78,9 +78,9 @@ test("a deployment under load loses processes", async (t) => {
           await scheduler.kill();
           await scheduler.start();
         }
-        await eventually("another one has the duty of the one that had it", {
+        await eventually("another scheduler has the leadership", {
           ask: reannouncer,
-          holds: (row) => row?.["lives"] === true && row["holder"] !== before,
+          holds: (row) => row?.["lives"] === true && row["owner"] !== before,
           withinMs: leadershipMsMax,
         });
       },

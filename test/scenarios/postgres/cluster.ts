@@ -117,8 +117,8 @@ export class Cluster {
   async ownerOf(webhookId: string): Promise<ClusterProcess> {
     const ask = async () => {
       const [row] = await this.database.query(
-        `SELECT o.worker FROM posthorn.ownership o JOIN posthorn.words w ON w.ref = o.webhook
-         WHERE w.word = '${webhookId}' AND o.worker IS NOT NULL`,
+        `SELECT o.worker FROM posthorn.ownership o JOIN posthorn.strings w ON w.ref = o.webhook
+         WHERE w.string = '${webhookId}' AND o.worker IS NOT NULL`,
       );
       return this.#processes.find(({ worker }) => worker !== null && worker === row?.["worker"]) ?? null;
     };

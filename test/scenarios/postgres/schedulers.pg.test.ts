@@ -26,7 +26,7 @@ test("two schedulers do each piece of upkeep once", async (t) => {
   });
   const counters = "SELECT coalesce(sum(value), 0) FROM posthorn.counters WHERE kind < 3";
   assert.equal(await cluster.count(counters), 0, "each was counted down once");
-  assert.equal(await cluster.count("SELECT count(*) FROM posthorn.duties WHERE name = 'upkeep'"), 1);
+  assert.equal(await cluster.count("SELECT count(*) FROM posthorn.leadership WHERE name = 'upkeep'"), 1);
   const worked = () => schedulers.filter(({ output }) => /"what":"cancel"/.test(output)).length;
   await eventually("one says that it did the work", {
     ask: async () => worked(),

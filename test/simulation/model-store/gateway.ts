@@ -22,7 +22,7 @@ import type { StepResult } from "../../../src/ports/store/upkeep.ts";
 
 interface Answer {
   readonly fingerprint: string;
-  readonly holder: string | null;
+  readonly claimToken: string | null;
   readonly expiresAt: number;
   readonly result: string | null;
 }
@@ -172,8 +172,8 @@ export class ModelGateway implements GatewayStore {
   /** False if another caller took the key. */
   keepAnswer({ key, token, expiresAt, result }: AnswerCompletion): boolean {
     const known = this.#answers.get(key);
-    if (known?.holder !== token) return false;
-    this.#answers.set(key, { ...known, holder: null, expiresAt, result });
+    if (known?.claimToken !== token) return false;
+    this.#answers.set(key, { ...known, claimToken: null, expiresAt, result });
     return true;
   }
 
@@ -187,12 +187,12 @@ export class ModelGateway implements GatewayStore {
           ? { kind: "running", expiresAt: known.expiresAt }
           : { kind: "completed", result };
       }
-      this.#answers.set(key, { fingerprint, holder: token, expiresAt, result: null });
+      this.#answers.set(key, { fingerprint, claimToken: token, expiresAt, result: null });
       return { kind: "claimed" };
     },
     finish: async (completion) => this.keepAnswer(completion),
     release: async (key, token) => {
-      if (this.#answers.get(key)?.holder === token) this.#answers.delete(key);
+      if (this.#answers.get(key)?.claimToken === token) this.#answers.delete(key);
     },
     purge: async (now) => {
       const over = [...this.#answers].filter(([, { expiresAt }]) => expiresAt <= now);

@@ -110,7 +110,7 @@ export class ModelIdempotency implements IdempotencyStore {
     const row = this.#rows.get(rowName(entry));
     const isGone = row === undefined || row.expiresAt <= entry.now;
     const isFree =
-      !isGone && row.answer === null && (row.claimUntil <= entry.now || row.holder === entry.holder);
+      !isGone && row.answer === null && (row.claimUntil <= entry.now || row.claimToken === entry.claimToken);
     if (isGone || isFree) {
       this.#rows.set(rowName(entry), { ...entry, answer: null });
       return { kind: "claimed" };
@@ -138,7 +138,7 @@ export class ModelIdempotency implements IdempotencyStore {
 
   #heldBy(claim: ClaimedKey): IdempotencyRow | null {
     const row = this.#rows.get(rowName(claim));
-    return row !== undefined && row.answer === null && row.holder === claim.holder ? row : null;
+    return row !== undefined && row.answer === null && row.claimToken === claim.claimToken ? row : null;
   }
 
   forgetExpired(now: number): number {

@@ -6,7 +6,7 @@ import type { StoreState } from "../state.ts";
 
 /** The pool that serves a webhook, given by its number: the pool of its tenant (WDS-220). */
 const poolOf = (webhook: string): string =>
-  `coalesce((SELECT t.pool FROM posthorn.words d JOIN posthorn.webhooks w ON w.id = d.word
+  `coalesce((SELECT t.pool FROM posthorn.strings d JOIN posthorn.webhooks w ON w.id = d.string
     JOIN posthorn.tenants t ON t.id = w.tenant WHERE d.ref = ${webhook}), 'default')`;
 
 /**
@@ -39,7 +39,7 @@ const ownedInPool = `(SELECT count(*) FROM posthorn.ownership o JOIN posthorn.wo
  *   however many workers try at once. The foreign key to `workers` refuses a worker that was reaped in between. Locked
  *   by webhook number, the common order, which prevents deadlocks.
  * - `leftover`, `freed`: every lease in the lanes of a newly owned webhook is a leftover, because the owner has nothing
- *   in flight. Its lease token is raised, so that its holder cannot settle. Locked by position, as everywhere.
+ *   in flight. Its lease token is raised, so the former lease owner cannot settle. Locked by position, as everywhere.
  *
  * Returns a row for each acquired webhook and each of its lanes with work. If nothing was acquired, it returns one row
  * of nulls, because the caller needs the last two columns for the next page.
@@ -59,24 +59,26 @@ const acquire = (candidates: string): string => `WITH RECURSIVE ${candidates},
     SELECT webhook FROM free ORDER BY random() LIMIT (
       SELECT least($2, greatest(0, ceil((owned + free)::numeric / greatest(workers, 1)) + $3 - mine)) FROM facts)),
   taken AS (
-    INSERT INTO posthorn.ownership AS o (webhook, worker, fence, rate_full_at)
+    INSERT INTO posthorn.ownership AS o (webhook, worker, owner_epoch, rate_full_at)
     SELECT c.webhook, w.worker, 1, -1 FROM (SELECT webhook FROM chosen ORDER BY webhook) AS c
     JOIN posthorn.workers w ON w.worker = $1
-    ON CONFLICT (webhook) DO UPDATE SET worker = excluded.worker, fence = o.fence + 1, rate_handed = o.rate_full_at,
+    ON CONFLICT (webhook) DO UPDATE SET worker = excluded.worker, owner_epoch = o.owner_epoch + 1, rate_handed =
+      o.rate_full_at,
       rate_full_at = -1
     WHERE o.worker IS NULL
-    RETURNING o.webhook, o.fence, o.rate_handed),
+    RETURNING o.webhook, o.owner_epoch, o.rate_handed),
   leftover AS MATERIALIZED (
     SELECT q.delivery FROM taken t JOIN posthorn.lanes l ON l.webhook = t.webhook
     JOIN posthorn.queue q ON q.lane = l.ref AND q.owner IS NOT NULL ORDER BY q.delivery FOR UPDATE OF q),
   freed AS (
-    UPDATE posthorn.queue q SET owner = NULL, lease_until = NULL, fence = q.fence + 1
+    UPDATE posthorn.queue q SET owner = NULL, lease_until = NULL, lease_token = q.lease_token + 1
     FROM leftover f WHERE q.delivery = f.delivery AND q.owner IS NOT NULL)
-  SELECT t.webhook, t.fence, t.rate_handed, s.webhook IS NOT NULL, s.paused_until, s.pause_reason, s.last_success_at,
+  SELECT t.webhook, t.owner_epoch, t.rate_handed, s.webhook IS NOT NULL, s.paused_until, s.pause_reason,
+    s.last_success_at,
     s.circuit, s.health, l.ref, (SELECT max(lane) FROM candidates), (SELECT count(*) FROM candidates)
   FROM (SELECT 1) AS always
-  LEFT JOIN (taken t JOIN posthorn.words word ON word.ref = t.webhook
-    LEFT JOIN posthorn.webhook_states s ON s.webhook = word.word
+  LEFT JOIN (taken t JOIN posthorn.strings string ON string.ref = t.webhook
+    LEFT JOIN posthorn.webhook_states s ON s.webhook = string.string
     LEFT JOIN posthorn.lanes l ON l.webhook = t.webhook AND ${hasWork("l.ref")}) ON true
   ORDER BY t.webhook, l.ref`;
 
@@ -134,7 +136,8 @@ export const reapSql = `WITH dead AS MATERIALIZED (
   DELETE FROM posthorn.workers w USING dead WHERE w.worker = dead.worker`;
 
 const keptByJoined = `CASE WHEN EXISTS (
-      SELECT FROM unnest($5::int[], $6::bigint[]) AS k (webhook, fence) WHERE k.webhook = o.webhook AND k.fence = o.fence)
+      SELECT FROM unnest($5::int[], $6::bigint[]) AS k (webhook, owner_epoch) WHERE k.webhook = o.webhook AND
+        k.owner_epoch = o.owner_epoch)
       THEN (SELECT worker FROM joined) END`;
 
 /**
@@ -159,24 +162,25 @@ export const joinSql = `WITH former AS MATERIALIZED (
 export const releaseSql = `WITH given AS (
     SELECT * FROM unnest($2::int[], $3::double precision[], $4::bigint[], $5::text[], $6::bigint[], $7::text[],
       $8::text[], $9::bigint[]) AS g (webhook, rate_full_at, paused_until, pause_reason, last_success_at, circuit, health,
-      fence)),
+      owner_epoch)),
   mine AS MATERIALIZED (
     SELECT webhook FROM posthorn.ownership WHERE worker = $1 AND webhook = ANY ($2::int[]) ORDER BY webhook FOR UPDATE),
   freed AS (
     UPDATE posthorn.ownership o SET worker = NULL, rate_full_at = g.rate_full_at FROM given g JOIN mine USING (webhook)
-    WHERE o.webhook = g.webhook AND o.worker = $1 AND (g.fence IS NULL OR o.fence = g.fence) RETURNING o.webhook),
+    WHERE o.webhook = g.webhook AND o.worker = $1 AND (g.owner_epoch IS NULL OR o.owner_epoch = g.owner_epoch)
+      RETURNING o.webhook),
   kept AS (
     INSERT INTO posthorn.webhook_states (webhook, paused_until, pause_reason, last_success_at, circuit, health)
-    SELECT word.word, g.paused_until, g.pause_reason, g.last_success_at, g.circuit, g.health
-    FROM freed f JOIN given g USING (webhook) JOIN posthorn.words word ON word.ref = f.webhook
-    JOIN posthorn.webhooks w ON w.id = word.word AND w.deleted_at IS NULL
+    SELECT string.string, g.paused_until, g.pause_reason, g.last_success_at, g.circuit, g.health
+    FROM freed f JOIN given g USING (webhook) JOIN posthorn.strings string ON string.ref = f.webhook
+    JOIN posthorn.webhooks w ON w.id = string.string AND w.deleted_at IS NULL
     ORDER BY 1
     ON CONFLICT (webhook) DO UPDATE SET paused_until = excluded.paused_until, pause_reason = excluded.pause_reason,
       last_success_at = excluded.last_success_at, circuit = excluded.circuit, health = excluded.health)
   SELECT l.ref FROM freed f JOIN posthorn.lanes l ON l.webhook = f.webhook WHERE ${hasWork("l.ref")}`;
 
 /** The webhooks of worker $1 except $2, with their owner epochs. */
-export const ownedBesideSql = `SELECT webhook, fence FROM posthorn.ownership
+export const ownedBesideSql = `SELECT webhook, owner_epoch FROM posthorn.ownership
   WHERE worker = $1 AND NOT webhook = ANY ($2::int[])`;
 
 /**
@@ -187,8 +191,8 @@ export const freeNamedSql = `WITH mine AS MATERIALIZED (
     SELECT webhook FROM posthorn.ownership WHERE worker = $1 AND webhook = ANY ($2::int[]) ORDER BY webhook FOR UPDATE),
   freed AS (
     UPDATE posthorn.ownership o SET worker = NULL, rate_full_at = rate_handed
-    FROM unnest($2::int[], $3::bigint[]) AS g (webhook, fence) JOIN mine USING (webhook)
-    WHERE o.webhook = g.webhook AND o.worker = $1 AND o.fence = g.fence RETURNING o.webhook)
+    FROM unnest($2::int[], $3::bigint[]) AS g (webhook, owner_epoch) JOIN mine USING (webhook)
+    WHERE o.webhook = g.webhook AND o.worker = $1 AND o.owner_epoch = g.owner_epoch RETURNING o.webhook)
   SELECT l.ref FROM freed f JOIN posthorn.lanes l ON l.webhook = f.webhook WHERE ${hasWork("l.ref")}`;
 
 /** Removes worker $1 from its pool: no webhook has the empty pool. */
@@ -201,29 +205,31 @@ export const leaveSql = `WITH ${freeAllOf("SELECT $1::int")},
 
 const orderColumns = "SELECT r.ref, r.webhook, r.document FROM posthorn.runtime_orders r";
 
-export const ordersForWorkerSql = `${orderColumns} JOIN posthorn.words word ON word.word = r.webhook
-  JOIN posthorn.ownership o ON o.webhook = word.ref WHERE o.worker = $1 ORDER BY r.ref`;
+export const ordersForWorkerSql = `${orderColumns} JOIN posthorn.strings string ON string.string = r.webhook
+  JOIN posthorn.ownership o ON o.webhook = string.ref WHERE o.worker = $1 ORDER BY r.ref`;
 
 export const ordersForWebhooksSql = `${orderColumns} WHERE r.webhook = ANY ($1::text[]) ORDER BY r.ref`;
 
 /** Deletes orders $2 of webhooks that worker $1 owns. */
-export const followedSql = `DELETE FROM posthorn.runtime_orders r USING posthorn.words word, posthorn.ownership o
-  WHERE r.ref = ANY ($2::int[]) AND word.word = r.webhook AND o.webhook = word.ref AND o.worker = $1`;
+export const followedSql = `DELETE FROM posthorn.runtime_orders r USING posthorn.strings string, posthorn.ownership o
+  WHERE r.ref = ANY ($2::int[]) AND string.string = r.webhook AND o.webhook = string.ref AND o.worker = $1`;
 
 /** Webhooks $1 with owner epochs $2 and documents $3, in the common lock order. */
-export const reportSql = `INSERT INTO posthorn.endpoint_reports AS r (webhook, fence, document)
+export const reportSql = `INSERT INTO posthorn.endpoint_reports AS r (webhook, owner_epoch, document)
   SELECT * FROM unnest($1::int[], $2::bigint[], $3::text[]) ORDER BY 1
-  ON CONFLICT (webhook) DO UPDATE SET fence = excluded.fence, document = excluded.document WHERE r.fence <= excluded.fence`;
+  ON CONFLICT (webhook) DO UPDATE SET owner_epoch = excluded.owner_epoch, document = excluded.document WHERE
+    r.owner_epoch <= excluded.owner_epoch`;
 
-export const reportsSql = `SELECT d.word, r.fence, r.document FROM posthorn.words d
+export const reportsSql = `SELECT d.string, r.owner_epoch, r.document FROM posthorn.strings d
   JOIN posthorn.ownership o ON o.webhook = d.ref AND o.worker IS NOT NULL
-  JOIN posthorn.endpoint_reports r ON r.webhook = d.ref AND r.fence = o.fence
-  WHERE d.word = ANY ($1::text[]) AND r.document <> ''`;
+  JOIN posthorn.endpoint_reports r ON r.webhook = d.ref AND r.owner_epoch = o.owner_epoch
+  WHERE d.string = ANY ($1::text[]) AND r.document <> ''`;
 
-/** Leadership $1 for holder $2, for $3 ms. */
-export const acquireLeadershipSql = `INSERT INTO posthorn.duties AS d VALUES ($1, $2, clock_timestamp() + $3 * interval '1 millisecond')
-  ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
-  WHERE d.holder = excluded.holder OR d.until <= clock_timestamp() RETURNING 1`;
+/** Leadership $1 for owner $2, for $3 ms. */
+export const acquireLeadershipSql = `INSERT INTO posthorn.leadership AS l VALUES ($1, $2, clock_timestamp() + $3 *
+  interval '1 millisecond')
+  ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until = excluded.until
+  WHERE l.owner = excluded.owner OR l.until <= clock_timestamp() RETURNING 1`;
 
 /** Pools with workers or with tenants, and their number of live workers. */
 export const poolsSql = `SELECT p.pool, count(w.worker) FROM
@@ -246,7 +252,8 @@ type PendingLaneRow = [
  * index covers one kind of row (lanes-with-work.ts); each reads one index row, however much waits in the lane.
  */
 const pendingLanesSql = (lanes: string): string => `SELECT l.ref, o.worker, ${poolOf("l.webhook")},
-    (SELECT q.priority FROM posthorn.queue q WHERE q.lane = l.ref AND q.owner IS NULL ORDER BY q.rank LIMIT 1),
+    (SELECT q.priority FROM posthorn.queue q WHERE q.lane = l.ref AND q.owner IS NULL ORDER BY q.queue_position LIMIT
+      1),
     (SELECT q.priority FROM posthorn.queue q WHERE q.lane = l.ref AND q.owner IS NOT NULL LIMIT 1)
   FROM ${lanes} AS given (ref) JOIN posthorn.lanes l USING (ref)
   LEFT JOIN posthorn.ownership o ON o.webhook = l.webhook

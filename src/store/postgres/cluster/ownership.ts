@@ -55,7 +55,8 @@ const tiers = [0, 1, 2] as const;
 const freeDue = (tier: number): string =>
   hasFree(
     "l.ref",
-    `q.rank >= ${tier * tierSpan} AND q.rank <= ${tier * tierSpan} + least(greatest($4::bigint, 0), ${tierSpan - 1})`,
+    `q.queue_position >= ${tier * tierSpan} AND q.queue_position <= ${tier * tierSpan} + least(greatest($4::bigint,
+      0), ${tierSpan - 1})`,
   );
 
 const leased = (until: string): string => hasLeased("l.ref", `q.lease_until ${until}`);
@@ -65,10 +66,11 @@ const leased = (until: string): string => hasLeased("l.ref", `q.lease_until ${un
  * are no more of those than a process holds in memory.
  */
 const headDueAt = `(SELECT d.due_at FROM (
-      (SELECT q.delivery, q.rank FROM posthorn.queue q WHERE q.lane = l.ref AND q.owner IS NULL
-        ORDER BY q.rank, q.delivery LIMIT 1)
-      UNION ALL SELECT q.delivery, q.rank FROM posthorn.queue q WHERE q.lane = l.ref AND q.owner IS NOT NULL) AS first
-    JOIN posthorn.deliveries d ON d.seq = first.delivery ORDER BY first.rank, first.delivery LIMIT 1)`;
+      (SELECT q.delivery, q.queue_position FROM posthorn.queue q WHERE q.lane = l.ref AND q.owner IS NULL
+        ORDER BY q.queue_position, q.delivery LIMIT 1)
+      UNION ALL SELECT q.delivery, q.queue_position FROM posthorn.queue q WHERE q.lane = l.ref AND q.owner IS NOT
+        NULL) AS first
+    JOIN posthorn.deliveries d ON d.seq = first.delivery ORDER BY first.queue_position, first.delivery LIMIT 1)`;
 
 /**
  * A page of $2 lanes with work after lane $1, and whether worker $3 could have claimed deliveries in them since $4.
@@ -253,7 +255,7 @@ export class PostgresOwnership implements OwnershipStore {
   }
 
   async pools(): Promise<ReadonlyMap<string, number>> {
-    return new Map(await this.#state.aside.rows<[pool: string, workers: number]>(poolsSql));
+    return new Map(await this.#state.maintenance.rows<[pool: string, workers: number]>(poolsSql));
   }
 
   async leave(worker: number): Promise<void> {
@@ -284,11 +286,11 @@ export class PostgresOwnership implements OwnershipStore {
   }
 
   async report(rows: readonly EndpointReportRow[]): Promise<void> {
-    const { strings, aside } = this.#state;
+    const { strings, maintenance } = this.#state;
     await strings.lookUp(rows.map(({ webhookId }) => webhookId));
     const known = rows.filter(({ webhookId }) => strings.find(webhookId) !== null);
     if (known.length === 0) return;
-    await aside.rows(reportSql, [
+    await maintenance.rows(reportSql, [
       numbers(known.map(({ webhookId }) => strings.ref(webhookId))),
       numbers(known.map(({ ownerEpoch }) => ownerEpoch)),
       texts(known.map(({ document }) => document)),
@@ -319,20 +321,20 @@ export class PostgresOwnership implements OwnershipStore {
 
   async acquireLeadership(leadership: {
     readonly name: string;
-    readonly holder: string;
+    readonly owner: string;
     readonly forMs: number;
   }): Promise<boolean> {
     const rows = await this.#state.database.rows(acquireLeadershipSql, [
       leadership.name,
-      leadership.holder,
+      leadership.owner,
       leadership.forMs,
     ]);
     return rows.length > 0;
   }
 
   async leaderships(): Promise<ReadonlySet<string>> {
-    const rows = await this.#state.aside.rows<[name: string]>(
-      "SELECT name FROM posthorn.duties WHERE until > clock_timestamp()",
+    const rows = await this.#state.maintenance.rows<[name: string]>(
+      "SELECT name FROM posthorn.leadership WHERE until > clock_timestamp()",
     );
     return new Set(rows.map(([name]) => name));
   }

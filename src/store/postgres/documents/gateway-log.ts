@@ -14,17 +14,17 @@ import { runCalls } from "../driver/sql.ts";
 
 /** An expired claim may be taken over. */
 const claimSql = `INSERT INTO posthorn.gateway_answers AS known VALUES ($1, $2, $3, $4, NULL)
-  ON CONFLICT (key) DO UPDATE SET fingerprint = $2, holder = $3, expires_at = $4, document = NULL
+  ON CONFLICT (key) DO UPDATE SET fingerprint = $2, claim_token = $3, expires_at = $4, document = NULL
   WHERE known.expires_at <= $5 RETURNING key`;
 
 /** Claims and answers are rows, because other processes look up the same keys. */
 export class GatewayAnswers implements AnswerStore {
   readonly #database: Database;
-  readonly #aside: Database;
+  readonly #maintenance: Database;
 
-  constructor(database: Database, aside: Database) {
+  constructor(database: Database, maintenance: Database) {
     this.#database = database;
-    this.#aside = aside;
+    this.#maintenance = maintenance;
   }
 
   async claim({ key, fingerprint, token, now, expiresAt }: AnswerClaim): Promise<AnswerOutcome> {
@@ -43,12 +43,12 @@ export class GatewayAnswers implements AnswerStore {
   }
 
   async release(key: string, token: string): Promise<void> {
-    const sql = "DELETE FROM posthorn.gateway_answers WHERE key = $1 AND holder = $2";
+    const sql = "DELETE FROM posthorn.gateway_answers WHERE key = $1 AND claim_token = $2";
     await this.#database.rows(sql, [key, token]);
   }
 
   async purge(now: number, limit: number): Promise<StepResult> {
-    const rows = await this.#aside.rows(
+    const rows = await this.#maintenance.rows(
       `DELETE FROM posthorn.gateway_answers WHERE key IN (SELECT key FROM posthorn.gateway_answers
        WHERE expires_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED) RETURNING key`,
       [now, limit],
@@ -61,9 +61,9 @@ export class GatewayAnswers implements AnswerStore {
 export async function keepAnswers(runner: Runner, completions: readonly AnswerCompletion[]): Promise<number> {
   if (completions.length === 0) return 0;
   const rows = await runner.rows(
-    `UPDATE posthorn.gateway_answers a SET document = g.result, holder = NULL, expires_at = g.expires_at
+    `UPDATE posthorn.gateway_answers a SET document = g.result, claim_token = NULL, expires_at = g.expires_at
      FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[]) AS g (key, token, expires_at, result)
-     WHERE a.key = g.key AND a.holder = g.token RETURNING a.key`,
+     WHERE a.key = g.key AND a.claim_token = g.token RETURNING a.key`,
     [
       texts(completions.map(({ key }) => key)),
       texts(completions.map(({ token }) => token)),

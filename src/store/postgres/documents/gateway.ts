@@ -37,10 +37,10 @@ const rowsFirst = 500;
 
 /** Searches the gateway's log like DeliverySearches searches deliveries, over the maintenance pool. */
 class RequestSearches {
-  readonly #aside: Database;
+  readonly #maintenance: Database;
 
-  constructor(aside: Database) {
-    this.#aside = aside;
+  constructor(maintenance: Database) {
+    this.#maintenance = maintenance;
   }
 
   async page(search: RequestSearch): Promise<SearchPage<ReceivedRequest, RequestPlace>> {
@@ -76,7 +76,9 @@ class RequestSearches {
     }
     const order = owner === null ? "id DESC" : `${owner.column} DESC, id DESC`;
     const conditions = ["true", ...requestConditions(filter, add)].join(" AND ");
-    const rows = await this.#aside.rows<readonly [looked: number, reached: string | null, ...PlacedRow]>(
+    const rows = await this.#maintenance.rows<
+      readonly [looked: number, reached: string | null, ...PlacedRow]
+    >(
       `WITH seen AS MATERIALIZED (
          SELECT id, tenant, source, status, outcome, cause, received_at, bookmark FROM posthorn.gateway_requests
          WHERE ${where.join(" AND ")} ORDER BY ${order} LIMIT ${add(window.rows)}),
@@ -107,14 +109,14 @@ const recentSql = `SELECT asked.id, outcome, count(*)::int, max(received_at)
 export class PostgresRequestLog implements RequestLog {
   readonly answers: GatewayAnswers;
   readonly #database: Database;
-  readonly #aside: Database;
+  readonly #maintenance: Database;
   readonly #searches: RequestSearches;
 
-  constructor(database: Database, aside: Database) {
+  constructor(database: Database, maintenance: Database) {
     this.#database = database;
-    this.#aside = aside;
-    this.#searches = new RequestSearches(aside);
-    this.answers = new GatewayAnswers(database, aside);
+    this.#maintenance = maintenance;
+    this.#searches = new RequestSearches(maintenance);
+    this.answers = new GatewayAnswers(database, maintenance);
   }
 
   async addRequests(requests: readonly ReceivedRequest[]): Promise<void> {
@@ -128,11 +130,11 @@ export class PostgresRequestLog implements RequestLog {
   }
 
   async recentOutcomes({ sourceIds, limit }: RecentQuery): Promise<readonly RecentOutcome[]> {
-    return (await this.#aside.rows<RecentRow>(recentSql, [plainWords(sourceIds), limit])).map(toRecent);
+    return (await this.#maintenance.rows<RecentRow>(recentSql, [plainWords(sourceIds), limit])).map(toRecent);
   }
 
   async forget(below: string, limit: number): Promise<number> {
-    const removed = await this.#aside.rows(
+    const removed = await this.#maintenance.rows(
       `DELETE FROM posthorn.gateway_requests WHERE id IN (SELECT id FROM posthorn.gateway_requests
        WHERE id < $1 AND bookmark IS NULL ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED) RETURNING 1`,
       [below, limit],

@@ -38,15 +38,15 @@ export class PostgresIdempotency implements IdempotencyStore {
   }
 
   async renew(claims: readonly ClaimedKey[], claimUntil: number): Promise<void> {
-    // Only its holder writes a row while the claim lasts, so these statements never wait for each other.
+    // Only its call writes a row while the claim lasts, so these statements never wait for each other.
     await this.#database.rows(
       `UPDATE posthorn.idempotency i SET claim_until = $4
-       FROM unnest($1::text[], $2::text[], $3::text[]) AS c (scope, key, holder)
-       WHERE i.scope = c.scope AND i.key = c.key AND i.holder = c.holder AND i.status IS NULL`,
+       FROM unnest($1::text[], $2::text[], $3::text[]) AS c (scope, key, claim_token)
+       WHERE i.scope = c.scope AND i.key = c.key AND i.claim_token = c.claim_token AND i.status IS NULL`,
       [
         texts(claims.map(({ scope }) => scope)),
         texts(claims.map(({ key }) => key)),
-        texts(claims.map(({ holder }) => holder)),
+        texts(claims.map(({ claimToken }) => claimToken)),
         claimUntil,
       ],
     );
@@ -55,15 +55,15 @@ export class PostgresIdempotency implements IdempotencyStore {
   async finish(answer: IdempotencyAnswer): Promise<void> {
     await this.#database.rows(
       `UPDATE posthorn.idempotency SET status = $4, body = $5
-       WHERE scope = $1 AND key = $2 AND holder = $3 AND status IS NULL`,
-      [storable(answer.scope), storable(answer.key), answer.holder, answer.status, storable(answer.body)],
+       WHERE scope = $1 AND key = $2 AND claim_token = $3 AND status IS NULL`,
+      [storable(answer.scope), storable(answer.key), answer.claimToken, answer.status, storable(answer.body)],
     );
   }
 
   async abandon(claim: ClaimedKey): Promise<void> {
     await this.#database.rows(
-      "DELETE FROM posthorn.idempotency WHERE scope = $1 AND key = $2 AND holder = $3 AND status IS NULL",
-      [storable(claim.scope), storable(claim.key), claim.holder],
+      "DELETE FROM posthorn.idempotency WHERE scope = $1 AND key = $2 AND claim_token = $3 AND status IS NULL",
+      [storable(claim.scope), storable(claim.key), claim.claimToken],
     );
   }
 
@@ -73,13 +73,13 @@ export class PostgresIdempotency implements IdempotencyStore {
    */
   async #take(entry: IdempotencyClaim): Promise<boolean> {
     const rows = await this.#database.rows(
-      `INSERT INTO posthorn.idempotency AS i (scope, key, fingerprint, claim_until, expires_at, holder)
+      `INSERT INTO posthorn.idempotency AS i (scope, key, fingerprint, claim_until, expires_at, claim_token)
        VALUES ($1, $2, $3, $4, $5, $7)
        ON CONFLICT (scope, key) DO UPDATE SET fingerprint = excluded.fingerprint, status = NULL, body = NULL,
-         claim_until = excluded.claim_until, expires_at = excluded.expires_at, holder = excluded.holder
+         claim_until = excluded.claim_until, expires_at = excluded.expires_at, claim_token = excluded.claim_token
        WHERE i.expires_at <= $6
          OR (i.fingerprint = excluded.fingerprint AND i.status IS NULL
-           AND (i.claim_until <= $6 OR i.holder = excluded.holder))
+           AND (i.claim_until <= $6 OR i.claim_token = excluded.claim_token))
        RETURNING 1`,
       [
         storable(entry.scope),
@@ -88,7 +88,7 @@ export class PostgresIdempotency implements IdempotencyStore {
         entry.claimUntil,
         entry.expiresAt,
         entry.now,
-        entry.holder,
+        entry.claimToken,
       ],
     );
     return rows.length > 0;

@@ -110,5 +110,3 @@ async function readEarlier(
   );
   return Map.groupBy(rows, ([ref]) => ref);
 }
-
-/** Uses the maintenance pool. */

@@ -258,7 +258,7 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
 
   constructor(state: StoreState) {
     this.#state = state;
-    this.#upkeep = new StatisticsUpkeep(state.aside);
+    this.#upkeep = new StatisticsUpkeep(state.maintenance);
   }
 
   /** One statement for some buckets at a time, so that a query that is too large ends early. */
@@ -297,7 +297,12 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
         : `SELECT p.bucket, r.tenant, r.subject, r.counts FROM unnest($1::bigint[]) AS p (bucket)
            CROSS JOIN LATERAL (SELECT s.tenant, s.subject, s.counts FROM ${table} s
              WHERE s.step = $2 AND s.bucket = p.bucket AND ${of.where} LIMIT $3) AS r ORDER BY 1`;
-    return this.#state.aside.rows<Row>(sql, [numbers(of.starts), stepCode(step), limit + 1, ...of.values]);
+    return this.#state.maintenance.rows<Row>(sql, [
+      numbers(of.starts),
+      stepCode(step),
+      limit + 1,
+      ...of.values,
+    ]);
   }
 
   /** Null when no row can match. */
@@ -344,7 +349,7 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
 
   async progress(): Promise<StatisticsProgress> {
     const [row] =
-      await this.#state.aside.rows<
+      await this.#state.maintenance.rows<
         [at: number | null, first: number | null, hours: number | null, days: number | null]
       >(progressSql);
     const [unwrittenSince = null, countedSince = null, hoursUntil, daysUntil] = row ?? [];
@@ -364,7 +369,7 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
   }
 
   async writeGauges({ step, start, writer, document }: GaugeRow): Promise<void> {
-    await this.#state.aside.rows(
+    await this.#state.maintenance.rows(
       `INSERT INTO posthorn.gauge_stats (step, bucket, writer, document) VALUES ($1, $2, $3, $4)
        ON CONFLICT (step, bucket, writer) DO UPDATE SET document = excluded.document`,
       [stepCode(step), start, writer, document],
@@ -373,7 +378,7 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
 
   async readGauges(query: StatisticsRange & { readonly limit: number }): Promise<readonly GaugeRow[]> {
     const { step, from, to, limit } = query;
-    const rows = await this.#state.aside.rows<[start: number, writer: number, document: string]>(
+    const rows = await this.#state.maintenance.rows<[start: number, writer: number, document: string]>(
       `SELECT bucket, writer, document FROM posthorn.gauge_stats WHERE step = $1 AND bucket >= $2 AND bucket < $3
        ORDER BY bucket LIMIT $4`,
       [stepCode(step), from, to, limit],

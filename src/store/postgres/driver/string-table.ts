@@ -42,7 +42,7 @@ class RecentMap<Key, Entry> {
 const cachedMax = 200_000;
 
 /**
- * Strings that repeat in many rows, stored once in `posthorn.words` and referred to by number. Strings are never
+ * Strings that repeat in many rows, stored once in `posthorn.strings` and referred to by number. Strings are never
  * removed, so the cache stays valid whatever other processes do. New strings are written before the transaction that
  * uses them.
  */
@@ -63,7 +63,7 @@ export class StringTable {
     const added = this.#unknown(missing);
     if (added.length === 0) return;
     await this.#database.rows(
-      `INSERT INTO posthorn.words (word) SELECT word FROM unnest($1::text[]) word ORDER BY word
+      `INSERT INTO posthorn.strings (string) SELECT string FROM unnest($1::text[]) string ORDER BY string
        ON CONFLICT DO NOTHING`,
       [texts(added)],
     );
@@ -81,7 +81,7 @@ export class StringTable {
     const missing = [...new Set(refs)].filter((ref) => !this.#texts.has(ref));
     if (missing.length === 0) return;
     const rows = await this.#database.rows<[ref: number, string: string]>(
-      "SELECT ref, word FROM posthorn.words WHERE ref = ANY ($1::int[])",
+      "SELECT ref, string FROM posthorn.strings WHERE ref = ANY ($1::int[])",
       [numbers(missing)],
     );
     for (const [ref, string] of rows) this.#keep(ref, string);
@@ -114,7 +114,7 @@ export class StringTable {
 
   async #read(strings: readonly string[]): Promise<void> {
     const rows = await this.#database.rows<[ref: number, string: string]>(
-      "SELECT ref, word FROM posthorn.words WHERE word = ANY ($1::text[])",
+      "SELECT ref, string FROM posthorn.strings WHERE string = ANY ($1::text[])",
       [texts(strings)],
     );
     for (const [ref, string] of rows) this.#keep(ref, string);

@@ -21,12 +21,13 @@ const tiers = [0, 1, 2] as const;
  */
 function freeInTier(tier: number): string {
   return `SELECT * FROM (
-      SELECT q.delivery, q.rank, q.bytes FROM posthorn.queue q
-      WHERE q.lane = w.lane AND q.owner IS NULL AND q.rank >= w.from${tier} AND q.rank <= w.to${tier}
-      ORDER BY q.rank, q.delivery LIMIT w.wanted FOR UPDATE SKIP LOCKED) AS tier${tier}`;
+      SELECT q.delivery, q.queue_position, q.bytes FROM posthorn.queue q
+      WHERE q.lane = w.lane AND q.owner IS NULL AND q.queue_position >= w.from${tier} AND q.queue_position <=
+        w.to${tier}
+      ORDER BY q.queue_position, q.delivery LIMIT w.wanted FOR UPDATE SKIP LOCKED) AS tier${tier}`;
 }
 
-const behindLast = "(q.rank, q.delivery) > (last.rank, last.delivery)";
+const behindLast = "(q.queue_position, q.delivery) > (last.queue_position, last.delivery)";
 
 /**
  * A single row comparison defines the start. With two conditions the index scan would start at the first and read on to
@@ -35,14 +36,15 @@ const behindLast = "(q.rank, q.delivery) > (last.rank, last.delivery)";
 function moreInTier(tier: number): string {
   return hasFree(
     "w.lane",
-    `q.rank <= w.to${tier} AND (q.rank, q.delivery) > (greatest(last.rank, w.from${tier}),
-        CASE WHEN last.rank < w.from${tier} THEN -1 ELSE last.delivery END)`,
+    `q.queue_position <= w.to${tier} AND (q.queue_position, q.delivery) > (greatest(last.queue_position, w.from${tier}),
+        CASE WHEN last.queue_position < w.from${tier} THEN -1 ELSE last.delivery END)`,
   );
 }
 
 function laterInTier(tier: number): string {
-  return `(SELECT q.rank - w.from${tier} FROM posthorn.queue q WHERE q.lane = w.lane AND q.owner IS NULL
-      AND q.rank > w.to${tier} AND q.rank < w.from${tier} + ${tierSpan} ORDER BY q.rank, q.delivery LIMIT 1)`;
+  return `(SELECT q.queue_position - w.from${tier} FROM posthorn.queue q WHERE q.lane = w.lane AND q.owner IS NULL
+      AND q.queue_position > w.to${tier} AND q.queue_position < w.from${tier} + ${tierSpan} ORDER BY q.queue_position,
+        q.delivery LIMIT 1)`;
 }
 
 const othersLeaseEnd = `(SELECT min(q.lease_until) FROM posthorn.queue q
@@ -90,25 +92,28 @@ function claimSqlWith(keysBounded: string): string {
       SELECT * FROM (${tiers.map(freeInTier).join("\n      UNION ALL ")}) AS free LIMIT w.wanted) AS p
     WHERE NOT w.stale AND w.blocked_until IS NULL),
   kept AS MATERIALIZED (
-    SELECT at, lease_until, delivery, rank FROM (
-      SELECT *, sum(bytes) OVER (PARTITION BY at ORDER BY rank, delivery ROWS UNBOUNDED PRECEDING) - bytes AS before
+    SELECT at, lease_until, delivery, queue_position FROM (
+      SELECT *, sum(bytes) OVER (PARTITION BY at ORDER BY queue_position, delivery ROWS UNBOUNDED PRECEDING) - bytes
+        AS before
       FROM picked) AS counted
     WHERE before = 0 OR before < bytes_max),
   leased AS (
-    UPDATE posthorn.queue q SET owner = $8, fence = q.fence + 1, lease_until = k.lease_until
+    UPDATE posthorn.queue q SET owner = $8, lease_token = q.lease_token + 1, lease_until = k.lease_until
     FROM kept k WHERE ${keysBounded}q.delivery = k.delivery
-    RETURNING k.at, q.delivery, q.rank, q.fence, q.attempts),
+    RETURNING k.at, q.delivery, q.queue_position, q.lease_token, q.attempts),
   summary AS MATERIALIZED (
     SELECT w.at, w.now, w.ordered, w.stale, w.blocked_until, head.priority AS head_priority, head.due_at AS head_due,
       left_over.*
     FROM wanted w
-    LEFT JOIN (SELECT DISTINCT ON (at) at, rank, delivery FROM kept ORDER BY at, rank DESC, delivery DESC) AS taken
+    LEFT JOIN (SELECT DISTINCT ON (at) at, queue_position, delivery FROM kept ORDER BY at, queue_position DESC,
+      delivery DESC) AS taken
       ON taken.at = w.at
-    CROSS JOIN LATERAL (SELECT coalesce(taken.rank, -1) AS rank, coalesce(taken.delivery, 0) AS delivery) AS last
+    CROSS JOIN LATERAL (SELECT coalesce(taken.queue_position, -1) AS queue_position, coalesce(taken.delivery, 0) AS
+      delivery) AS last
     LEFT JOIN LATERAL (
       SELECT q.priority, (SELECT d.due_at FROM posthorn.deliveries d WHERE d.seq = q.delivery) AS due_at
       FROM posthorn.queue q WHERE w.ordered AND w.blocked_until IS NULL AND q.lane = w.lane AND q.owner IS NULL AND ${behindLast}
-      ORDER BY q.rank, q.delivery LIMIT 1) AS head ON true
+      ORDER BY q.queue_position, q.delivery LIMIT 1) AS head ON true
     CROSS JOIN LATERAL (
       SELECT NOT w.ordered AND ${moreInTier(0)} AS more0, NOT w.ordered AND ${moreInTier(1)} AS more1,
         NOT w.ordered AND ${moreInTier(2)} AS more2,
@@ -122,11 +127,12 @@ function claimSqlWith(keysBounded: string): string {
   FROM summary s
   UNION ALL
   SELECT c.at::int, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-    c.delivery, c.fence, c.attempts, ${claimedSql("e.occurred_at")}, c.rank
+    c.delivery, c.lease_token, c.attempts, ${claimedSql("e.occurred_at")}, c.queue_position
   FROM leased c CROSS JOIN LATERAL (SELECT * FROM posthorn.deliveries d WHERE d.seq = c.delivery OFFSET 0) AS d
   CROSS JOIN LATERAL (SELECT * FROM posthorn.events e WHERE e.seq = d.event OFFSET 0) AS e
-  LEFT JOIN posthorn.words tenant ON tenant.ref = e.tenant LEFT JOIN posthorn.words webhook ON webhook.ref = d.webhook
-  LEFT JOIN posthorn.webhooks w ON w.id = webhook.word`;
+  LEFT JOIN posthorn.strings tenant ON tenant.ref = e.tenant LEFT JOIN posthorn.strings webhook ON webhook.ref =
+    d.webhook
+  LEFT JOIN posthorn.webhooks w ON w.id = webhook.string`;
 }
 
 /** For few deliveries, with a cached plan. */
@@ -185,9 +191,9 @@ const freeExpiredSql = `UPDATE posthorn.queue SET owner = NULL, lease_until = NU
 /**
  * Frees foreign leases: leases of another process than $3 in lanes $1, whose webhooks worker $2 owns. Such a lease
  * comes from a cancelled call that reached the server after the webhook had moved to another worker; acquiring the
- * webhook freed all earlier leases. The lease token is raised, so that its holder cannot settle.
+ * webhook freed all earlier leases. The lease token is raised, so the former lease owner cannot settle.
  */
-const freeForeignLeasesSql = `UPDATE posthorn.queue SET owner = NULL, lease_until = NULL, fence = fence + 1
+const freeForeignLeasesSql = `UPDATE posthorn.queue SET owner = NULL, lease_until = NULL, lease_token = lease_token + 1
   WHERE delivery IN (
     SELECT q.delivery FROM posthorn.lanes l JOIN posthorn.ownership o ON o.webhook = l.webhook
     JOIN posthorn.queue q ON q.lane = l.ref AND q.owner IS NOT NULL AND q.owner <> $3

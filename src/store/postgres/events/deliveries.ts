@@ -84,8 +84,8 @@ function isApart({ publishes }: CommitBatch): boolean {
 /** One lookup per priority of each lane. An ordered lane has one, whose first row is the next delivery. */
 const oldestDueSql = `SELECT min(d.due_at) FROM unnest($1::int[]) AS l (lane) CROSS JOIN generate_series(0, 2) AS t (tier)
   CROSS JOIN LATERAL (SELECT q.delivery FROM posthorn.queue q WHERE q.lane = l.lane AND q.owner IS NULL
-    AND q.rank >= t.tier * ${tierSpan}::bigint AND q.rank < (t.tier + 1) * ${tierSpan}::bigint
-    ORDER BY q.rank, q.delivery LIMIT 1) AS first
+    AND q.queue_position >= t.tier * ${tierSpan}::bigint AND q.queue_position < (t.tier + 1) * ${tierSpan}::bigint
+    ORDER BY q.queue_position, q.delivery LIMIT 1) AS first
   JOIN posthorn.deliveries d ON d.seq = first.delivery`;
 
 /** The path of an event. A commit takes a handful of statements and a claim one, whatever the size of the batch. */
@@ -139,10 +139,11 @@ export class PostgresDeliveries implements DeliveryStore {
     if (leases.length === 0) return;
     const rows = await this.#state.database.rows<[lane: number]>(
       `WITH held AS MATERIALIZED (
-         SELECT q.delivery FROM unnest($1::bigint[], $2::int[]) AS g (ref, fence)
-         JOIN posthorn.queue q ON q.delivery = g.ref AND q.fence = g.fence AND g.fence > 0 AND q.owner = $3
+         SELECT q.delivery FROM unnest($1::bigint[], $2::int[]) AS g (ref, lease_token)
+         JOIN posthorn.queue q ON q.delivery = g.ref AND q.lease_token = g.lease_token AND g.lease_token > 0 AND
+           q.owner = $3
          ORDER BY q.delivery FOR UPDATE OF q)
-       UPDATE posthorn.queue q SET owner = NULL, lease_until = NULL, fence = q.fence + 1
+       UPDATE posthorn.queue q SET owner = NULL, lease_until = NULL, lease_token = q.lease_token + 1
        FROM held WHERE q.delivery = held.delivery RETURNING q.lane`,
       [
         numbers(leases.map(({ ref }) => ref)),
@@ -168,17 +169,17 @@ export class PostgresDeliveries implements DeliveryStore {
   }
 
   async oldestDue(given: readonly LaneKey[]): Promise<number | null> {
-    const { aside, lanes } = this.#state;
+    const { maintenance, lanes } = this.#state;
     await lanes.lookUp(given);
     const refs = given.flatMap((key) => lanes.find(key)?.ref ?? []);
-    const [row] = await aside.rows<[dueAt: number | null]>(oldestDueSql, [numbers(refs)]);
+    const [row] = await maintenance.rows<[dueAt: number | null]>(oldestDueSql, [numbers(refs)]);
     return row?.[0] ?? null;
   }
 
   async depth(): Promise<StoreDepth> {
     const rows = await this.#state.database.rows<[kind: number, tenant: string | null, value: number]>(
-      `SELECT c.kind, w.word, sum(c.value)::bigint FROM posthorn.counters c
-       LEFT JOIN posthorn.words w ON w.ref = c.tenant GROUP BY c.kind, w.word HAVING sum(c.value) <> 0`,
+      `SELECT c.kind, w.string, sum(c.value)::bigint FROM posthorn.counters c
+       LEFT JOIN posthorn.strings w ON w.ref = c.tenant GROUP BY c.kind, w.string HAVING sum(c.value) <> 0`,
     );
     const waiting = (priority: number) => rows.find(([kind]) => kind === priority)?.[2] ?? 0;
     const dead = rows.filter(([kind]) => kind === deadLetterKind);

@@ -41,12 +41,13 @@ export interface LeasedDelivery {
 export function insertDeliveriesSteps(seq: string, event: string, from: string): string {
   return `given AS (
     SELECT ${seq} AS seq, id, ${event} AS event, tenant, webhook, lane, state, priority, origin, format, created_at,
-      due_at, CASE WHEN ordered AND rank IS NOT NULL THEN ${seq} ELSE rank END AS rank, lease_until, owner, bytes,
+      due_at, CASE WHEN ordered AND queue_position IS NOT NULL THEN ${seq} ELSE queue_position END AS queue_position,
+        lease_until, owner, bytes,
       ordered, reason
     FROM unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::int[], $5::int[], $6::int[], $7::smallint[],
       $8::smallint[], $9::smallint[], $10::smallint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[],
       $15::int[], $16::int[], $17::boolean[], $18::text[])
-    AS g (seq, id, event, tenant, webhook, lane, state, priority, origin, format, created_at, due_at, rank,
+    AS g (seq, id, event, tenant, webhook, lane, state, priority, origin, format, created_at, due_at, queue_position,
       lease_until, owner, bytes, ordered, reason) ${from}),
   history AS (
     INSERT INTO posthorn.deliveries (seq, id, event, tenant, webhook, lane, state, priority, origin, format,
@@ -55,9 +56,11 @@ export function insertDeliveriesSteps(seq: string, event: string, from: string):
     FROM given),
   counted AS (${addToCounters("SELECT * FROM unnest($19::int[], $20::int[], $21::bigint[])", "beginning")}),
   queued AS (
-    INSERT INTO posthorn.queue (delivery, rank, lane, lease_until, owner, fence, bytes, attempts, priority, ordered)
-    SELECT seq, rank, lane, lease_until, owner, CASE WHEN owner IS NULL THEN 0 ELSE 1 END, bytes, 0, priority, ordered
-    FROM given WHERE rank IS NOT NULL)`;
+    INSERT INTO posthorn.queue (delivery, queue_position, lane, lease_until, owner, lease_token, bytes, attempts,
+      priority, ordered)
+    SELECT seq, queue_position, lane, lease_until, owner, CASE WHEN owner IS NULL THEN 0 ELSE 1 END, bytes, 0,
+      priority, ordered
+    FROM given WHERE queue_position IS NOT NULL)`;
 }
 
 const insertDeliveriesSql = `WITH ${insertDeliveriesSteps("g.seq", "g.event", "")} SELECT`;

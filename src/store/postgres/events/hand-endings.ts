@@ -34,7 +34,7 @@ const writeSql = `UPDATE ${table} AS s SET counts = u.counts
 
 /**
  * Counts deliveries that this transaction ended without a settlement. Must come last: other processes wait for these
- * rows, so their holder must not wait for anything.
+ * rows, so the transaction must not wait for anything.
  */
 export async function writeEnded(
   transaction: Transaction,
@@ -82,7 +82,7 @@ const cancelSql = `WITH gone AS (DELETE FROM posthorn.queue q WHERE q.delivery =
     RETURNING q.delivery, q.priority, ${endedUnder}),
   done AS (
     UPDATE posthorn.deliveries d SET ${endingSql(endings.cancel_requested)}, completed_at = $2,
-      late_fence = g.late_fence, lease_token_last = g.lease_token
+      late_lease_token = g.late_lease_token, lease_token_last = g.lease_token
     FROM gone g WHERE d.seq = g.delivery RETURNING d.seq),
   counted AS (${addToCounters("SELECT priority, 0, -1 FROM gone")})
   SELECT count(*) FROM done`;
@@ -103,11 +103,13 @@ interface Ended {
 
 /** Ends deliveries on a user's request. Locks in the order of all statements: queue, then deliveries. */
 export async function endByHand(state: StoreState, command: EndCommand): Promise<readonly EndResult[]> {
-  const { strings, aside, announcer } = state;
+  const { strings, maintenance, announcer } = state;
   if (command.tenantId !== null) await strings.lookUp([command.tenantId]);
   const tenant = command.tenantId === null ? null : strings.find(command.tenantId);
   if (command.tenantId !== null && tenant === null) return command.ids.map(() => "not_found");
-  const { results, lanes } = await aside.transaction((transaction) => end(transaction, command, tenant));
+  const { results, lanes } = await maintenance.transaction((transaction) =>
+    end(transaction, command, tenant),
+  );
   announcer.announce(lanes);
   return results;
 }

@@ -61,7 +61,7 @@ const kinds = ["owner IS NULL", "owner IS NOT NULL"] as const;
  */
 export const hasFree = (lane: string, condition = "true"): string =>
   `(SELECT true FROM posthorn.queue q WHERE q.lane = ${lane} AND q.owner IS NULL AND ${condition}
-      ORDER BY q.rank, q.delivery LIMIT 1) IS NOT NULL`;
+      ORDER BY q.queue_position, q.delivery LIMIT 1) IS NOT NULL`;
 
 export const hasLeased = (lane: string, condition = "true"): string =>
   `(SELECT true FROM posthorn.queue q WHERE q.lane = ${lane} AND q.owner IS NOT NULL AND ${condition}

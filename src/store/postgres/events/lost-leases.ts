@@ -16,7 +16,7 @@ const rememberMs = 600_000;
 const heldSql = (
   query: string,
 ): string => `WITH held AS MATERIALIZED (${query} ORDER BY q.delivery FOR UPDATE OF q)
-  UPDATE posthorn.queue q SET owner = NULL, lease_until = NULL, fence = q.fence + 1
+  UPDATE posthorn.queue q SET owner = NULL, lease_until = NULL, lease_token = q.lease_token + 1
   FROM held WHERE q.delivery = held.delivery RETURNING`;
 
 const freeClaimsSql = `${heldSql(`SELECT q.delivery, g.at FROM unnest($1::int[], $2::bigint[]) WITH ORDINALITY AS g (lane, lease_until, at)
@@ -28,7 +28,7 @@ const freeClaimsSql = `${heldSql(`SELECT q.delivery, g.at FROM unnest($1::int[],
  */
 const freeDeliveriesSql = `${heldSql(`SELECT q.delivery, g.at FROM unnest($1::bigint[], $2::uuid[]) WITH ORDINALITY AS g (seq, id, at)
   JOIN posthorn.deliveries d ON d.seq = g.seq AND d.id = g.id
-  JOIN posthorn.queue q ON q.delivery = g.seq AND q.fence = 1 AND q.owner = $3`)} held.at::int`;
+  JOIN posthorn.queue q ON q.delivery = g.seq AND q.lease_token = 1 AND q.owner = $3`)} held.at::int`;
 
 /**
  * Leases of claims and commits whose answer was lost. The server may have written them without our knowing. Until they

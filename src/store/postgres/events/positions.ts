@@ -29,7 +29,7 @@ export async function drawNumbers(
   const events = [...eventsByTenant.values()].reduce((sum, count) => sum + count, 0);
   const rows = await transaction.rows<NumberRow>(
     `WITH bumped AS (${bumpedSql})
-     SELECT 0, tenant, last FROM bumped
+     SELECT 0, tenant, sequence_last FROM bumped
      UNION ALL SELECT 1, 0, nextval('posthorn.event_blocks') FROM generate_series(1, $3::int)
      UNION ALL SELECT 2, 0, nextval('posthorn.delivery_blocks') FROM generate_series(1, $4::int)`,
     [
@@ -60,10 +60,11 @@ export function relativeNumbers(eventsByTenant: ReadonlyMap<number, number>): Nu
   };
 }
 
-/** Locks the tenants for the rest of the transaction: `bumped (tenant, last)`. */
-export const bumpedSql = `INSERT INTO posthorn.tenant_sequences AS s (tenant, last)
+/** Locks the tenants for the rest of the transaction: `bumped (tenant, sequence_last)`. */
+export const bumpedSql = `INSERT INTO posthorn.tenant_sequences AS s (tenant, sequence_last)
        SELECT tenant, count FROM unnest($1::int[], $2::bigint[]) AS t (tenant, count) ORDER BY tenant
-       ON CONFLICT (tenant) DO UPDATE SET last = s.last + excluded.last RETURNING s.tenant, s.last`;
+       ON CONFLICT (tenant) DO UPDATE SET sequence_last = s.sequence_last + excluded.sequence_last
+         RETURNING s.tenant, s.sequence_last`;
 
 type NumberRow = [kind: number, tenant: number, value: number];
 
@@ -77,7 +78,7 @@ export async function giveBackNumbers(
   const left = [...unused].filter(([, count]) => count > 0);
   if (left.length === 0) return;
   await transaction.rows(
-    `UPDATE posthorn.tenant_sequences s SET last = s.last - u.count
+    `UPDATE posthorn.tenant_sequences s SET sequence_last = s.sequence_last - u.count
      FROM unnest($1::int[], $2::bigint[]) AS u (tenant, count) WHERE s.tenant = u.tenant`,
     [numbers(left.map(([tenant]) => tenant)), numbers(left.map(([, count]) => count))],
   );

@@ -29,13 +29,13 @@ const insertSql = `WITH bumped AS (${bumpedSql}),
   stored AS (${shifted(
     insertEventsSql(
       "b.event + g.seq",
-      "s.last + g.sequence_number",
+      "s.sequence_last + g.sequence_number",
       "CROSS JOIN blocks b JOIN bumped s ON s.tenant = g.tenant",
     ),
     2,
   )}),
   ${shifted(insertDeliveriesSteps("b.delivery + g.seq", "b.event + g.event", "CROSS JOIN blocks b"), 20)}
-  SELECT b.event, b.delivery, s.tenant, s.last FROM blocks b CROSS JOIN bumped s`;
+  SELECT b.event, b.delivery, s.tenant, s.sequence_last FROM blocks b CROSS JOIN bumped s`;
 
 /** The positions of the written rows. */
 interface Placed {
@@ -232,13 +232,13 @@ export class PublishBatch {
   async #readEarlier(keyed: readonly PublishCommand[]): Promise<void> {
     if (keyed.length === 0) return;
     const rows = await this.#transaction.rows<EarlierRow>(
-      `SELECT k.tenant, k.key, k.fingerprint, k.expires_at, e.id, t.word, e.occurred_at, e.sequence_number,
+      `SELECT k.tenant, k.key, k.fingerprint, k.expires_at, e.id, t.string, e.occurred_at, e.sequence_number,
          e.delivery_count
        FROM (SELECT DISTINCT * FROM unnest($1::int[], $2::text[])) AS w (tenant, key)
        CROSS JOIN LATERAL (
          SELECT * FROM posthorn.dedup_keys k WHERE k.tenant = w.tenant AND k.key = w.key OFFSET 0) AS k
        CROSS JOIN LATERAL (SELECT * FROM posthorn.events e WHERE e.id = k.event OFFSET 0) AS e
-       JOIN posthorn.words t ON t.ref = e.event_type`,
+       JOIN posthorn.strings t ON t.ref = e.event_type`,
       [
         numbers(keyed.map(({ event }) => this.#state.strings.ref(event.tenantId))),
         texts(keyed.map(({ event }) => event.idempotencyKey)),

@@ -165,22 +165,26 @@ interface Subject {
 
 /**
  * Writes deliveries that wait again. An existing row of `queue` loses its lease. A new row starts above every lease
- * token that the delivery had, so that no former holder settles it.
+ * token that the delivery had, so that no former lease owner settles it.
  */
 const retrySql = `WITH given AS (
     SELECT * FROM unnest($1::bigint[], $2::int[], $3::smallint[], $4::smallint[], $5::bigint[], $6::bigint[], $7::bigint[],
       $8::text[], $9::boolean[], $10::int[], $11::uuid[])
-    AS g (seq, lane, priority, format, order_position, rank, at, retries, ordered, bytes, operation)),
+    AS g (seq, lane, priority, format, order_position, queue_position, at, retries, ordered, bytes, operation)),
   queued AS (
-    INSERT INTO posthorn.queue AS q (delivery, rank, lane, fence, bytes, attempts, priority, ordered, retried_at)
-    SELECT d.seq, g.rank, g.lane, coalesce(d.lease_token_last, 0) + 1, g.bytes, d.attempt_count, g.priority, g.ordered, g.at
+    INSERT INTO posthorn.queue AS q (delivery, queue_position, lane, lease_token, bytes, attempts, priority, ordered,
+      retried_at)
+    SELECT d.seq, g.queue_position, g.lane, coalesce(d.lease_token_last, 0) + 1, g.bytes, d.attempt_count, g.priority,
+      g.ordered, g.at
     FROM given g JOIN posthorn.deliveries d ON d.seq = g.seq ORDER BY d.seq
-    ON CONFLICT (delivery) DO UPDATE SET rank = excluded.rank, lane = excluded.lane, owner = NULL, lease_until = NULL,
-      fence = q.fence + 1, attempts = excluded.attempts, priority = excluded.priority, ordered = excluded.ordered,
+    ON CONFLICT (delivery) DO UPDATE SET queue_position = excluded.queue_position, lane = excluded.lane, owner = NULL,
+      lease_until = NULL,
+      lease_token = q.lease_token + 1, attempts = excluded.attempts, priority = excluded.priority, ordered =
+        excluded.ordered,
       retried_at = excluded.retried_at),
   undead AS (DELETE FROM posthorn.dead_letters l USING given g WHERE l.delivery = g.seq)
   UPDATE posthorn.deliveries d SET state = ${stateCodes.encode[restart.state]}, reason = NULL, completed_at = NULL,
-    late_fence = NULL, lane = g.lane, priority = g.priority, format = g.format, due_at = g.at,
+    late_lease_token = NULL, lane = g.lane, priority = g.priority, format = g.format, due_at = g.at,
     order_position = g.order_position, retried_at = g.at, retried_attempts = d.attempt_count, retries = g.retries,
     operation = coalesce(g.operation, d.operation)
   FROM given g WHERE d.seq = g.seq`;

@@ -33,7 +33,8 @@ import { addToCounters, deadLetterKind, hasFree, hasLeased } from "./lane-counte
 const givenSql = `given AS (
     SELECT * FROM unnest($1::int[], $2::bigint[], $3::int[], $4::smallint[], $5::int[], $6::bigint[], $7::bigint[],
       $8::text[], $9::bigint[], $10::smallint[], $11::int[], $26::uuid[])
-    AS g (at, ref, fence, state, attempt_count, due_at, first_attempt_at, reason, settled_at, category, number, id)
+    AS g (at, ref, lease_token, state, attempt_count, due_at, first_attempt_at, reason, settled_at, category, number,
+      id)
     WHERE CASE WHEN (SELECT d.id FROM posthorn.deliveries d WHERE d.seq = g.ref) = g.id THEN true END)`;
 
 const givenUp = givenUpStates.map((state) => stateCodes.encode[state]).join();
@@ -69,14 +70,15 @@ const attemptedSql = `attempted AS (
 const settleSqlWith = (keyOf: (column: string) => string, more = ""): string => `WITH ${givenSql},
   ended AS (
     DELETE FROM posthorn.queue q USING given g
-    WHERE ${keyOf("q.delivery")}q.delivery = g.ref AND q.fence = g.fence AND g.state > ${waitingMax}
+    WHERE ${keyOf("q.delivery")}q.delivery = g.ref AND q.lease_token = g.lease_token AND g.state > ${waitingMax}
     RETURNING g.at, q.delivery, q.lane, q.ordered, q.priority),
   kept AS (
-    UPDATE posthorn.queue q SET owner = NULL, lease_until = NULL, fence = q.fence + 1, attempts = g.attempt_count,
-      rank = CASE WHEN q.ordered THEN q.rank
+    UPDATE posthorn.queue q SET owner = NULL, lease_until = NULL, lease_token = q.lease_token + 1, attempts =
+      g.attempt_count,
+      queue_position = CASE WHEN q.ordered THEN q.queue_position
         ELSE q.priority * ${tierSpan} + least(greatest(g.due_at, 0), ${tierSpan - 1}) END
     FROM given g
-    WHERE ${keyOf("q.delivery")}q.delivery = g.ref AND q.fence = g.fence AND g.state <= ${waitingMax}
+    WHERE ${keyOf("q.delivery")}q.delivery = g.ref AND q.lease_token = g.lease_token AND g.state <= ${waitingMax}
     RETURNING g.at, q.delivery, q.lane, q.ordered, q.priority),
   settled AS (SELECT * FROM ended UNION ALL SELECT * FROM kept),
   done AS (
@@ -84,7 +86,7 @@ const settleSqlWith = (keyOf: (column: string) => string, more = ""): string => 
       first_attempt_at = g.first_attempt_at, reason = g.reason, category = coalesce(g.category, d.category),
       completed_at = CASE WHEN g.state > ${waitingMax} THEN g.settled_at END,
       attempt_last = coalesce(g.number, d.attempt_last),
-      lease_token_last = CASE WHEN g.state IN (${givenUp}) THEN g.fence ELSE d.lease_token_last END
+      lease_token_last = CASE WHEN g.state IN (${givenUp}) THEN g.lease_token ELSE d.lease_token_last END
     FROM settled s JOIN given g ON g.at = s.at
     WHERE ${keyOf("d.seq")}d.seq = s.delivery AND (g.number IS NULL OR g.number > d.attempt_last
       OR posthorn.refuse('attempt ' || g.number || ' of delivery ' || d.id || ' is stored already'))
@@ -120,17 +122,17 @@ function countedSteps(first: number, from: string): string {
 }
 
 /**
- * What is kept of the lease in `queue` when a delivery ends without its holder: `late_fence` for the holder's report,
- * null when the delivery is free, and `lease_token`, above which a retry continues.
+ * The parts of a lease that stay when another process ends the delivery: `late_lease_token` for the report of the lease
+ * owner, null when the delivery was free, and `lease_token`, above which a retry continues.
  */
 export const endedUnder =
-  "CASE WHEN q.owner IS NOT NULL THEN q.fence END AS late_fence, q.fence AS lease_token";
+  "CASE WHEN q.owner IS NOT NULL THEN q.lease_token END AS late_lease_token, q.lease_token AS lease_token";
 
 const isAccepted = `g.state = ${stateCodes.encode.success}`;
 
 /**
- * The same for deliveries that ended without their holder and left the queue. A failure leaves the end unchanged; a
- * success settles the dead letter, unless a retry has closed it.
+ * The same for deliveries that another process ended, which left the queue. A failure leaves the end unchanged; a success
+ * settles the dead letter, unless a retry has closed it.
  */
 const lateSqlWith = (more = ""): string => `${plannedEachTime}WITH ${givenSql},
   done AS (
@@ -139,8 +141,8 @@ const lateSqlWith = (more = ""): string => `${plannedEachTime}WITH ${givenSql},
       reason = CASE WHEN ${isAccepted} THEN g.reason ELSE d.reason END,
       category = coalesce(g.category, d.category),
       completed_at = CASE WHEN ${isAccepted} THEN g.settled_at ELSE d.completed_at END,
-      attempt_last = coalesce(g.number, d.attempt_last), late_fence = NULL
-    FROM given g WHERE d.seq = g.ref AND d.late_fence = g.fence
+      attempt_last = coalesce(g.number, d.attempt_last), late_lease_token = NULL
+    FROM given g WHERE d.seq = g.ref AND d.late_lease_token = g.lease_token
     RETURNING g.at, d.seq, d.webhook, d.state),
   ${attemptedSql},
   closed AS (
@@ -224,7 +226,7 @@ export function takesRows({ settlements, counting }: SettleBatch): boolean {
   return counting !== null && firstOfEachLease(settlements).length > 0;
 }
 
-/** Writes the reports of lease holders whose delivery was ended by another process. Each reports once. */
+/** Writes the reports of lease owners whose delivery was ended by another process. Each reports once. */
 async function writeLate(
   runner: Runner,
   given: readonly Placed[],
@@ -257,7 +259,7 @@ function countedValues(
   ];
 }
 
-/** Which of these were ended without their holder, and their indexes. */
+/** Which of these were ended by another process than their lease owner, and their indexes. */
 async function endedMeanwhile(
   runner: Runner,
   given: readonly Placed[],
@@ -266,8 +268,8 @@ async function endedMeanwhile(
   const rows = await runner.rows<EndedRow>(
     `SELECT g.at, d.state, d.attempt_count, d.created_at, d.first_attempt_at, d.due_at, d.reason,
        d.retried_at, d.retried_attempts
-     FROM unnest($1::int[], $2::bigint[], $3::int[], $4::uuid[]) AS g (at, ref, fence, id)
-     JOIN posthorn.deliveries d ON d.seq = g.ref AND d.id = g.id AND d.late_fence = g.fence`,
+     FROM unnest($1::int[], $2::bigint[], $3::int[], $4::uuid[]) AS g (at, ref, lease_token, id)
+     JOIN posthorn.deliveries d ON d.seq = g.ref AND d.id = g.id AND d.late_lease_token = g.lease_token`,
     [
       numbers(given.map(({ at }) => at)),
       numbers(given.map(({ lease }) => lease.ref)),
@@ -296,10 +298,10 @@ export async function writeWebhookStates(
     `INSERT INTO posthorn.webhook_states (webhook, paused_until, pause_reason, last_success_at, circuit, health)
      SELECT webhook, paused_until, pause_reason, last_success_at, circuit, health
      FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::bigint[])
-       AS g (webhook, paused_until, pause_reason, last_success_at, circuit, health, fence)
-     WHERE g.fence IS NULL OR EXISTS (
-       SELECT FROM posthorn.words w JOIN posthorn.ownership o ON o.webhook = w.ref
-       WHERE w.word = g.webhook AND o.fence = g.fence AND o.worker IS NOT NULL)
+       AS g (webhook, paused_until, pause_reason, last_success_at, circuit, health, owner_epoch)
+     WHERE g.owner_epoch IS NULL OR EXISTS (
+       SELECT FROM posthorn.strings w JOIN posthorn.ownership o ON o.webhook = w.ref
+       WHERE w.string = g.webhook AND o.owner_epoch = g.owner_epoch AND o.worker IS NOT NULL)
      ORDER BY 1
      ON CONFLICT (webhook) DO UPDATE SET paused_until = excluded.paused_until, pause_reason = excluded.pause_reason,
        last_success_at = excluded.last_success_at, circuit = excluded.circuit, health = excluded.health RETURNING webhook`,

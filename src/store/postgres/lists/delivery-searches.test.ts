@@ -14,7 +14,7 @@ const rowsOfWindow = (values: readonly unknown[]): number => Number(values[2]);
 /** A server that processes a hundred rows in its time limit, and cancels any statement that reads more. */
 class SlowServer {
   readonly windows: number[] = [];
-  readonly aside = {
+  readonly maintenance = {
     rows: async (_sql: string, values: readonly unknown[]) => {
       const wanted = rowsOfWindow(values);
       this.windows.push(wanted);

@@ -63,9 +63,9 @@ export class DeliverySearches {
     { eventId, idempotencyKey }: DeliverySearch["filter"],
     tenant: number | null,
   ): Promise<readonly number[] | null> {
-    const { aside } = this.#state;
+    const { maintenance } = this.#state;
     const positions = async (sql: string, values: readonly (string | number | null)[]) =>
-      (await aside.rows<[seq: number]>(sql, values, searchBounds)).map(([seq]) => seq);
+      (await maintenance.rows<[seq: number]>(sql, values, searchBounds)).map(([seq]) => seq);
     const byKey = idempotencyKey === null ? null : await positions(eventsOfKeySql, [idempotencyKey, tenant]);
     if (eventId === null) return byKey;
     if (!isStoredId(eventId)) return [];
@@ -77,8 +77,8 @@ export class DeliverySearches {
     const { limit, order, after, filter } = search;
     const scope = scopeOf(search, owner);
     const isOldestFirst = order === "oldest";
-    const { aside } = this.#state;
-    const span = await spanOf(aside, { after, range: filter, table: "deliveries", isOldestFirst });
+    const { maintenance } = this.#state;
+    const span = await spanOf(maintenance, { after, range: filter, table: "deliveries", isOldestFirst });
     const first = Math.max(rowsFirst, limit + 1);
     const page = await walkPositions<DeliveryRow>(
       { ...search, span, isOldestFirst, rowsFirst: first, createdAtOf: (row) => row[11] },
@@ -93,7 +93,7 @@ export class DeliverySearches {
     const inWindow = windowSql(window, parameters);
     const matching = matchingSql(ofOwner(owner, parameters), searchConditions(filter, parameters));
     const [direction, opposite] = order === "oldest" ? ["ASC", "DESC"] : ["DESC", "ASC"];
-    const rows = await this.#state.aside.rows<readonly [...EdgeRow, ...DeliveryRow]>(
+    const rows = await this.#state.maintenance.rows<readonly [...EdgeRow, ...DeliveryRow]>(
       `WITH seen AS MATERIALIZED (${inWindow}),
        edge AS (SELECT seq, created_at FROM seen ORDER BY seq ${opposite} LIMIT 1),
        found AS MATERIALIZED (
@@ -162,7 +162,7 @@ export class DeliverySearches {
       [...ofOwner(owner, parameters), behind],
       searchConditions(filter, parameters),
     );
-    const rows = await this.#state.aside.rows<
+    const rows = await this.#state.maintenance.rows<
       readonly [looked: number, reached: number | null, seq: number | null, dueAt: number]
     >(
       `WITH seen AS MATERIALIZED (${inWindow})
@@ -179,7 +179,7 @@ export class DeliverySearches {
 
   /** In the order of the given positions. */
   async #read(positions: readonly number[]): Promise<readonly StoredDelivery[]> {
-    const rows = await this.#state.aside.rows<DeliveryRow>(
+    const rows = await this.#state.maintenance.rows<DeliveryRow>(
       `SELECT ${deliveryColumns} FROM unnest($1::bigint[]) WITH ORDINALITY AS p (seq, place)
        JOIN posthorn.deliveries d ON d.seq = p.seq ${withEvent} ${withLastAttempt} ORDER BY p.place`,
       [numbers(positions)],

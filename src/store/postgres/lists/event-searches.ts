@@ -37,12 +37,12 @@ export class EventSearches {
 
   async page(search: EventSearch): Promise<SearchPage<EventSummary>> {
     const { filter, after } = search;
-    const { aside, strings } = this.#state;
+    const { maintenance, strings } = this.#state;
     await strings.lookUp(filter.tenantId === null ? [] : [filter.tenantId]);
     const tenant = filter.tenantId === null ? null : strings.find(filter.tenantId);
     if (filter.tenantId !== null && tenant === null) return nothing;
     const scope = { tenant, events: await this.#ofKey(filter.idempotencyKey, tenant) };
-    const span = await spanOf(aside, { after, range: filter, table: "events", isOldestFirst: false });
+    const span = await spanOf(maintenance, { after, range: filter, table: "events", isOldestFirst: false });
     const page = await walkPositions<EventRow>(
       {
         ...search,
@@ -58,7 +58,11 @@ export class EventSearches {
 
   async #ofKey(key: string | null, tenant: number | null): Promise<readonly number[] | null> {
     if (key === null) return null;
-    const rows = await this.#state.aside.rows<[seq: number]>(eventsOfKeySql, [key, tenant], searchBounds);
+    const rows = await this.#state.maintenance.rows<[seq: number]>(
+      eventsOfKeySql,
+      [key, tenant],
+      searchBounds,
+    );
     return rows.map(([seq]) => seq);
   }
 
@@ -70,7 +74,7 @@ export class EventSearches {
     const parameters = new Parameters();
     const inWindow = windowSql(scope, window.span, window.rows, parameters);
     const conditions = ["true", ...eventConditions(filter, parameters)].join(" AND ");
-    const rows = await this.#state.aside.rows<
+    const rows = await this.#state.maintenance.rows<
       readonly [looked: number, reached: number | null, createdAt: number | null, ...EventRow]
     >(
       `WITH seen AS MATERIALIZED (${inWindow}),

@@ -56,7 +56,7 @@ const attemptsReadMax = 10_000;
 
 async function attemptsOf(state: StoreState, deliveryId: string): Promise<readonly AttemptRecord[]> {
   if (!isStoredId(deliveryId)) return [];
-  const rows = await state.aside.rows<AttemptRow>(
+  const rows = await state.maintenance.rows<AttemptRow>(
     `SELECT ${attemptColumns} FROM posthorn.deliveries d JOIN posthorn.attempts a ON a.delivery = d.seq WHERE d.id = $1::uuid ORDER BY a.number`,
     [deliveryId],
   );
@@ -64,9 +64,9 @@ async function attemptsOf(state: StoreState, deliveryId: string): Promise<readon
 }
 
 async function attemptStats(state: StoreState, webhookId: string, since: number): Promise<AttemptStats> {
-  const { strings, aside } = state;
+  const { strings, maintenance } = state;
   await strings.lookUp([webhookId]);
-  const rows = await aside.rows<StatRow>(
+  const rows = await maintenance.rows<StatRow>(
     `WITH recent AS MATERIALIZED (
        SELECT outcome, category, duration_ms, executed_at FROM posthorn.attempts
        WHERE webhook = $1 AND executed_at >= $2 ORDER BY executed_at DESC LIMIT ${attemptsReadMax})
@@ -103,11 +103,11 @@ function summaryOf(rows: readonly StatRow[]): AttemptStats {
  * kind of row: free or leased.
  */
 const waitingIn = (webhook: string): string => `SELECT f.delivery, f.priority
-    FROM posthorn.words w JOIN posthorn.lanes l ON l.webhook = w.ref CROSS JOIN LATERAL (
+    FROM posthorn.strings w JOIN posthorn.lanes l ON l.webhook = w.ref CROSS JOIN LATERAL (
       (SELECT q.delivery, q.priority FROM posthorn.queue q WHERE q.lane = l.ref AND q.owner IS NULL LIMIT $2)
       UNION ALL
       (SELECT q.delivery, q.priority FROM posthorn.queue q WHERE q.lane = l.ref AND q.owner IS NOT NULL LIMIT $2)) f
-    WHERE w.word = ${webhook} LIMIT $2`;
+    WHERE w.string = ${webhook} LIMIT $2`;
 
 const backlogSql = `WITH looked AS MATERIALIZED (${waitingIn("$1")})
   SELECT k.priority, count(*), min((SELECT d.created_at FROM posthorn.deliveries d WHERE d.seq = k.delivery))
@@ -120,10 +120,10 @@ const waitingSql = `SELECT g.id, k.total, d.created_at
     JOIN posthorn.deliveries d ON d.seq = k.first`;
 
 async function waitingOfWebhooks(
-  { aside }: Pick<StoreState, "aside">,
+  { maintenance }: Pick<StoreState, "maintenance">,
   { webhookIds, countMax }: WaitingQuery,
 ): Promise<ReadonlyMap<string, WaitingCount>> {
-  const rows = await aside.rows<[webhookId: string, total: number, oldest: number]>(waitingSql, [
+  const rows = await maintenance.rows<[webhookId: string, total: number, oldest: number]>(waitingSql, [
     texts(webhookIds),
     countMax + 1,
   ]);
@@ -136,12 +136,12 @@ async function waitingOfWebhooks(
 }
 
 async function backlogOfWebhook(
-  { aside }: Pick<StoreState, "aside">,
+  { maintenance }: Pick<StoreState, "maintenance">,
   webhookId: string,
   countMax: number,
 ): Promise<Backlog> {
   // One row more than is counted shows whether there are more.
-  const rows = await aside.rows<BacklogRow>(backlogSql, [webhookId, countMax + 1]);
+  const rows = await maintenance.rows<BacklogRow>(backlogSql, [webhookId, countMax + 1]);
   const total = rows.reduce((sum, [, count]) => sum + count, 0);
   const last = rows.at(-1);
   if (total <= countMax || last === undefined) return backlogOf(rows, false);
@@ -287,7 +287,7 @@ export class PostgresHistory implements HistoryStore {
 
   async getDeliveries(tenantId: string | null, ids: readonly string[]): Promise<readonly StoredDelivery[]> {
     const { columns, from } = deliveries;
-    const rows = await this.#state.aside.rows<DeliveryRow>(
+    const rows = await this.#state.maintenance.rows<DeliveryRow>(
       `SELECT ${columns} FROM ${from} WHERE d.id = ANY ($1::uuid[])`,
       [plainWords(ids.filter(isStoredId))],
     );
@@ -296,7 +296,7 @@ export class PostgresHistory implements HistoryStore {
   }
 
   async payloadsGone(eventIds: readonly string[]): Promise<ReadonlySet<string>> {
-    const rows = await this.#state.aside.rows<[id: string]>(
+    const rows = await this.#state.maintenance.rows<[id: string]>(
       "SELECT id FROM posthorn.events WHERE id = ANY ($1::uuid[]) AND body IS NULL",
       [plainWords(eventIds.filter(isStoredId))],
     );
@@ -306,7 +306,7 @@ export class PostgresHistory implements HistoryStore {
   async sentByOperation(query: OperationDeliveriesQuery): Promise<OperationDeliveries> {
     const { operationId, after, limit } = query;
     if (!isStoredId(operationId)) return { states: {}, next: null };
-    const rows = await this.#state.aside.rows<[seq: number, state: number]>(
+    const rows = await this.#state.maintenance.rows<[seq: number, state: number]>(
       "SELECT seq, state FROM posthorn.deliveries WHERE operation = $1::uuid AND seq > $2 ORDER BY seq LIMIT $3",
       [operationId, after ?? 0, limit + 1],
     );
@@ -363,9 +363,10 @@ export class PostgresHistory implements HistoryStore {
     id: string,
   ): Promise<readonly Row[]> {
     if (!isStoredId(id)) return [];
-    return this.#state.aside.rows<Row>(`SELECT ${columns} FROM ${from} WHERE ${column} = $1::uuid LIMIT 1`, [
-      id,
-    ]);
+    return this.#state.maintenance.rows<Row>(
+      `SELECT ${columns} FROM ${from} WHERE ${column} = $1::uuid LIMIT 1`,
+      [id],
+    );
   }
 
   async #page<Row extends readonly [position: number, ...columns: unknown[]]>(
@@ -376,7 +377,7 @@ export class PostgresHistory implements HistoryStore {
     if (filter === null) return { rows: [], next: null };
     const at = filter.values.length;
     // One row more than the limit shows whether there is an older one.
-    const rows = await this.#state.aside.rows<Row>(
+    const rows = await this.#state.maintenance.rows<Row>(
       `SELECT ${columns} FROM ${from} WHERE ${filter.where} AND ${position} < $${at + 1}
        ORDER BY ${position} DESC LIMIT $${at + 2} OFFSET $${at + 3}`,
       [...filter.values, page.before ?? Number.MAX_SAFE_INTEGER, page.limit + 1, page.offset],
@@ -387,7 +388,7 @@ export class PostgresHistory implements HistoryStore {
 
   async #count({ from }: Listing, filter: Filter | null, countMax: number): Promise<number> {
     if (filter === null) return 0;
-    const [row] = await this.#state.aside.rows<[count: number]>(
+    const [row] = await this.#state.maintenance.rows<[count: number]>(
       `SELECT count(*) FROM (SELECT FROM ${from} WHERE ${filter.where} LIMIT $${filter.values.length + 1}) AS found`,
       [...filter.values, countMax],
     );

@@ -121,9 +121,10 @@ function typeCondition(patterns: readonly string[], parameters: Parameters): str
   const beginnings = patterns
     .filter((pattern) => pattern.endsWith(".*"))
     .map((pattern) => pattern.slice(0, -1));
-  const any = patterns.includes("*") ? " OR NOT w.word ^@ 'posthorn.'" : "";
-  return `EXISTS (SELECT FROM posthorn.words w WHERE w.ref = e.event_type AND (w.word = ANY (${parameters.add(texts(exact))}::text[])
-    OR w.word ^@ ANY (${parameters.add(texts(beginnings))}::text[])${any}))`;
+  const any = patterns.includes("*") ? " OR NOT w.string ^@ 'posthorn.'" : "";
+  return `EXISTS (SELECT FROM posthorn.strings w WHERE w.ref = e.event_type AND (w.string = ANY
+    (${parameters.add(texts(exact))}::text[])
+    OR w.string ^@ ANY (${parameters.add(texts(beginnings))}::text[])${any}))`;
 }
 
 /** What a search walks through: all rows, those of a tenant, of some webhooks or events, or the waiting deliveries. */
@@ -291,7 +292,7 @@ export async function walkWindows<Row extends readonly [place: Place, ...columns
 
 /** The span left by the time range and the previous page; null if it is empty. */
 export async function spanOf(
-  aside: Transactor,
+  maintenance: Transactor,
   search: Pick<DeliverySearch, "after"> & {
     readonly table: "events" | "deliveries";
     readonly range: { readonly from: number | null; readonly to: number | null };
@@ -300,7 +301,7 @@ export async function spanOf(
 ): Promise<Span> {
   const { after, range, table, isOldestFirst } = search;
   const at = async (time: number): Promise<number> => {
-    const [row] = await aside.rows<[position: number]>(positionAtSql(table), [time], searchBounds);
+    const [row] = await maintenance.rows<[position: number]>(positionAtSql(table), [time], searchBounds);
     return row?.[0] ?? 0;
   };
   const above = range.from === null ? -1 : (await at(range.from - clocksDifferMs)) - 1;

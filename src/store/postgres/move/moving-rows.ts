@@ -132,7 +132,8 @@ export const besides: Readonly<
   deliveries: [
     {
       table: "queue",
-      insert: `INSERT INTO posthorn.queue (delivery, rank, lane, fence, bytes, attempts, priority, ordered, retried_at)
+      insert: `INSERT INTO posthorn.queue (delivery, queue_position, lane, lease_token, bytes, attempts, priority,
+        ordered, retried_at)
         SELECT d.seq, CASE WHEN l.ordering = ${orderingCodes.encode.none}
             THEN d.priority * ${tierSpan} + least(greatest(d.due_at, 0), ${tierSpan - 1}) ELSE coalesce(d.order_position, d.seq) END,
           d.lane, 0, coalesce(length(e.body), 0), d.attempt_count, d.priority,

@@ -33,7 +33,8 @@ const expireSqlOf = (
   gone AS (DELETE FROM posthorn.queue q USING locked l WHERE q.delivery = l.delivery
     RETURNING q.delivery, q.priority, ${endedUnder}),
   done AS (
-    UPDATE posthorn.deliveries d SET ${endingSql(endings.expired)}, completed_at = $1, late_fence = g.late_fence,
+    UPDATE posthorn.deliveries d SET ${endingSql(endings.expired)}, completed_at = $1, late_lease_token =
+      g.late_lease_token,
       lease_token_last = g.lease_token
     FROM gone g WHERE d.seq = g.delivery RETURNING d.seq, d.tenant, d.webhook),
   dead AS (INSERT INTO posthorn.dead_letters (delivery, tenant) SELECT seq, tenant FROM done),
@@ -54,9 +55,9 @@ const expireRetriedSql = expireSqlOf(" AND retried_at IS NOT NULL");
 /** With the first delivery of each webhook, and the number per webhook. */
 type ExpireRow = [...VisitRow, firsts: string | null, ended: string];
 
-const expiredSql = `SELECT d.id::text, e.id::text, t.word, o.word, w.word, d.attempt_count
-  FROM posthorn.deliveries d JOIN posthorn.events e ON e.seq = d.event JOIN posthorn.words t ON t.ref = e.event_type
-  JOIN posthorn.words o ON o.ref = d.tenant JOIN posthorn.words w ON w.ref = d.webhook
+const expiredSql = `SELECT d.id::text, e.id::text, t.string, o.string, w.string, d.attempt_count
+  FROM posthorn.deliveries d JOIN posthorn.events e ON e.seq = d.event JOIN posthorn.strings t ON t.ref = e.event_type
+  JOIN posthorn.strings o ON o.ref = d.tenant JOIN posthorn.strings w ON w.ref = d.webhook
   WHERE d.seq = ANY ($1::bigint[])`;
 
 type ExpiredRow = [
@@ -82,14 +83,14 @@ const inLanes = (condition: string, order: string): string =>
  * and each with the limit, so that a lane of a million is not read to end a hundred. Locks as above.
  */
 const cancelSql = `WITH picked AS MATERIALIZED (
-    SELECT delivery FROM (${inLanes("q.owner IS NULL", "q.rank, q.delivery")}
+    SELECT delivery FROM (${inLanes("q.owner IS NULL", "q.queue_position, q.delivery")}
       UNION ALL ${inLanes("q.owner IS NOT NULL", "q.lease_until")}) AS waiting
     LIMIT $3),
   gone AS (DELETE FROM posthorn.queue q WHERE q.delivery = ANY (ARRAY(SELECT delivery FROM picked))
     RETURNING q.delivery, q.priority, ${endedUnder}),
   done AS (
     UPDATE posthorn.deliveries d SET ${endingSql(endings.webhook_deleted)}, completed_at = $2,
-      late_fence = g.late_fence, lease_token_last = g.lease_token
+      late_lease_token = g.late_lease_token, lease_token_last = g.lease_token
     FROM gone g WHERE d.seq = g.delivery RETURNING d.tenant, d.webhook),
   counted AS (${addToCounters("SELECT priority, 0, -1 FROM gone")})
   SELECT count(*), ${endedColumn("done")} FROM done`;
@@ -104,7 +105,7 @@ export class Expiry {
 
   constructor(state: StoreState) {
     this.#state = state;
-    this.#sweep = new Sweep(state.aside, "expire");
+    this.#sweep = new Sweep(state.maintenance, "expire");
   }
 
   async expire(step: ExpireStep): Promise<StepResult> {
@@ -114,7 +115,7 @@ export class Expiry {
       const webhook = strings.find(webhookId);
       return webhook === null ? [] : [{ webhook, ageMs }];
     });
-    const retried = await this.#state.aside.transaction((transaction) =>
+    const retried = await this.#state.maintenance.transaction((transaction) =>
       this.#visit(transaction, step, this.#retriedAbove, ages, expireRetriedSql),
     );
     const hasMore = retried.full || retried.seen === windowRows;
@@ -127,11 +128,11 @@ export class Expiry {
 
   /** Rows that others lock at this moment, to claim or settle them, are left for a later step. */
   async cancelWebhook(step: CancelStep): Promise<StepResult> {
-    const { strings, aside } = this.#state;
+    const { strings, maintenance } = this.#state;
     await strings.lookUp([step.webhookId]);
     // A webhook that never had a delivery has no number, and null matches nothing.
     const webhook = strings.find(step.webhookId);
-    return aside.transaction(async (transaction) => {
+    return maintenance.transaction(async (transaction) => {
       const [[changed, ended] = [0, "[]"]] = await transaction.rows<[changed: number, ended: string]>(
         cancelSql,
         [webhook, step.now, step.limit],

@@ -84,9 +84,9 @@ export class Retention {
   constructor(state: StoreState, partitions: Partitions) {
     this.#state = state;
     this.#partitions = partitions;
-    this.#payloads = new Sweep(state.aside, "payloads");
-    this.#deliveries = new Sweep(state.aside, "history_deliveries");
-    this.#events = new Sweep(state.aside, "history_events");
+    this.#payloads = new Sweep(state.maintenance, "payloads");
+    this.#deliveries = new Sweep(state.maintenance, "history_deliveries");
+    this.#events = new Sweep(state.maintenance, "history_events");
   }
 
   async forgetPayloads(step: RetentionStep): Promise<StepResult> {
@@ -109,7 +109,7 @@ export class Retention {
 
   /** The oldest rows have the lowest numbers. */
   async forgetAudit({ createdBefore, limit }: RetentionStep): Promise<StepResult> {
-    const rows = await this.#state.aside.rows(
+    const rows = await this.#state.maintenance.rows(
       `DELETE FROM posthorn.audit_log WHERE seq IN (SELECT seq FROM posthorn.audit_log ORDER BY seq LIMIT $1)
        AND at < $2 RETURNING 1`,
       [limit, createdBefore],
@@ -121,7 +121,7 @@ export class Retention {
     let changed = 0;
     let more = false;
     for (const sql of expiredKeysSql) {
-      const rows = await this.#state.aside.rows(sql, [now, limit]);
+      const rows = await this.#state.maintenance.rows(sql, [now, limit]);
       changed += rows.length;
       more ||= rows.length === limit;
     }

@@ -31,7 +31,8 @@ test("upkeep returns to rows that were committed after rows with a higher positi
   assert.equal(await expire(start + 2 * hour), 1);
   await client.query("BEGIN");
   await client.query(
-    `INSERT INTO posthorn.dedup_keys SELECT ref, 'key', '${newId()}', NULL, 0 FROM posthorn.words WHERE word = 'slow'`,
+    `INSERT INTO posthorn.dedup_keys SELECT ref, 'key', '${newId()}', NULL, 0 FROM posthorn.strings WHERE string =
+      'slow'`,
   );
   // It has its positions, and waits for another transaction with the same key.
   const late = publish(slow, {

@@ -38,7 +38,7 @@ const bringNearSql = `WITH seen AS MATERIALIZED (
     SELECT q.delivery, q.lane, a.due FROM posthorn.queue q JOIN ahead a USING (delivery)
     WHERE q.owner IS NULL OR q.lease_until <= $1 ORDER BY q.delivery FOR UPDATE OF q SKIP LOCKED),
   moved AS (
-    UPDATE posthorn.queue q SET rank = CASE WHEN q.ordered THEN q.rank
+    UPDATE posthorn.queue q SET queue_position = CASE WHEN q.ordered THEN q.queue_position
       ELSE q.priority * ${tierSpan}::bigint + least(greatest(l.due, 0), ${tierSpan - 1}) END
     FROM locked l WHERE q.delivery = l.delivery),
   done AS (
@@ -52,10 +52,10 @@ type StepRow = [seen: number, reached: number | null, changed: number, lanes: st
 
 /** Corrects due times that were written while a clock was ahead. */
 async function bringNear(
-  { aside, announcer }: StoreState,
+  { maintenance, announcer }: StoreState,
   { now, after, limit }: BringNearStep,
 ): Promise<BringNearResult> {
-  const [row] = await aside.transaction((transaction) =>
+  const [row] = await maintenance.transaction((transaction) =>
     transaction.rows<StepRow>(bringNearSql, [now, after === null ? 0 : Number(after), limit]),
   );
   const [seen, reached, changed, lanes] = row ?? [0, null, 0, null];
@@ -64,8 +64,8 @@ async function bringNear(
 }
 
 /** Uses the summary index, so it reads only a few pages. */
-async function hasFutureDeliveries({ aside }: StoreState, now: number): Promise<boolean> {
-  const [row] = await aside.rows<[any: boolean]>(
+async function hasFutureDeliveries({ maintenance }: StoreState, now: number): Promise<boolean> {
+  const [row] = await maintenance.rows<[any: boolean]>(
     "SELECT EXISTS (SELECT FROM posthorn.deliveries WHERE created_at > $1)",
     [now + clockDifferenceMs],
   );

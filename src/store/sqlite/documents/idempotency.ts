@@ -11,9 +11,9 @@ import type { Connection } from "../driver/connection.ts";
 
 type EntryRow = [fingerprint: string, expiresAt: number, status: number | null, body: string | null];
 
-/** The holder of a key, and when its claim ends unless renewed. */
+/** The call that claims a key, and when its claim ends unless renewed. */
 interface Held {
-  readonly holder: string;
+  readonly claimToken: string;
   until: number;
 }
 
@@ -44,7 +44,7 @@ export class SqliteIdempotency implements IdempotencyStore {
   }
 
   async begin(entry: IdempotencyClaim): Promise<IdempotencyState> {
-    const { scope, key, holder, fingerprint, claimUntil, expiresAt } = entry;
+    const { scope, key, claimToken, fingerprint, claimUntil, expiresAt } = entry;
     const state = this.#connection.write((): IdempotencyState => {
       const row = this.#find.get(scope, key) as unknown as EntryRow | undefined;
       const known = row === undefined ? null : this.#stateOf(row, entry);
@@ -52,7 +52,7 @@ export class SqliteIdempotency implements IdempotencyStore {
       this.#claim.run(scope, key, fingerprint, claimUntil, expiresAt);
       return { kind: "claimed" };
     });
-    if (state.kind === "claimed") this.#held.set(nameOf(entry), { holder, until: claimUntil });
+    if (state.kind === "claimed") this.#held.set(nameOf(entry), { claimToken, until: claimUntil });
     return state;
   }
 
@@ -77,7 +77,7 @@ export class SqliteIdempotency implements IdempotencyStore {
 
   #heldBy(claim: ClaimedKey): Held | null {
     const held = this.#held.get(nameOf(claim));
-    return held?.holder === claim.holder ? held : null;
+    return held?.claimToken === claim.claimToken ? held : null;
   }
 
   /**
@@ -89,7 +89,7 @@ export class SqliteIdempotency implements IdempotencyStore {
     const answer = answerOf(fingerprint, status, body, entry);
     if (answer !== null) return answer;
     const held = this.#held.get(nameOf(entry));
-    if (held === undefined || held.holder === entry.holder) return null;
+    if (held === undefined || held.claimToken === entry.claimToken) return null;
     return held.until > entry.now ? { kind: "running" } : null;
   }
 }

@@ -6,7 +6,7 @@ import type { Connection } from "./connection.ts";
 /** Bounds memory if a client keeps inventing event types; the tables are read again on the next use. */
 const cachedMax = 200_000;
 
-/** Strings that repeat in many rows, stored once in `words` and referred to by number. */
+/** Strings that repeat in many rows, stored once in `strings` and referred to by number. */
 export class StringTable {
   readonly #find: StatementSync;
   readonly #read: StatementSync;
@@ -15,9 +15,9 @@ export class StringTable {
   readonly #texts = new Map<number, string>();
 
   constructor(connection: Connection) {
-    this.#find = connection.prepare("SELECT ref FROM words WHERE word = ?");
-    this.#read = connection.prepare("SELECT word FROM words WHERE ref = ?");
-    this.#insert = connection.prepare("INSERT INTO words (word) VALUES (?)");
+    this.#find = connection.prepare("SELECT ref FROM strings WHERE string = ?");
+    this.#read = connection.prepare("SELECT string FROM strings WHERE ref = ?");
+    this.#insert = connection.prepare("INSERT INTO strings (string) VALUES (?)");
     connection.join({ reload: () => this.#clear() });
   }
 

@@ -37,7 +37,7 @@ export class Claimer {
     const { connection } = state;
     this.#state = state;
     this.#row = connection.prepare(
-      `SELECT ${claimedSql("e.timestamp", "e.tenant, NULL, NULL")}
+      `SELECT ${claimedSql("e.occurred_at", "e.tenant, NULL, NULL")}
        FROM deliveries d JOIN events e ON e.seq = d.event WHERE d.seq = ?`,
     );
     this.#webhookTenant = connection.prepare("SELECT tenant FROM webhooks WHERE id = ?");

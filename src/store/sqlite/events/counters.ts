@@ -43,19 +43,19 @@ export class Counters {
   constructor(connection: Connection, freshFirst: () => number | null) {
     this.#freshFirst = freshFirst;
     this.#read = connection.prepare(
-      `SELECT waiting_high, waiting_normal, waiting_low, event_last, delivery_last, fresh_floor, opens FROM tally`,
+      `SELECT waiting_high, waiting_normal, waiting_low, event_last, delivery_last, fresh_floor, opens FROM counters`,
     );
     this.#update = connection.prepare(
-      `UPDATE tally SET waiting_high = ?, waiting_normal = ?, waiting_low = ?, event_last = ?, delivery_last = ?,
+      `UPDATE counters SET waiting_high = ?, waiting_normal = ?, waiting_low = ?, event_last = ?, delivery_last = ?,
        fresh_floor = ?, opens = ?`,
     );
     this.#tenant = connection.prepare(
-      "SELECT sequence_last, dead_letters FROM tenant_tallies WHERE tenant = ?",
+      "SELECT sequence_last, dead_letters FROM tenant_counters WHERE tenant = ?",
     );
     this.#deadLetters = connection.prepare(
-      "SELECT tenant, dead_letters FROM tenant_tallies WHERE dead_letters > 0",
+      "SELECT tenant, dead_letters FROM tenant_counters WHERE dead_letters > 0",
     );
-    this.#saveTenant = connection.prepare("INSERT OR REPLACE INTO tenant_tallies VALUES (?, ?, ?)");
+    this.#saveTenant = connection.prepare("INSERT OR REPLACE INTO tenant_counters VALUES (?, ?, ?)");
     this.#load();
     connection.join({ beforeCommit: () => this.#flush(), reload: () => this.#load() });
   }

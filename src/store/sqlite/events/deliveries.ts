@@ -86,13 +86,13 @@ export class SqliteDeliveries implements DeliveryStore {
     this.#answers = writers.answers;
     this.#claimer = new Claimer(state);
     this.#enterLane = connection.prepare(
-      `UPDATE deliveries SET rank = ${queuePositionSql("?")} WHERE seq = ? RETURNING rank`,
+      `UPDATE deliveries SET queue_position = ${queuePositionSql("?")} WHERE seq = ? RETURNING queue_position`,
     );
     const place = queuePositionSql("(SELECT ordering > 0 FROM lanes WHERE ref = deliveries.lane)");
-    const fresh = `seq >= ? AND state <= ${waitingMax} AND rank IS NULL`;
+    const fresh = `seq >= ? AND state <= ${waitingMax} AND queue_position IS NULL`;
     this.#recover = [
       `INSERT INTO lane_entries SELECT lane, ${place}, seq FROM deliveries WHERE ${fresh}`,
-      `UPDATE deliveries SET rank = ${place} WHERE ${fresh}`,
+      `UPDATE deliveries SET queue_position = ${place} WHERE ${fresh}`,
     ].map((sql) => connection.prepare(sql));
   }
 

@@ -30,10 +30,11 @@ export class HandEndings {
     this.#state = state;
     this.#statistics = statistics;
     this.#row = connection.prepare(
-      "SELECT seq, tenant, state, priority, lane, rank, webhook FROM deliveries WHERE id = ?",
+      "SELECT seq, tenant, state, priority, lane, queue_position, webhook FROM deliveries WHERE id = ?",
     );
     this.#cancel = connection.prepare(
-      `UPDATE deliveries SET ${endingSql(endings.cancel_requested)}, rank = NULL, completed_at = ? WHERE seq = ?`,
+      `UPDATE deliveries SET ${endingSql(endings.cancel_requested)}, queue_position = NULL, completed_at = ? WHERE seq
+        = ?`,
     );
     this.#discard = connection.prepare(`UPDATE deliveries SET ${endingSql(endings.discarded)} WHERE seq = ?`);
   }

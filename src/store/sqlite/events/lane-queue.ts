@@ -42,12 +42,13 @@ export class LaneQueue {
   constructor(connection: Connection) {
     this.#insert = connection.prepare("INSERT INTO lane_entries VALUES (?, ?, ?)");
     this.#remove = connection.prepare(
-      "DELETE FROM lane_entries WHERE lane = ? AND rank = ? AND delivery = ?",
+      "DELETE FROM lane_entries WHERE lane = ? AND queue_position = ? AND delivery = ?",
     );
     // With a bare `LIMIT ?` SQLite plans the statement on every call, as the plan may depend on the limit: 3 µs.
     this.#entries = connection.prepare(
-      `SELECT delivery, rank FROM lane_entries WHERE lane = ? AND (rank, delivery) > (?, ?) AND rank <= ?
-       ORDER BY rank, delivery LIMIT ? + 0`,
+      `SELECT delivery, queue_position FROM lane_entries WHERE lane = ? AND (queue_position, delivery) > (?, ?) AND
+        queue_position <= ?
+       ORDER BY queue_position, delivery LIMIT ? + 0`,
     );
     this.#nextLane = connection.prepare("SELECT min(lane) FROM lane_entries WHERE lane > ?");
     this.#state = connection.prepare("SELECT state FROM deliveries WHERE seq = ?");

@@ -1,6 +1,6 @@
 import type { TransactionListener } from "../driver/connection.ts";
 
-/** The holder of a waiting delivery's lease, and its end. */
+/** The owner of a waiting delivery's lease, and its end. */
 export interface LeaseRecord {
   readonly leaseToken: number;
   readonly until: number;
@@ -120,7 +120,7 @@ export class Leases {
   readonly #fresh = new LeaseTable();
   readonly #placed = new LeaseTable();
   readonly #placedPerLane = new Map<number, number>();
-  /** Lease tokens of deliveries that were ended without their holder. */
+  /** Lease tokens of deliveries that were ended while they were leased. */
   readonly #ended = new Map<number, number>();
   #leaseToken = 0;
   /** No fresh lease expires before this time. */
@@ -185,7 +185,7 @@ export class Leases {
     return lease;
   }
 
-  /** The delivery ends inside a transaction; its lease holder may still report the outcome of its request. */
+  /** The delivery ends inside a transaction; its lease owner may still report the outcome of its request. */
   end(seq: number): void {
     const lease = this.take(seq, null);
     if (lease === undefined) return;
@@ -198,14 +198,14 @@ export class Leases {
     return this.#ended.get(seq) === leaseToken;
   }
 
-  /** The lease holder has reported, inside a transaction. */
+  /** The lease owner has reported, inside a transaction. */
   reported(seq: number): void {
     this.#endedJournal.push({ seq, before: this.#ended.get(seq) });
     this.#ended.delete(seq);
   }
 
   /**
-   * Gives a fresh delivery its position inside a transaction. Its lease stays, so that its holder may still settle
+   * Gives a fresh delivery its position inside a transaction. Its lease stays, so that its lease owner may still settle
    * late.
    */
   place(seq: number, queuePosition: number): void {
@@ -216,7 +216,7 @@ export class Leases {
     this.#journal.push({ seq, lease: null });
   }
 
-  /** The lease holder of an ended delivery has no request to report. */
+  /** The lease owner of an ended delivery has no request to report. */
   forgetEnded(seq: number, leaseToken: number): void {
     if (this.wasEnded(seq, leaseToken)) this.#ended.delete(seq);
   }
@@ -276,7 +276,7 @@ export class Leases {
     if (lease !== undefined) this.#remove(seq, lease);
   }
 
-  /** Some holders never report: their processes gave up, or had nothing to report. */
+  /** Some lease owners never report: their processes gave up, or had nothing to report. */
   #forgetOldest(): void {
     const seqs = this.#ended.keys();
     while (this.#ended.size > endedMax) this.#ended.delete(seqs.next().value ?? 0);

@@ -28,7 +28,8 @@ export class DeliveryWriter {
   constructor(state: StoreState) {
     this.#state = state;
     this.#insert = state.connection.prepare(
-      `INSERT INTO deliveries (seq, id, event, tenant, webhook, lane, rank, state, priority, origin, attempt_count,
+      `INSERT INTO deliveries (seq, id, event, tenant, webhook, lane, queue_position, state, priority, origin,
+        attempt_count,
          created_at, due_at, reason, format)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
     );
@@ -104,7 +105,7 @@ export class PublishWriter {
     );
     this.#saveKey = connection.prepare("INSERT OR REPLACE INTO dedup_keys VALUES (?, ?, ?, ?, ?)");
     this.#original = connection.prepare(
-      "SELECT id, event_type, timestamp, sequence_number, delivery_count FROM events WHERE seq = ?",
+      "SELECT id, event_type, occurred_at, sequence_number, delivery_count FROM events WHERE seq = ?",
     );
   }
 
@@ -188,7 +189,7 @@ export class FanOut {
     this.#deliveries = deliveries;
     this.#keep = connection.prepare("INSERT INTO fan_out_parts VALUES (?, ?, ?, ?)");
     this.#next = connection.prepare(
-      `SELECT p.event, p.part, p.first_delivery, p.document, e.tenant
+      `SELECT p.event, p.part, p.delivery_first, p.document, e.tenant
        FROM fan_out_parts p JOIN events e ON e.seq = p.event ORDER BY p.event, p.part LIMIT 1`,
     );
     this.#forget = connection.prepare("DELETE FROM fan_out_parts WHERE event = ? AND part = ?");

@@ -92,13 +92,15 @@ export class RetryWriter {
     const { connection } = state;
     this.#state = state;
     this.#row = connection.prepare(
-      `SELECT d.seq, d.tenant, d.state, d.priority, d.lane, d.rank, d.due_at, d.attempt_count, d.order_position, d.retries,
+      `SELECT d.seq, d.tenant, d.state, d.priority, d.lane, d.queue_position, d.due_at, d.attempt_count,
+        d.order_position, d.retries,
          e.body IS NOT NULL
        FROM deliveries d JOIN events e ON e.seq = d.event WHERE d.id = ?`,
     );
     this.#note = connection.prepare("UPDATE deliveries SET retries = ?, operation = ? WHERE seq = ?");
     this.#update = connection.prepare(
-      `UPDATE deliveries SET state = ${stateCodes.encode[restart.state]}, reason = NULL, completed_at = NULL, lane = ?, rank = ?,
+      `UPDATE deliveries SET state = ${stateCodes.encode[restart.state]}, reason = NULL, completed_at = NULL, lane =
+        ?, queue_position = ?,
          priority = ?, format = ?, due_at = ?, order_position = ?, retried_at = ?, retried_attempts = attempt_count,
          retries = ?, operation = coalesce(?, operation) WHERE seq = ?`,
     );

@@ -45,7 +45,7 @@ export class SettleWriter {
     this.#state = state;
     // A later success keeps the category of the last failure.
     this.#update = connection.prepare(
-      `UPDATE deliveries SET rank = ?, state = ?, attempt_count = ?, due_at = ?, first_attempt_at = ?,
+      `UPDATE deliveries SET queue_position = ?, state = ?, attempt_count = ?, due_at = ?, first_attempt_at = ?,
        completed_at = ?, reason = ?, category = coalesce(?, category) WHERE seq = ?`,
     );
     this.#insertAttempt = connection.prepare(
@@ -61,7 +61,7 @@ export class SettleWriter {
     );
   }
 
-  /** Writes nothing when the lease was lost, or when the delivery was ended without its holder. */
+  /** Writes nothing when the lease was lost, or when the delivery was ended while it was leased. */
   write(settlement: Settlement): SettlementResult {
     const { lease, progress } = settlement;
     const seq = lease.ref;

@@ -229,7 +229,7 @@ export class DeliverySearches {
 }
 
 /** Events with key ?1, of tenant ?2 or of all. */
-const eventsOfKey = `tenant_tallies t CROSS JOIN dedup_keys k ON k.tenant = t.tenant AND k.key = ?1
+const eventsOfKey = `tenant_counters t CROSS JOIN dedup_keys k ON k.tenant = t.tenant AND k.key = ?1
   CROSS JOIN events e ON e.seq = k.event WHERE ?2 IS NULL OR t.tenant = ?2`;
 
 /** How many waiting deliveries the first turn reads. */

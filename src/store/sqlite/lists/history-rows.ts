@@ -11,10 +11,11 @@ import {
 import type { StoreState } from "../state.ts";
 
 /** Of `attempts a`. */
-export const attemptColumns = `a.key & 65535, a.id, a.outcome, a.unknown, a.category, a.status_code, a.response_sample,
+export const attemptColumns = `a.key & 65535, a.id, a.outcome, a.state_unknown, a.category, a.status_code,
+  a.response_sample,
   a.error_message, a.duration_ms, a.scheduled_at, a.executed_at, a.next_retry_at, a.notes`;
 const selectEvent = (body: string): string =>
-  `SELECT seq, id, tenant, event_type, sequence_number, timestamp, source, idempotency_key, priority,
+  `SELECT seq, id, tenant, event_type, sequence_number, occurred_at, source, idempotency_key, priority,
   created_at, content_type, delivery_count + requeue_count, ${body}, raw, trace, relayed FROM events`;
 const selectDelivery = `SELECT d.seq, d.id, d.tenant, d.webhook, e.id, e.event_type, d.priority, d.lane, d.origin,
   d.state, d.attempt_count, d.created_at, d.first_attempt_at, d.due_at, d.reason, d.category, d.completed_at,

@@ -72,17 +72,11 @@ const queuePosition = `CASE WHEN :state > ${waitingMax} THEN NULL
 /** Parts that differ from the table of the same name. */
 const special: Readonly<Record<string, Special>> = {
   tenant_sequences: {
-    table: "tenant_tallies",
-    columns: { last: "sequence_last" },
-    writes: { sequence_last: ":last", dead_letters: "0" },
-    unwritten: ["last"],
+    table: "tenant_counters",
+    writes: { dead_letters: "0" },
   },
-  events: {
-    columns: { occurred_at: "timestamp" },
-    writes: { timestamp: ":occurred_at", delivery_first: "0" },
-    unwritten: ["occurred_at"],
-  },
-  deliveries: { writes: { rank: queuePosition } },
+  events: { writes: { delivery_first: "0" } },
+  deliveries: { writes: { queue_position: queuePosition } },
   // key = delivery << 16 | number (../schema.ts).
   attempts: {
     table: "attempts AS a",
@@ -93,12 +87,11 @@ const special: Readonly<Record<string, Special>> = {
       webhook: "d.webhook",
       id: "a.id",
       category: "a.category",
-      state_unknown: "a.unknown",
     },
     key: ["a.key"],
     keyOf: ([delivery, number]) => [Number(delivery) * attemptsPerDelivery + Number(number)],
-    writes: { key: `:delivery * ${attemptsPerDelivery} + :number`, unknown: ":state_unknown" },
-    unwritten: ["delivery", "number", "webhook", "state_unknown"],
+    writes: { key: `:delivery * ${attemptsPerDelivery} + :number` },
+    unwritten: ["delivery", "number", "webhook"],
   },
   // Skip keys whose event was deleted; they have no effect.
   dedup_keys: {
@@ -215,7 +208,7 @@ const lastPosition = "max(coalesce(max(seq), 0), coalesce(max(order_position), 0
 
 /** Derives the remaining tables from the rows, in one transaction; afterwards the file can be served from. */
 export const finishing: readonly string[] = [
-  "INSERT INTO lane_entries SELECT lane, rank, seq FROM deliveries WHERE rank IS NOT NULL",
+  "INSERT INTO lane_entries SELECT lane, queue_position, seq FROM deliveries WHERE queue_position IS NOT NULL",
   timesOfChunks("events"),
   timesOfChunks("deliveries"),
   // Deliveries written with the event and contiguous are its range; all others were added later.
@@ -228,11 +221,11 @@ export const finishing: readonly string[] = [
    WHERE d.seq < e.delivery_first OR d.seq >= e.delivery_first + e.delivery_count`,
   `UPDATE events SET requeue_count = (SELECT count(*) FROM event_requeues WHERE event = events.seq)
    WHERE requeue_count > 0 OR seq IN (SELECT event FROM event_requeues)`,
-  `UPDATE tally SET waiting_high = ${countedWaiting(0)}, waiting_normal = ${countedWaiting(1)},
+  `UPDATE counters SET waiting_high = ${countedWaiting(0)}, waiting_normal = ${countedWaiting(1)},
      waiting_low = ${countedWaiting(2)}, event_last = (SELECT coalesce(max(seq), 0) FROM events),
      delivery_last = (SELECT ${lastPosition} FROM deliveries),
      fresh_floor = (SELECT ${lastPosition} + 1 FROM deliveries)`,
-  `INSERT INTO tenant_tallies SELECT tenant, 0, count(*) FROM deliveries
+  `INSERT INTO tenant_counters SELECT tenant, 0, count(*) FROM deliveries
    WHERE state = ${exhausted} GROUP BY tenant
    ON CONFLICT (tenant) DO UPDATE SET dead_letters = excluded.dead_letters`,
   "DELETE FROM gateway_requests_unfiled",

@@ -70,7 +70,7 @@ export class Expiry {
     this.#sweeps = sweeps;
     this.#sql = sql;
     this.#statistics = statistics;
-    const columns = "seq, priority, lane, rank, webhook, tenant, created_at, retried_at";
+    const columns = "seq, priority, lane, queue_position, webhook, tenant, created_at, retried_at";
     this.#old = connection.prepare(
       `SELECT ${columns} FROM deliveries WHERE seq >= ? AND seq <= ? AND state <= ${waitingMax} AND created_at < ?
          AND +retried_at IS NULL ORDER BY seq LIMIT ?`,
@@ -84,12 +84,13 @@ export class Expiry {
        WHERE seq >= ? AND seq <= ? AND +state <= ${waitingMax} AND +retried_at IS NULL`,
     );
     this.#finish = connection.prepare(
-      "UPDATE deliveries SET state = ?, reason = ?, rank = NULL, completed_at = ? WHERE seq = ? RETURNING tenant, webhook",
+      `UPDATE deliveries SET state = ?, reason = ?, queue_position = NULL, completed_at = ? WHERE seq = ?
+       RETURNING tenant, webhook`,
     );
     this.#lanesOf = connection.prepare("SELECT ref FROM lanes WHERE webhook = ?");
     this.#waitingIn = connection.prepare(
-      `SELECT d.seq, d.priority, d.rank FROM lane_entries e JOIN deliveries d ON d.seq = e.delivery
-       WHERE e.lane = ? AND d.state <= ${waitingMax} ORDER BY e.rank, e.delivery LIMIT ?`,
+      `SELECT d.seq, d.priority, d.queue_position FROM lane_entries e JOIN deliveries d ON d.seq = e.delivery
+       WHERE e.lane = ? AND d.state <= ${waitingMax} ORDER BY e.queue_position, e.delivery LIMIT ?`,
     );
     this.#cancelDone = connection.prepare("UPDATE webhooks SET cancel_due = 0 WHERE id = ?");
     this.#expired = connection.prepare(
@@ -196,7 +197,7 @@ export class Expiry {
     return { id, eventId, eventType: strings.text(eventType), tenantId, webhookId, attemptCount };
   }
 
-  /** The lease holder may be in the middle of a request, and still reports its response. */
+  /** The lease owner may be in the middle of a request, and still reports its response. */
   #end(end: Waiting & { readonly ending: Ending; readonly now: number }): EndedDeliveries {
     const { leases, queue, counters } = this.#state;
     leases.end(end.seq);

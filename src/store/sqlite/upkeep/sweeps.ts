@@ -48,7 +48,7 @@ export class Sweeps {
     const { connection } = state;
     this.#state = state;
     this.#read = connection.prepare("SELECT floor, cursor FROM sweeps WHERE name = ?");
-    this.#unwritten = connection.prepare("SELECT min(first_delivery) FROM fan_out_parts");
+    this.#unwritten = connection.prepare("SELECT min(delivery_first) FROM fan_out_parts");
     this.#save = connection.prepare("INSERT OR REPLACE INTO sweeps VALUES (?, ?, ?)");
   }
 

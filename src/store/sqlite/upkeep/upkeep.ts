@@ -44,11 +44,11 @@ class BringNear {
     const { connection } = state;
     this.#state = state;
     this.#seen = connection.prepare(
-      `SELECT e.lane, e.rank, e.delivery, d.state, d.priority, d.attempt_count, d.created_at, d.due_at,
+      `SELECT e.lane, e.queue_position, e.delivery, d.state, d.priority, d.attempt_count, d.created_at, d.due_at,
          d.retried_at, d.retried_attempts
-       FROM (SELECT lane, rank, delivery FROM lane_entries WHERE (lane, rank, delivery) > (?, ?, ?)
-         ORDER BY lane, rank, delivery LIMIT ? + 0) AS e LEFT JOIN deliveries d ON d.seq = e.delivery
-       ORDER BY e.lane, e.rank, e.delivery`,
+       FROM (SELECT lane, queue_position, delivery FROM lane_entries WHERE (lane, queue_position, delivery) > (?, ?, ?)
+         ORDER BY lane, queue_position, delivery LIMIT ? + 0) AS e LEFT JOIN deliveries d ON d.seq = e.delivery
+       ORDER BY e.lane, e.queue_position, e.delivery`,
     );
     // `attempts.key` is delivery << 16 | number; multiplied, because positions may exceed 32 bits.
     this.#last = connection.prepare(
@@ -56,7 +56,8 @@ class BringNear {
        ORDER BY key DESC LIMIT 1`,
     );
     this.#save = connection.prepare(
-      `UPDATE deliveries SET due_at = ?1, created_at = min(created_at, ?2), retried_at = min(retried_at, ?2), rank = ?3
+      `UPDATE deliveries SET due_at = ?1, created_at = min(created_at, ?2), retried_at = min(retried_at, ?2),
+        queue_position = ?3
        WHERE seq = ?4`,
     );
   }
