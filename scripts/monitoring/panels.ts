@@ -179,7 +179,7 @@ const workers: Board = {
       "writes": `${rate("posthorn_commit_writes_sum")} / ${rate("posthorn_commit_writes_count")}`,
     }),
     timeseries("Hints in RabbitMQ", "Lanes with due deliveries that no worker has taken yet.", "short", {
-      "{{pool}}": "sum by (pool) (max by (pool, priority) (posthorn_queue_notices))",
+      "{{pool}}": "sum by (pool) (max by (pool, priority) (posthorn_queue_hints))",
     }),
     timeseries("RabbitMQ and Redis", "1 while every process is connected.", "short", {
       "RabbitMQ": "min(posthorn_queue_connected)",

@@ -125,9 +125,9 @@ export class ProcessGauges {
       dead_letters: Iterator.from(deadLetters.values()).reduce((sum, count) => sum + count, 0),
       in_flight: inFlight,
       active_requests: active,
-      places: delivers ? concurrency : 0,
+      request_slots: delivers ? concurrency : 0,
       waiting_requests: waitingInUse,
-      waiting_places: delivers ? waitingRequests : 0,
+      waiting_request_slots: delivers ? waitingRequests : 0,
       open_circuits: Iterator.from(engine.webhooks()).reduce(
         (count, { circuit }) => count + (circuit.phase === "closed" ? 0 : 1),
         0,

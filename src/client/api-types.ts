@@ -11,7 +11,7 @@ export type AlertMetric =
   | "published"
   | "waiting"
   | "dead_letters"
-  | "places_used";
+  | "request_slots_used";
 
 export type FailureCategory =
   | "timeout"
@@ -237,8 +237,8 @@ export interface AlertRuleInput {
   severity?: "info" | "warning" | "critical";
   /**
    * Metric to compare: `failure_rate` (0 to 1), `attempts`, `exhausted`, `duration_ms_p95` and `published`
-   * within the window; `waiting`, `dead_letters` and `places_used` (0 to 1) of the whole installation, for
-   * administrators.
+   * within the window; `waiting`, `dead_letters` and `request_slots_used` (0 to 1) of the whole installation,
+   * for administrators.
    */
   metric?: AlertMetric;
   /** Defaults to `above`. */
@@ -1541,9 +1541,9 @@ export interface GaugePoint {
   dead_letters: GaugeSummary | null;
   in_flight: GaugeSummary | null;
   active_requests: GaugeSummary | null;
-  places: GaugeSummary | null;
+  request_slots: GaugeSummary | null;
   waiting_requests: GaugeSummary | null;
-  waiting_places: GaugeSummary | null;
+  waiting_request_slots: GaugeSummary | null;
   open_circuits: GaugeSummary | null;
   loop_lag_ms: GaugeSummary | null;
   commit_ms: GaugeSummary | null;

@@ -52,7 +52,7 @@ export const alertRuleFields = {
   description: text({ lengthMax: 1_000, doc: "Free-form description." }),
   severity: choice(alertSeverities, { doc: "Defaults to `warning`." }),
   metric: choice(alertMetrics, {
-    doc: "Metric to compare: `failure_rate` (0 to 1), `attempts`, `exhausted`, `duration_ms_p95` and `published` within the window; `waiting`, `dead_letters` and `places_used` (0 to 1) of the whole installation, for administrators.",
+    doc: "Metric to compare: `failure_rate` (0 to 1), `attempts`, `exhausted`, `duration_ms_p95` and `published` within the window; `waiting`, `dead_letters` and `request_slots_used` (0 to 1) of the whole installation, for administrators.",
   }),
   comparison: choice(alertComparisons, { doc: "Defaults to `above`." }),
   threshold: decimal({ min: 0, max: 1e12, doc: "Threshold that the metric is compared with." }),

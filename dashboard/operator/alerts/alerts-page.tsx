@@ -148,7 +148,7 @@ const metrics = [
   ["published", "published: events within five minutes"],
   ["waiting", "waiting: waiting deliveries"],
   ["dead_letters", "dead letters: dead letters"],
-  ["places_used", "places used: share of request slots in use, 0 to 1"],
+  ["request_slots_used", "request slots used: share, 0 to 1"],
 ] as const;
 
 const comparisons = [

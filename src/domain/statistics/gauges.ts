@@ -11,7 +11,13 @@ export function writerOf(bytes: Uint8Array): number {
 /** Every process reads these from the store, so any single process is sufficient. */
 const storeGauges = ["waiting_high", "waiting_normal", "waiting_low", "dead_letters"] as const;
 /** Each process has its own part: values of processes that run at the same time are added. */
-const addedGauges = ["in_flight", "active_requests", "places", "waiting_requests", "waiting_places"] as const;
+const addedGauges = [
+  "in_flight",
+  "active_requests",
+  "request_slots",
+  "waiting_requests",
+  "waiting_request_slots",
+] as const;
 /** Each process has its own value; together they have a minimum, a maximum and a mean. */
 const ownGauges = [
   "open_circuits",

@@ -2,7 +2,7 @@ import { Counts } from "../../domain/statistics/counts.ts";
 import { type GaugeSpan, summaryOf } from "../../domain/statistics/gauges.ts";
 import { bucketAt, type StatisticsStep, stepMs } from "../../domain/statistics/keys.ts";
 import type { StatisticsStore } from "../../ports/store/statistics.ts";
-import { bucketsOf, countedValue, placesUsedOf } from "./alert-readings.ts";
+import { bucketsOf, countedValue, requestSlotsUsedOf } from "./alert-readings.ts";
 import { type AlertRecord, type AlertRule, exceeds, isOfInstallation, nextRecord } from "./alert.ts";
 
 /** The result of evaluating a rule against past statistics. */
@@ -106,7 +106,7 @@ async function gaugePoints(rule: AlertRule, { store, from, now }: Reading): Prom
 }
 
 function gaugeOf({ metric }: AlertRule, spans: readonly GaugeSpan[]): number | null {
-  if (metric === "places_used") return placesUsedOf(spans);
+  if (metric === "request_slots_used") return requestSlotsUsedOf(spans);
   if (metric === "dead_letters") return summaryOf("dead_letters", spans)?.max ?? null;
   const waiting = (["waiting_high", "waiting_normal", "waiting_low"] as const).map((name) =>
     summaryOf(name, spans),

@@ -58,8 +58,8 @@ export class AlertReadings {
   }
 
   /** Share of slots in use in the latest minute with data; null if there is none. */
-  placesUsed(): Promise<number | null> {
-    return this.#newest(placesUsedOf);
+  requestSlotsUsed(): Promise<number | null> {
+    return this.#newest(requestSlotsUsedOf);
   }
 
   /** The largest value of any process in the latest minute with data; null if there is none. */
@@ -143,11 +143,11 @@ const samplesMin = 2;
 const gaugesMs = 3 * stepMs.minute;
 
 /** For active or waiting requests, whichever is closer to its limit; null if no process has slots. */
-export function placesUsedOf(spans: readonly GaugeSpan[]): number | null {
+export function requestSlotsUsedOf(spans: readonly GaugeSpan[]): number | null {
   const shares = (
     [
-      ["active_requests", "places"],
-      ["waiting_requests", "waiting_places"],
+      ["active_requests", "request_slots"],
+      ["waiting_requests", "waiting_request_slots"],
     ] as const
   ).flatMap(([used, size]) => shareOf(summaryOf(used, spans), summaryOf(size, spans)));
   return shares.length === 0 ? null : Math.max(...shares);
@@ -213,7 +213,7 @@ export function countedValue({ metric, attemptsMin }: Measured, counts: Counts):
 
 /** The current value of a deployment-wide metric. */
 export async function gaugeValue(metric: AlertMetric, readings: AlertReadings): Promise<number | null> {
-  if (metric === "places_used") return readings.placesUsed();
+  if (metric === "request_slots_used") return readings.requestSlotsUsed();
   const { waiting, deadLetters } = await readings.depth();
   if (metric === "waiting") return waiting.high + waiting.normal + waiting.low;
   return Iterator.from(deadLetters.values()).reduce((sum, count) => sum + count, 0);

@@ -6,7 +6,7 @@ import type { AlertStore } from "../../ports/store/alerts.ts";
 import type { NotificationDraft } from "../notifications/notification-desk.ts";
 import { AlertWatch } from "./alert-watch.ts";
 import { type GaugeReading, spanOf } from "../../domain/statistics/gauges.ts";
-import { placesUsedOf } from "./alert-readings.ts";
+import { requestSlotsUsedOf } from "./alert-readings.ts";
 
 const second = 1_000;
 
@@ -116,9 +116,18 @@ suite("evaluating alerts", () => {
 
 test("WDS-240 the alert uses the slots of active or of waiting requests, whichever are nearer to their limit", () => {
   const span = (readings: Partial<GaugeReading>) => [spanOf(readings as GaugeReading, 0)];
-  const used = { active_requests: 5, places: 100, waiting_requests: 900, waiting_places: 1_000 };
-  assert.equal(placesUsedOf(span(used)), 0.9);
-  assert.equal(placesUsedOf(span({ ...used, active_requests: 95 })), 0.95);
-  assert.equal(placesUsedOf(span({ ...used, waiting_places: 0 })), 0.05, "no request may wait");
-  assert.equal(placesUsedOf(span({ ...used, places: 0, waiting_places: 0 })), null, "it delivers nothing");
+  const used = {
+    active_requests: 5,
+    request_slots: 100,
+    waiting_requests: 900,
+    waiting_request_slots: 1_000,
+  };
+  assert.equal(requestSlotsUsedOf(span(used)), 0.9);
+  assert.equal(requestSlotsUsedOf(span({ ...used, active_requests: 95 })), 0.95);
+  assert.equal(requestSlotsUsedOf(span({ ...used, waiting_request_slots: 0 })), 0.05, "no request may wait");
+  assert.equal(
+    requestSlotsUsedOf(span({ ...used, request_slots: 0, waiting_request_slots: 0 })),
+    null,
+    "it delivers nothing",
+  );
 });

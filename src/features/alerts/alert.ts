@@ -12,10 +12,10 @@ export const alertMetrics = [
   "published",
   "waiting",
   "dead_letters",
-  "places_used",
+  "request_slots_used",
 ] as const;
 export type AlertMetric = (typeof alertMetrics)[number];
-const installationMetrics: ReadonlySet<string> = new Set(["waiting", "dead_letters", "places_used"]);
+const installationMetrics: ReadonlySet<string> = new Set(["waiting", "dead_letters", "request_slots_used"]);
 
 /** Whether the metric describes the whole installation and cannot be limited to one tenant. */
 export function isOfInstallation(metric: AlertMetric): boolean {
@@ -33,7 +33,7 @@ export type AlertSource =
   | "circuit"
   | "dead_letters"
   | "success_rate"
-  | "places"
+  | "request_slots"
   | "waiting"
   | "late"
   | "silent_publisher"

@@ -69,7 +69,7 @@ export const defaultAlertRules: readonly AlertRule[] = [
     name: "workers-busy",
     title: "Workers are busy",
     severity: "warning",
-    source: "places",
+    source: "request_slots",
     description:
       "The share of used slots, for active or for waiting requests, has been above the threshold for ten minutes (WDS-240).",
     threshold: 0.8,

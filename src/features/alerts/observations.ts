@@ -65,8 +65,8 @@ const bySource: Readonly<Record<AlertSource, Observe>> = {
       measure: (counts) => counts.get(categoryKey("dns")) / attemptsOf(counts),
       summary: (value) => `${percent(value)} of its attempts failed because the host name did not resolve`,
     }),
-  places: async ({ rule, readings }) => {
-    const value = await readings.placesUsed();
+  request_slots: async ({ rule, readings }) => {
+    const value = await readings.requestSlotsUsed();
     return installation(rule, value, `${percent(value ?? 0)} of the request slots are in use`);
   },
   waiting: async ({ rule, readings }) => {

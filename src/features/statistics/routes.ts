@@ -75,7 +75,7 @@ function gaugesRoute({ services }: ApiOptions): Route {
     description:
       "Each process samples four times per minute and writes the samples at the end of the minute. Values of the store come from any one " +
       "process. Requests and request slots are summed over concurrent processes: compare `active_requests` with " +
-      "`places`, and `waiting_requests` with `waiting_places`.",
+      "`request_slots`, and `waiting_requests` with `waiting_request_slots`.",
     access: "admin",
     query: gaugeStatisticsQuery,
     answers: { 200: { description: "Points of the whole deployment.", schema: gaugeStatisticsSchema } },

@@ -234,7 +234,7 @@ function queueMetrics(queue: () => QueueReading): readonly PlainMetric[] {
       Number(queue().isConnected),
     ),
     {
-      name: "posthorn_queue_notices",
+      name: "posthorn_queue_hints",
       help: "Hints that were not handed to a worker yet.",
       type: "gauge",
       samples: async () => {

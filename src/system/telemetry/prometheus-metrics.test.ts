@@ -205,7 +205,7 @@ suite("metrics", () => {
       `posthorn_workers{pool="default"} 2
 posthorn_workers{pool="big"} 0
 posthorn_queue_connected 1
-posthorn_queue_notices{pool="default",priority="high"} 3
+posthorn_queue_hints{pool="default",priority="high"} 3
 posthorn_queue_parked 2
 posthorn_queue_dropped_total 7
 posthorn_shared_state_available 1

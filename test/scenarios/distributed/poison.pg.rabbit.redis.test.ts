@@ -50,7 +50,7 @@ test("invalid messages in a queue are parked, logged and counted, and deliveries
     },
     holds: (lines) =>
       lines.includes(`posthorn_queue_parked ${parked}`) &&
-      lines.includes('posthorn_queue_notices{pool="default",priority="normal"} 0'),
+      lines.includes('posthorn_queue_hints{pool="default",priority="normal"} 0'),
   });
   assert.equal(worker.output.match(/"level":"warn"[^\n]*parked an unreadable message/g)?.length, parked);
 

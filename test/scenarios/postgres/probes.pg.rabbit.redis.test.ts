@@ -29,7 +29,7 @@ test("WDS-206 WDS-209 WDS-17 without RabbitMQ and Redis a worker reports that, i
   const whole = await metricsOf(worker.url);
   for (const line of [
     "posthorn_queue_connected 1",
-    'posthorn_queue_notices{pool="default",priority="high"} 0',
+    'posthorn_queue_hints{pool="default",priority="high"} 0',
     "posthorn_queue_parked 0",
     "posthorn_queue_dropped_total 0",
     "posthorn_shared_state_available 1",
@@ -52,7 +52,7 @@ test("WDS-206 WDS-209 WDS-17 without RabbitMQ and Redis a worker reports that, i
   const poor = await metricsOf(worker.url);
   assert.match(poor, /^posthorn_queue_connected 0$/m);
   assert.match(poor, /^posthorn_shared_state_available 0$/m);
-  assert.doesNotMatch(poor, /^posthorn_queue_notices/m, "numbers that nobody knows");
+  assert.doesNotMatch(poor, /^posthorn_queue_hints/m, "numbers that nobody knows");
   await post(`${api.url}/v1/webhooks`, { url: receiver.url("/"), events: ["*"] });
   await post(`${api.url}/v1/events`, { event_type: "order.paid", data: { id: 1 } });
   await receiver.waitForRequests(1);
