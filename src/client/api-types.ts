@@ -342,7 +342,7 @@ export interface AppliedFilter {
     | "capacity"
     | "in_flight"
   )[];
-  origin?: ("publish" | "retry" | "replay" | "recover" | "test")[];
+  origin?: ("publish" | "retry" | "replay" | "test")[];
   attempt_min?: number;
   error?: string;
   idempotency_key?: string;
@@ -811,7 +811,7 @@ export interface Delivery {
    */
   status: DeliveryStatus;
   priority: "high" | "normal" | "low";
-  origin: "publish" | "retry" | "replay" | "recover" | "test";
+  origin: "publish" | "retry" | "replay" | "test";
   attempt_count: number;
   /**
    * `schedule`: the next retry of its schedule; `retry_after`: the receiver requested a delay with
@@ -887,7 +887,7 @@ export interface DeliveryBulkFilter extends DeadLetterBulkFilter {
     | "in_flight"
   )[];
   /** Why the delivery was created. May be repeated. */
-  origin?: ("publish" | "retry" | "replay" | "recover" | "test")[];
+  origin?: ("publish" | "retry" | "replay" | "test")[];
   /** Only deliveries with at least this many attempts. */
   attempt_min?: number;
   /** Text in the error or in the stored part of the response of the last attempt; case-insensitive. */
@@ -3386,7 +3386,7 @@ export interface ListEventDeliveriesQuery extends PageQuery {
     | "in_flight"
   )[];
   /** Why the delivery was created. May be repeated. */
-  origin?: ("publish" | "retry" | "replay" | "recover" | "test")[];
+  origin?: ("publish" | "retry" | "replay" | "test")[];
   /** Only deliveries with at least this many attempts. */
   attempt_min?: number;
   /** Text in the error or in the stored part of the response of the last attempt; case-insensitive. */
@@ -3507,7 +3507,7 @@ export interface ListWebhookDeliveriesQuery extends PageQuery {
     | "in_flight"
   )[];
   /** Why the delivery was created. May be repeated. */
-  origin?: ("publish" | "retry" | "replay" | "recover" | "test")[];
+  origin?: ("publish" | "retry" | "replay" | "test")[];
   /** Only deliveries with at least this many attempts. */
   attempt_min?: number;
   /** Text in the error or in the stored part of the response of the last attempt; case-insensitive. */

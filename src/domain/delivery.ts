@@ -56,11 +56,8 @@ export type CancelReason = "webhook_deleted" | "cancel_requested" | "discarded";
 /** Why a delivery was never sent: the state of its webhook when the event was published. `recover` brings it back. */
 export type SkipReason = `webhook_${"disabled" | "suspended" | "unverified"}`;
 
-/**
- * Why a delivery was created. A manual retry keeps its delivery, so `retry` marks the copy of a successful one.
- * `recover` marks copies made by earlier versions.
- */
-export const deliveryOrigins = ["publish", "retry", "replay", "recover", "test"] as const;
+/** Why a delivery was created. A manual retry keeps its delivery, so `retry` marks the copy of a successful one. */
+export const deliveryOrigins = ["publish", "retry", "replay", "test"] as const;
 export type DeliveryOrigin = (typeof deliveryOrigins)[number];
 
 /** The part of a delivery that the state machine reads and writes. */

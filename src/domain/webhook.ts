@@ -157,11 +157,6 @@ export function changedAt(updatedAt: number, now: number): number {
   return Math.max(now, updatedAt);
 }
 
-/** A stored webhook, completed with fields that were added after it was written. */
-export function webhookFromDocument(document: unknown): Webhook {
-  return { ...webhookDefaults, ...(document as Webhook) };
-}
-
 export interface WebhookRetryOverrides {
   readonly schedule: RetrySchedule | null;
   readonly ageMsMax: number | null;

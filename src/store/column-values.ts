@@ -36,7 +36,7 @@ export const stateCodes = codec<DeliveryState>([
   "skipped",
   "cancelled",
 ]);
-export const originCodes = codec<DeliveryOrigin>(["publish", "retry", "replay", "recover", "test"]);
+export const originCodes = codec<DeliveryOrigin>(["publish", "retry", "replay", "test"]);
 export const outcomeCodes = codec<Outcome>(["accepted", "transient", "terminal"]);
 export const categoryCodes = codec<FailureCategory>(failureCategories);
 export const formatCodes = codec<PayloadFormatName>(payloadFormats);
@@ -89,8 +89,8 @@ const none: readonly DeliveryRetry[] = [];
 
 /**
  * The queue position orders the waiting deliveries of a lane. It is a single number, so that one index serves all lanes
- * (column `rank`). Ordered lanes use the publish order, whatever the priority or due time; a delivery that was retried
- * after its end goes behind all that waited then (`order_position`). Other lanes use priority, then due time.
+ * (column `queue_position`). Ordered lanes use the publish order, whatever the priority or due time; a delivery that was
+ * retried after its end goes behind all that waited then (`order_position`). Other lanes use priority, then due time.
  */
 export const tierSpan = 2 ** 48;
 export const queuePositionMax = 3 * tierSpan - 1;

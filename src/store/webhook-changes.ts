@@ -5,7 +5,7 @@ import {
   type WebhookHistoryEntry,
   type WebhookKeyName,
 } from "../domain/webhook-history.ts";
-import { type Webhook, webhookFromDocument } from "../domain/webhook.ts";
+import type { Webhook } from "../domain/webhook.ts";
 import type { SavedBeside, SecretKind, StoredSecret, WrittenBeside } from "../ports/store/webhooks.ts";
 
 export type StoredKey = Pick<StoredSecret, "kind" | "digest">;
@@ -23,7 +23,7 @@ export function webhookChange(
   keys: readonly StoredKey[],
   { secrets, audit, events }: SavedBeside,
 ): WebhookChange {
-  const before = document === null ? null : webhookFromDocument(parseLossless(document));
+  const before = document === null ? null : (parseLossless(document) as Webhook);
   const changedKeys = secrets === undefined ? [] : changedNames(keys, secrets);
   const keysChanged = changedKeys.length > 0;
   const saved = { ...given, revision: revisionAfter(given, before, keysChanged) };

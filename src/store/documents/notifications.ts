@@ -212,7 +212,7 @@ export class Notifications implements NotificationQueue {
     const rows = await this.#sql.read(channels());
     return rows.map(([document, status, address, id, ...dates]) => ({
       channel: JSON.parse(document) as NotificationChannel,
-      status: status === null ? freshStatus : { ...freshStatus, ...(JSON.parse(status) as ChannelStatus) },
+      status: status === null ? freshStatus : (JSON.parse(status) as ChannelStatus),
       consent: address === null || id === null ? null : toConsent(id, dates),
     }));
   }

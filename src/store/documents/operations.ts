@@ -3,7 +3,6 @@ import type { AuditEntry } from "../../ports/store/audit.ts";
 import {
   type BatchOperation,
   isAtRest,
-  newOperationDefaults,
   type OperationQuery,
   type OperationStore,
 } from "../../ports/store/operations.ts";
@@ -72,7 +71,7 @@ export class Operations implements OperationStore {
   }
 }
 
-/** Documents of older versions lack some fields, and do not raise their revision. */
+/** The revision has a column: the process that runs an operation and a user who changes it compare it. */
 function toOperation([, document, revision]: OperationRow): BatchOperation {
-  return { ...newOperationDefaults, ...(JSON.parse(document) as BatchOperation), revision };
+  return { ...(JSON.parse(document) as BatchOperation), revision };
 }

@@ -1,6 +1,6 @@
 import { parseLossless } from "../../domain/json/lossless.ts";
 import type { WebhookHistoryEntry } from "../../domain/webhook-history.ts";
-import { type Webhook, webhookFromDocument } from "../../domain/webhook.ts";
+import type { Webhook } from "../../domain/webhook.ts";
 import type { Page } from "../../ports/store.ts";
 import type {
   SavedBeside,
@@ -206,5 +206,5 @@ function toStoredWebhook(
   secrets: readonly StoredSecret[],
 ): StoredWebhook {
   const runtime = state[0] === null ? null : toRuntimeState(state);
-  return { webhook: webhookFromDocument(parseLossless(document)), secrets, runtime };
+  return { webhook: parseLossless(document) as Webhook, secrets, runtime };
 }
