@@ -42,7 +42,7 @@ test("invalid messages in a queue are parked, logged and counted, and deliveries
   });
   const parked = garbage.length + 2;
   const [, probesUrl = ""] = /"probesUrl":"([^"]+)"/.exec(worker.output) ?? [];
-  const shown = /^posthorn_queue_(?:parked|notices)\b.*$/gm;
+  const shown = /^posthorn_queue_(?:parked|hints)\b.*$/gm;
   await eventually("the metrics show what is parked, and that nothing waits", {
     ask: async (): Promise<readonly string[]> => {
       const text = await (await fetch(`${probesUrl}/metrics`)).text();
