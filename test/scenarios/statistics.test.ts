@@ -146,8 +146,8 @@ suite("statistics of a server", () => {
       holds: (last) => last !== undefined,
     });
     assert.equal(point?.["processes"], 1);
-    const { places, dead_letters: deadLetters } = point ?? {};
-    const { min, mean, max } = places as Json;
+    const { request_slots: slots, dead_letters: deadLetters } = point ?? {};
+    const { min, mean, max } = slots as Json;
     assert.ok(Number(min) > 0 && min === mean && mean === max);
     assert.deepEqual(deadLetters, { min: 0, mean: 0, max: 0 });
     for (const step of ["1h", "1d"])
