@@ -74,14 +74,16 @@ export async function statisticsAfterKills(
         `SELECT w.string, a.outcome, count(*)::int AS count FROM posthorn.attempts a
          JOIN posthorn.strings w ON w.ref = a.webhook GROUP BY 1, 2`,
       );
-      return rows.map(({ word, outcome, count }) => [String(word), Number(outcome), Number(count)] as const);
+      return rows.map(
+        ({ string, outcome, count }) => [String(string), Number(outcome), Number(count)] as const,
+      );
     },
     ended: async () => {
       const rows = await cluster.database.query(
         `SELECT w.string, d.state, count(*)::int AS count FROM posthorn.deliveries d
          JOIN posthorn.strings w ON w.ref = d.webhook WHERE d.state IN (3, 5) GROUP BY 1, 2`,
       );
-      return rows.map(({ word, state, count }) => [String(word), Number(state), Number(count)] as const);
+      return rows.map(({ string, state, count }) => [String(string), Number(state), Number(count)] as const);
     },
     events: () => cluster.count("SELECT count(*) FROM posthorn.events"),
   });
