@@ -328,6 +328,8 @@ export class OperationRun {
     status: OperationStatus,
     { takes = false, releases = false }: { readonly takes?: boolean; readonly releases?: boolean } = {},
   ): Promise<void> {
+    // A save of the progress may have met the decision already; the notice of it must not write "running" again.
+    if (this.#isOver) return;
     const { operations } = this.#options.store;
     this.#isChanged = false;
     let next = this.#withProgress(status, releases ? null : this.#runner);
