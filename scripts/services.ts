@@ -20,8 +20,6 @@ export interface Service {
   readonly remedy: string;
   /** Starts a server if necessary. */
   readonly find: () => Promise<Found>;
-  /** Finds a running server only. */
-  readonly findRunning: () => Promise<Found>;
 }
 
 /** A server that was started for this run of the tests. */
@@ -90,7 +88,7 @@ export function servicesOf(path: string): readonly Service[] {
   return services.filter(({ mark }) => marks.includes(mark));
 }
 
-interface ServerOptions extends Omit<Service, "find" | "findRunning"> {
+interface ServerOptions extends Omit<Service, "find"> {
   readonly fallback: string;
   readonly start: () => Promise<Throwaway>;
   /** Prefer a new server to a running one. */
@@ -112,7 +110,6 @@ export function server({ fallback, start, isStartedFirst = false, ...service }: 
   };
   return {
     ...service,
-    findRunning,
     async find() {
       const at = process.env[service.variable] ?? fallback;
       // A configured address is never replaced.
@@ -160,7 +157,7 @@ async function answers(url: URL): Promise<boolean> {
   return isReachable;
 }
 
-interface ProgramOptions extends Omit<Service, "find" | "findRunning"> {
+interface ProgramOptions extends Omit<Service, "find"> {
   /** Any of these names. */
   readonly programs: readonly string[];
 }
@@ -176,7 +173,7 @@ function program({ programs, ...service }: ProgramOptions): Service {
     if (at !== undefined) return { at, isReachable: true };
     return { at: given ?? "the PATH", isReachable: false, problem: "there is none on the PATH" };
   };
-  return { ...service, find, findRunning: find };
+  return { ...service, find };
 }
 
 function isExecutable(path: string): boolean {

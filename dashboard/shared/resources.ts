@@ -117,7 +117,7 @@ export type Source = Shown<Omit<typeof sourceShown, "verification">> & {
     | null;
 };
 
-/** Resources without static types, because their fields are described in src/core/fields. */
+/** Resources without static types, because their fields are described in src/resources. */
 export type Row = Readonly<Record<string, unknown>>;
 
 /** A field of a row as text, or an empty string. */

@@ -10,7 +10,7 @@ import { type Access, type Call, defineRoute, type Method, type Route } from "./
 type Row = object;
 type Json = Record<string, unknown>;
 type Eventual<Value> = Value | Promise<Value>;
-type PlainCall = Call<Readonly<Record<string, string>>, { readonly tenant_id?: string }>;
+export type PlainCall = Call<Readonly<Record<string, string>>, { readonly tenant_id?: string }>;
 
 /** Who may call a route. The other members replace texts and errors that do not follow from the resource. */
 interface Terms {
@@ -61,9 +61,23 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
     rows: (scope: Scope, filters: Filters) => Eventual<readonly Found[]>,
     idOf: (row: Found) => string,
   ): Route {
-    return this.#list(terms, async (scope, filters, query, listing) => {
-      const page = pager.slice(await rows(scope, filters), { query, listing, idOf, toJson: (row) => row });
-      return { ...page, data: await this.#showPage(page.data, query) };
+    const { schemas, noun, title, path, tag, filters: fields } = this.#resource;
+    return defineRoute({
+      ...rightsOf(terms),
+      method: "GET",
+      path,
+      operationId: terms.operationId ?? `list${title}s`,
+      tag,
+      summary: terms.summary ?? `List ${noun}s`,
+      query: schemas.listQuery,
+      answers: { 200: { description: terms.answer ?? `A page of ${noun}s.`, schema: schemas.list } },
+      errors: terms.errors ?? ["invalid_cursor"],
+      handle: async ({ scope, query }) => {
+        const filters = filtersOf(fields, query) as Filters;
+        const listing = { tenantId: scope.tenantId, route: `${noun}s`, filters };
+        const page = pager.slice(await rows(scope, filters), { query, listing, idOf, toJson: (row) => row });
+        return { status: 200, body: { ...page, data: await this.#showPage(page.data, query) } };
+      },
     });
   }
 
@@ -73,7 +87,7 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
       ...this.#texts("GET", "get", `Get ${withArticle(noun)}`, terms),
       answers: { 200: { description: terms.answer ?? `The ${noun}.`, schema: schemas.one } },
       errors: terms.errors ?? ["not_found"],
-      handle: async (call) => ({ status: 200, body: await this.#shownBefore(call as PlainCall) }),
+      handle: async (call) => ({ status: 200, body: await this.shown(call as PlainCall) }),
     });
   }
 
@@ -121,7 +135,7 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
         ...this.#audit("put"),
         before: async (call: PlainCall) => ({
           ...extra(call.params[key] ?? ""),
-          ...(await this.#shownBefore(call)),
+          ...(await this.shown(call)),
         }),
       },
       handle: async (call) => {
@@ -145,7 +159,7 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
       body: schemas.update,
       answers: { 200: { description: terms.answer ?? `The updated ${noun}.`, schema: schemas.one } },
       errors: terms.errors ?? ["not_found"],
-      audit: { ...this.#audit("update"), before: (call: PlainCall) => this.#shownBefore(call) },
+      audit: { ...this.#audit("update"), before: this.shown },
       handle: async (call) => {
         const { scope, params, body } = call as PlainCall;
         const given = inputOf(input, this.permitted(scope, body));
@@ -167,7 +181,7 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
       ...this.#texts("DELETE", verb, summary, terms),
       answers: { 204: { description: terms.answer ?? "Deleted." } },
       errors: terms.errors ?? ["not_found"],
-      audit: { ...this.#audit(verb), before: (call: PlainCall) => this.#shownBefore(call), removes },
+      audit: { ...this.#audit(verb), before: this.shown, removes },
       handle: async (call) => {
         const { scope, params, query } = call as PlainCall;
         await remove(scope, params[key] ?? "", query?.tenant_id ?? null);
@@ -176,8 +190,11 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
     });
   }
 
-  /** For the audit log of other routes: one of them as the caller sees it. */
-  readonly before = (call: PlainCall): Promise<Json> => this.#shownBefore(call);
+  /** The one that a call names, as the caller sees it: the response of GET, and the state before a change. */
+  readonly shown = async ({ scope, params, query }: PlainCall): Promise<Json> => {
+    const key = params[this.#resource.key] ?? "";
+    return this.#show(await this.#find(scope, key, query?.tenant_id ?? null));
+  };
 
   /** The body, unless a customer set a field that only the tenant may set. */
   permitted(scope: Scope, body: unknown): unknown {
@@ -197,31 +214,6 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
     const { key } = this.#resource;
     const audited = { action: `${this.#name}.${verb}`, target: this.#name };
     return key === "id" ? audited : { ...audited, idFrom: key };
-  }
-
-  async #shownBefore({ scope, params, query }: PlainCall): Promise<Json> {
-    const key = params[this.#resource.key] ?? "";
-    return this.#show(await this.#find(scope, key, query?.tenant_id ?? null));
-  }
-
-  #list(terms: Terms, read: ReadPage): Route {
-    const { schemas, noun, title, path, tag, filters: fields } = this.#resource;
-    return defineRoute({
-      ...rightsOf(terms),
-      method: "GET",
-      path,
-      operationId: terms.operationId ?? `list${title}s`,
-      tag,
-      summary: terms.summary ?? `List ${noun}s`,
-      query: schemas.listQuery,
-      answers: { 200: { description: terms.answer ?? `A page of ${noun}s.`, schema: schemas.list } },
-      errors: terms.errors ?? ["invalid_cursor"],
-      handle: async ({ scope, query }) => {
-        const filters = filtersOf(fields, query) as Filters;
-        const listing = { tenantId: scope.tenantId, route: `${noun}s`, filters };
-        return { status: 200, body: await read(scope, filters, query, listing) };
-      },
-    });
   }
 
   #texts(method: Method, verb: string, summary: string, terms: Terms) {
@@ -252,13 +244,6 @@ type Rights = {
 } & Pick<Route, "access">;
 
 type Filters = Readonly<Record<string, unknown>>;
-type ReadPage = (
-  scope: Scope,
-  filters: Filters,
-  query: Parameters<Pager["request"]>[0],
-  listing: Parameters<Pager["request"]>[1],
-) => Promise<unknown>;
-
 function withArticle(noun: string): string {
   return /^[aeioA]/.test(noun) ? `an ${noun}` : `a ${noun}`;
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import pg from "pg";
+import { testServer } from "../conformance/store/postgres-database.fixture.ts";
 
 /** A pool whose connections see only a separate, empty schema. */
 export interface OwnSchema {
@@ -9,10 +10,8 @@ export interface OwnSchema {
   drop(): Promise<void>;
 }
 
-/** On the server in the environment, otherwise on this machine's. */
 export async function openOwnSchema(): Promise<OwnSchema> {
-  const connectionString =
-    process.env["POSTHORN_TEST_DATABASE_URL"] ?? "postgres://postgres@127.0.0.1:5432/postgres";
+  const connectionString = await testServer();
   const schema = `receiver_${randomUUID().replaceAll("-", "")}`;
   // A statement that waits unexpectedly is an error, not a hanging test.
   const options = `-c search_path=${schema} -c lock_timeout=3000`;

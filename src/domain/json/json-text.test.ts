@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { PosthornError } from "../errors.ts";
-import { minified, readJsonText } from "./json-text.ts";
+import { minified, readJsonText, tryParseJson } from "./json-text.ts";
 
 const bounds = { depthMax: 3, valuesMax: 10, hugeNumbers: "kept" } as const;
 const name = { what: "dataJson", field: "data" };
@@ -45,4 +45,10 @@ test("minified text equals JSON.stringify of the same tokens", () => {
       assert.equal(minified(tidy), tidy);
     }),
   );
+});
+
+test("JSON is recognized, including null, and other text is not", () => {
+  assert.deepEqual(tryParseJson('{"a":[1]}'), { a: [1] });
+  assert.equal(tryParseJson("null"), null);
+  for (const text of ["", "{", "undefined", "{'a':1}"]) assert.equal(tryParseJson(text), undefined);
 });

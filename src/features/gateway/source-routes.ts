@@ -2,7 +2,7 @@ import { NotFoundError } from "../../domain/errors.ts";
 import type { ApiOptions } from "../../http/context.ts";
 import { inputOf, shownJson, snakeCaseJson } from "../../http/mapping.ts";
 import type { Pager } from "../../http/paging.ts";
-import { PlainRoutes } from "../../http/plain-routes.ts";
+import { type PlainCall, PlainRoutes } from "../../http/plain-routes.ts";
 import { type Answer, type Call, defineRoute, type Route } from "../../http/route.ts";
 import { serverAddress } from "../../http/server-address.ts";
 import { closed, idParam, line, pageProperties } from "../../resources/schema.ts";
@@ -110,15 +110,15 @@ export function sourceRoutes(options: ApiOptions, pager: Pager): readonly Route[
       (scope, id) => sources().delete(scope, id),
       ["name", "party"],
     ),
-    addressRoute(options),
+    addressRoute(options, routes.shown),
     rotateRoute(options),
-    acknowledgeRoute(options),
+    acknowledgeRoute(options, routes.shown),
     descriptionRoute(options),
   ];
 }
 
 const params = closed({ id: idParam("the source") });
-type Params = { readonly id: string };
+type Before = (call: PlainCall) => Promise<object>;
 
 function sourceJson(view: SourceView): Record<string, unknown> {
   return shownJson(sourceResource.shown, shownOf(view));
@@ -133,10 +133,6 @@ function shownOf({ source, verification, warnings, effectiveMode }: SourceView) 
     acknowledgedBy: source.acknowledgement?.by ?? null,
     acknowledgedAt: source.acknowledgement?.at ?? null,
   };
-}
-
-function before({ gateway }: ApiOptions) {
-  return async ({ scope, params: { id } }: Call<Params>) => sourceJson(gateway.sources.get(scope, id));
 }
 
 /** The address is a secret: it is in no listing, and responses must not be cached. */
@@ -179,7 +175,7 @@ function createRoute(options: ApiOptions): Route {
   });
 }
 
-function addressRoute(options: ApiOptions): Route {
+function addressRoute(options: ApiOptions, before: Before): Route {
   return defineRoute({
     method: "GET",
     path: "/v1/sources/{id}/address",
@@ -192,7 +188,7 @@ function addressRoute(options: ApiOptions): Route {
     errors: ["not_found"],
     answerIsSecret: true,
     // Revealing a secret is audited like a change.
-    audit: { action: "source.read_address", target: "source", before: before(options) },
+    audit: { action: "source.read_address", target: "source", before },
     handle: async ({ scope, params: { id }, headers }) =>
       addressAnswer(options, { ...options.gateway.sources.address(scope, id), headers, status: 200 }),
   });
@@ -221,7 +217,7 @@ function rotateRoute(options: ApiOptions): Route {
   });
 }
 
-function acknowledgeRoute(options: ApiOptions): Route {
+function acknowledgeRoute(options: ApiOptions, before: Before): Route {
   return defineRoute({
     method: "POST",
     path: "/v1/sources/{id}/acknowledge",
@@ -235,7 +231,7 @@ function acknowledgeRoute(options: ApiOptions): Route {
     body: sourceAcknowledgeSchema,
     answers: { 200: { description: "The updated source.", schema: sourceResource.schemas.one } },
     errors: ["not_found", "conflict"],
-    audit: { action: "source.acknowledge", target: "source", before: before(options) },
+    audit: { action: "source.acknowledge", target: "source", before },
     handle: async ({ scope, params: { id }, body, principal }) => {
       const { version } = inputOf(sourceAcknowledgeFields, body);
       const keyId = principal?.keyId ?? "";

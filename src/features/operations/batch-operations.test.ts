@@ -73,12 +73,12 @@ for (const status of ["paused", "cancelled"] as const) {
           }));
           yield { items, cursor: 3, tookMs: 0 };
         },
-      } as never,
+      },
       clock,
       log: { warn: (_: unknown, text: string) => assert.fail(text) } as never,
       shared: null,
     });
-    const { id } = await operations.create(scope as never, {
+    const { id } = await operations.create(scope, {
       tenantId: null,
       kind: "retry",
       selection: { kind: "ids", tenantId: null, ids: [] },
@@ -96,7 +96,7 @@ for (const status of ["paused", "cancelled"] as const) {
       clock.advance(1_000);
       await until(clock, () => one.heldCount === 1);
     };
-    const changing = operations.change(scope as never, { id, status });
+    const changing = operations.change(scope, { id, status });
     await until(clock, () => one.heldCount === 1);
     await clock.turn();
     one.letGo();

@@ -10,12 +10,9 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/**
- * Creates a database next to the one of `POSTHORN_TEST_DATABASE_URL`, or on the local server as any user who can log
- * in.
- */
+/** Creates a database on the server for tests. */
 export async function createTestDatabase(template?: string): Promise<TestDatabase> {
-  const server = await reachableServer();
+  const server = await testServer();
   const name = `posthorn_test_${randomBytes(6).toString("hex")}`;
   await execute(server, `CREATE DATABASE ${name}${template === undefined ? "" : ` TEMPLATE ${template}`}`);
   const url = new URL(server);
@@ -31,7 +28,11 @@ export async function createTestDatabase(template?: string): Promise<TestDatabas
 
 let server: Promise<string> | null = null;
 
-function reachableServer(): Promise<string> {
+/**
+ * The URL of a database on the server for tests: that of `POSTHORN_TEST_DATABASE_URL`, which the test runner sets, or the
+ * local server as a user who can log in. Rejects if there is none.
+ */
+export function testServer(): Promise<string> {
   server ??= findServer();
   return server;
 }
