@@ -150,7 +150,7 @@ export class PlainCommands<Input extends Fields, Shown extends Fields> {
     });
   }
 
-  /** `more` adds options other than plain fields, and `complete` their values. */
+  /** `more` adds options that are not plain fields, and their part of the body. */
   change(
     method: "PUT" | "PATCH",
     says: string,
