@@ -9,11 +9,11 @@ const COLOURS = "^src/features/portal/contrast[.]ts$";
 
 /** Files of features that only compute: ports, stores and the engine share their types and rules. */
 const RULES =
-  "^src/features/(alerts/(alert|default-rules|due-messages)|problems/problem|gateway/(source|relayed)" +
+  "^src/features/(alerts/(alert|default-rules)|problems/problem|gateway/(source|relayed)" +
   "|notifications/(chat|due|mail|messages|notification|operational-event|operational-event-catalogue)" +
   "|portal/(contrast|look)|verification/verification)[.]ts$";
 /** Routes and what they show. Nothing else of a feature knows HTTP. */
-const ROUTES = "^src/features/[^/]+/(routes|action-routes|connection-routes|profile-routes|request-routes|settings-routes|source-routes|views|event-streams)[.]ts$";
+const ROUTES = "^src/features/[^/]+/(routes|action-routes|connection-routes|request-routes|settings-routes|source-routes|views|event-streams)[.]ts$";
 const WEBHOOK_DOCS = "^src/features/webhook-docs/";
 
 /** What a part may import of ours, apart from itself and the rules of features. Only `app` may import a part that is missing here. */

@@ -108,7 +108,7 @@ export const idkMutations: readonly Mutation[] = [
   {
     ids: "IDK-24",
     change: "problems do not link to their documentation",
-    file: "src/receiver/receiver-answer.ts",
+    file: "src/receiver/handler-answer.ts",
     find: "...(idempotencyCodes.has(code) && {",
     replace: '...(idempotencyCodes.has(code) && code === "idempotency_key_missing" && {',
     test: kit,
@@ -217,7 +217,7 @@ export const cewMutations: readonly Mutation[] = [
   {
     ids: "CEW-3.2-3",
     change: "a token in the query is sent without Cache-Control",
-    file: "src/engine/credentials/stored-credentials.ts",
+    file: "src/engine/credentials/oauth2-tokens.ts",
     find: 'headers.push("Cache-Control", "no-store");',
     replace: "void 0;",
     test: messages,

@@ -46,7 +46,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-179",
     change: "a process that cannot listen does not read what another process changed",
-    file: "src/store/postgres/cluster/config-polling.ts",
+    file: "src/store/postgres/cluster/config-changes.ts",
     find: 'if (change !== null) this.#notify({ kind: "config", change });',
     replace: "void change;",
     test: "test/scenarios/postgres/changes-arrive.pg.test.ts",
@@ -55,7 +55,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-179",
     change: "an announcement that is not visible yet is passed by",
-    file: "src/store/postgres/cluster/config-polling.ts",
+    file: "src/store/postgres/cluster/config-changes.ts",
     find: "if (last - since > rows.length)",
     replace: "if (last - since > rows.length + 1)",
     test: "src/store/postgres/cluster/config-polling.pg.test.ts",

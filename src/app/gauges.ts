@@ -7,14 +7,13 @@ import {
   writerBytes,
   writerOf,
 } from "../domain/statistics/gauges.ts";
-import { bucketAt, type StatisticsStep, statisticsSteps } from "../domain/statistics/keys.ts";
+import { bucketAt, type StatisticsStep, statisticsSteps } from "../domain/statistics/counts.ts";
 import type { Engine } from "../engine/engine.ts";
-import type { Clock } from "../ports/clock.ts";
+import { type Clock, Loop } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { DiskSpace, Store } from "../ports/store.ts";
 import type { StatisticsStore } from "../ports/store/statistics.ts";
 import type { Logger } from "../ports/telemetry.ts";
-import { Loop } from "../ports/timing/loop.ts";
 
 interface GaugeSamplerOptions {
   readonly store: Pick<StatisticsStore, "writeGauges">;

@@ -1,8 +1,7 @@
 import { messageOf } from "../domain/thrown.ts";
-import type { Clock } from "../ports/clock.ts";
+import { type Clock, Loop } from "../ports/clock.ts";
 import type { OwnershipStore } from "../ports/store/ownership.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
-import { Loop } from "../ports/timing/loop.ts";
 
 /** Roles that a configured feature requires, and that a deployment may omit by mistake. */
 export type NeededRole = "gateway" | "scheduler";

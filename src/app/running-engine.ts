@@ -1,15 +1,15 @@
 import { daysToMs, type Settings } from "../config/options.ts";
 import { createAddressPolicy } from "../domain/egress/address-policy.ts";
-import type { StatisticsStep } from "../domain/statistics/keys.ts";
+import type { StatisticsStep } from "../domain/statistics/counts.ts";
 import { Engine } from "../engine/engine.ts";
 import { createServices, type ServicesLifecycle } from "../features/create-services.ts";
 import { SchemaRegistry } from "../features/event-types/schema-registry.ts";
 import { createGateway, type Gateway, type GatewayOptions } from "../features/gateway/create-gateway.ts";
 import type { GatewayDirectory } from "../features/gateway/gateway-directory.ts";
-import { OwnAddresses } from "../features/gateway/own-addresses.ts";
+import { OwnAddresses } from "../features/gateway/address.ts";
 import type { Services } from "../features/services.ts";
 import { hashApiKey } from "../features/tenants/api-key-service.ts";
-import { loadTenantDirectory } from "../features/tenants/tenant-directory.ts";
+import { loadTenantDirectory } from "../features/tenants/tenant-service.ts";
 import { OutsideCalls } from "../features/verification/outside-calls.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { NameLookup } from "../ports/name-lookup.ts";

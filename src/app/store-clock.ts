@@ -1,7 +1,6 @@
-import type { Clock, Timer } from "../ports/clock.ts";
+import { type Clock, Loop, type Timer } from "../ports/clock.ts";
 import type { Store } from "../ports/store.ts";
 import type { Logger } from "../ports/telemetry.ts";
-import { Loop } from "../ports/timing/loop.ts";
 
 export interface StoreClockOptions {
   readonly clock: Clock;

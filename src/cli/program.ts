@@ -19,13 +19,12 @@ import { addOperationCommands } from "./commands/operations.ts";
 import { addPortalSessionCommands } from "./commands/portal-sessions.ts";
 import { addProblemCommands } from "./commands/problems.ts";
 import { addPublishCommand } from "./commands/publish.ts";
-import { addRegistryCommands } from "./commands/registry.ts";
+import { addRegistryCommands, addTypesCommand } from "./commands/registry.ts";
 import { addServeCommand } from "./commands/serve.ts";
 import { addStatisticsCommands } from "./commands/statistics.ts";
 import { addSearchCommand, addSystemCommand, addUiCommand } from "./commands/system.ts";
 import { addTailCommand } from "./commands/tail.ts";
 import { addTriggerCommand } from "./commands/trigger.ts";
-import { addTypesCommand } from "./commands/type-files.ts";
 import {
   addRecoverCommand,
   addWebhookActions,

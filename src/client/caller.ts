@@ -1,4 +1,4 @@
-import { backoffMs } from "../domain/backoff.ts";
+import { backoffMs } from "../domain/retry-schedule.ts";
 import { serializeKey } from "../domain/http/idempotency-key.ts";
 import { parseRetryAfter } from "../domain/http/retry-after.ts";
 import { messageOf } from "../domain/thrown.ts";

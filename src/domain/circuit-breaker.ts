@@ -1,6 +1,6 @@
 import { attemptTimeoutMsMax, type DeliveryPolicy } from "./delivery-policy.ts";
 import { clockDifferenceMs } from "./due-times.ts";
-import type { Verdict } from "./outcome.ts";
+import type { Verdict } from "./classify.ts";
 import type { CircuitBreakerConfig } from "./profile.ts";
 import {
   advanceWindow,

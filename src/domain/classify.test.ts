@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { classify, judge } from "./classify.ts";
-import { type AttemptObservation, failureCategories, type Outcome } from "./outcome.ts";
+import { type AttemptObservation, type Outcome, classify, failureCategories, judge } from "./classify.ts";
 import type { Profile } from "./profile.ts";
 import { eventDelivery, profiles, xWebhook } from "./profiles/index.ts";
 import { standard } from "./profiles/standard.ts";

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { classify } from "./classify.ts";
+import { type Outcome, classify } from "./classify.ts";
 import { attemptTimeoutMs, attemptTimeoutMsMax, resolvePolicy } from "./delivery-policy.ts";
-import type { Outcome } from "./outcome.ts";
 import { cloudEvents, eventDelivery, profiles, ts16a, xWebhook } from "./profiles/index.ts";
 import { standard } from "./profiles/standard.ts";
 import { type Webhook, type WebhookAgreements, webhookDefaults } from "./webhook.ts";

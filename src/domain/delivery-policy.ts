@@ -1,4 +1,4 @@
-import type { FailureCategory } from "./outcome.ts";
+import type { FailureCategory } from "./classify.ts";
 import type {
   CircuitBreakerConfig,
   ClassificationTable,

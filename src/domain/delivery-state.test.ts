@@ -18,7 +18,7 @@ import {
   type WaitingState,
   waitingStates,
 } from "./delivery.ts";
-import type { Verdict } from "./outcome.ts";
+import type { Verdict } from "./classify.ts";
 import { standard } from "./profiles/standard.ts";
 import { attemptsMax } from "./retry-schedule.ts";
 

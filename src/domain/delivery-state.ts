@@ -22,7 +22,7 @@ import {
   type WaitingState,
   waitingStates,
 } from "./delivery.ts";
-import type { Verdict } from "./outcome.ts";
+import type { Verdict } from "./classify.ts";
 import { nextDelayMs } from "./retry-schedule.ts";
 
 /** An event that can happen to a delivery. */

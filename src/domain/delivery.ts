@@ -1,5 +1,5 @@
 import type { AttemptTrace } from "./attempt-trace.ts";
-import type { FailureCategory, Outcome } from "./outcome.ts";
+import type { FailureCategory, Outcome } from "./classify.ts";
 
 /** How a request that is rebuilt from stored data may differ from the one that was sent. */
 

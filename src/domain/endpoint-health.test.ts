@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { classify } from "./classify.ts";
+import { type AttemptObservation, classify } from "./classify.ts";
 import {
   boundedPause,
   createHealth,
@@ -20,7 +20,6 @@ import {
   suspensionElapsed,
   webhookHealthState,
 } from "./endpoint-health.ts";
-import type { AttemptObservation } from "./outcome.ts";
 import { standard } from "./profiles/standard.ts";
 
 const start = 1_800_000_000_000;

@@ -5,7 +5,7 @@
  * `EndpointHealth` is a plain object that is changed in place, because every attempt updates it; it may be stored as
  * JSON. Times in Unix ms.
  */
-import type { Verdict } from "./outcome.ts";
+import type { Verdict } from "./classify.ts";
 import type { DisableRules, PauseRules } from "./profile.ts";
 
 export interface EndpointHealth {

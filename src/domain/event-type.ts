@@ -1,3 +1,7 @@
+import type { Relayed } from "../features/gateway/relayed.ts";
+import type { Priority } from "./delivery.ts";
+import type { TraceContext } from "./tracing/trace-context.ts";
+
 /**
  * Names of event types, and the patterns with which webhooks subscribe to them.
  *
@@ -47,4 +51,31 @@ export function matches(pattern: string, type: string): boolean {
   if (!pattern.endsWith(".*")) return pattern === type;
   // Keep the dot: `order.*` must not match `orders.created`.
   return type.startsWith(pattern.slice(0, -1));
+}
+
+/** An event that an application published; immutable. Times are Unix milliseconds. */
+export interface PublishedEvent {
+  /** UUIDv7, also `Webhook-ID` and `Idempotency-Key` of every delivery. */
+  readonly id: string;
+  readonly tenantId: string;
+  readonly eventType: string;
+  /** When the event happened: the publisher's time, or the time of acceptance. Sent as RFC 3339 text. */
+  readonly timestamp: number;
+  readonly source: string | null;
+  readonly idempotencyKey: string | null;
+  readonly priority: Priority;
+  readonly createdAt: number;
+  /** Increases by one per event of a tenant. */
+  readonly sequenceNumber: number;
+  /** Its position in the publisher's trace; null without a trace. */
+  readonly trace: TraceContext | null;
+  /** What the gateway kept of the request that brought the event; null for published events. */
+  readonly relayed: Relayed | null;
+}
+
+/** TS16-54. */
+export interface EventLink {
+  readonly rel?: string;
+  readonly method?: string;
+  readonly href?: string;
 }

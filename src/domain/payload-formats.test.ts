@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { endOfJsonValue } from "./json/value-end.ts";
+import { endOfJsonValue } from "./json/members.ts";
 import { type EventContent, renderPayload, renderStandardPayload } from "./payload-formats.ts";
 
 const timestamp = Date.parse("2026-03-15T12:34:56.789Z");

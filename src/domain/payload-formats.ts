@@ -1,8 +1,7 @@
 import type { Priority } from "./delivery.ts";
-import type { EventLink } from "./event.ts";
-import { elementsOf, membersOf, skipSpace, type Span, textOf } from "./json/members.ts";
+import type { EventLink } from "./event-type.ts";
+import { type Span, elementsOf, endOfJsonValue, membersOf, skipSpace, textOf } from "./json/members.ts";
 import { tryParseJson } from "./json/json-text.ts";
-import { endOfJsonValue } from "./json/value-end.ts";
 import type { PayloadFormatName } from "./profile.ts";
 
 /**

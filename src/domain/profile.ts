@@ -1,5 +1,5 @@
 import type { VerificationMethod } from "./webhook.ts";
-import type { Attention, FailureCategory, Outcome } from "./outcome.ts";
+import type { Attention, FailureCategory, Outcome } from "./classify.ts";
 
 /**
  * A delivery profile as data: everything that differs between the published webhook formats.

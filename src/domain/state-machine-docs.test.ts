@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { type DeliveryEvent, eventsIn, transition, type TransitionInput } from "./delivery-state.ts";
 import { drawnArrows, type TableRow, tableRows } from "./delivery-table.fixture.ts";
 import { type DeliveryProgress, type DeliveryState, deliveryStates, type WaitingState } from "./delivery.ts";
-import type { Outcome, Verdict } from "./outcome.ts";
+import type { Outcome, Verdict } from "./classify.ts";
 
 const ageMsMax = 1_000_000;
 

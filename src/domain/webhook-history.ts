@@ -1,5 +1,5 @@
 import { webhookUrlShown } from "../features/notifications/operational-event.ts";
-import { maskedField, maskedParameters } from "./http/masked-fields.ts";
+import { maskedField, maskedParameters } from "./http/request-headers.ts";
 import type { AuditActor } from "./scope.ts";
 import type { Webhook } from "./webhook.ts";
 

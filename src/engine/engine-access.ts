@@ -15,8 +15,8 @@ import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
 import type { DeliveryView } from "./endpoint/explain.ts";
 import type { RelayedMessages } from "./forward/relayed-messages.ts";
-import type { LiveWebhook } from "./endpoint/live-webhook.ts";
-import type { RenderedFrom, RenderedRequest } from "./attempt/rendered-request.ts";
+import type { LiveWebhook } from "./endpoint/endpoint-config.ts";
+import type { RenderedFrom, RenderedRequest } from "./attempt/attempts.ts";
 import type { OperationalRelay } from "./publish/operational-relay.ts";
 import type { SystemEvent } from "./publish/publish-call.ts";
 

@@ -1,7 +1,7 @@
 import type { CircuitTransition } from "../domain/circuit-breaker.ts";
 import { standard } from "../domain/profiles/standard.ts";
 import { WaitingSlots } from "../domain/request-slots.ts";
-import { statisticsKeptMsDefault } from "../domain/statistics/keys.ts";
+import { statisticsKeptMsDefault } from "../domain/statistics/counts.ts";
 import { createUuidV7Source } from "../domain/uuid.ts";
 import type { Webhook } from "../domain/webhook.ts";
 import type {
@@ -13,20 +13,30 @@ import type {
 } from "../ports/store/deliveries.ts";
 import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
-import { Attempts, Flights } from "./attempt/attempts.ts";
+import {
+  Attempts,
+  Flights,
+  type RenderedFrom,
+  type RenderedRequest,
+  renderRequest,
+} from "./attempt/attempts.ts";
 import { EventSpans } from "./attempt/event-spans.ts";
 import { OwnFaults, Shortages } from "./attempt/own-faults.ts";
 import { OwnerAlerts } from "./attempt/owner-alerts.ts";
-import { type RenderedFrom, type RenderedRequest, renderRequest } from "./attempt/rendered-request.ts";
 import { Settler } from "./attempt/settle.ts";
 import { DeliveryChanges, EndpointChanges } from "./changes.ts";
 import { createOwnership } from "./cluster/create-ownership.ts";
-import { createSharedParts, type SharedParts, stopSharedParts } from "./cluster/shared-parts.ts";
+import {
+  type EngineActivity,
+  type EngineOptions,
+  type SharedParts,
+  createSharedParts,
+  stopSharedParts,
+} from "./engine-options.ts";
 import { CommitGroup } from "./commit/commit-group.ts";
-import { createCommitRiders } from "./commit/commit-riders.ts";
+import { WaitingStates, createCommitRiders } from "./commit/write-group.ts";
 import { type CommitStatistics, createStatistics } from "./commit/commit-statistics.ts";
 import { createProblemWatch, type ProblemListener, type ProblemWatch } from "./commit/problem-watch.ts";
-import { WaitingStates } from "./commit/waiting-states.ts";
 import { OAuth2Tokens } from "./credentials/oauth2-tokens.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { createOldestDue, type OldestDue } from "./dispatch/oldest-due.ts";
@@ -35,12 +45,11 @@ import { Directory } from "./endpoint/directory.ts";
 import { EndpointStates } from "./endpoint/endpoint-states.ts";
 import { type DeliveryView, explain } from "./endpoint/explain.ts";
 import { placeOf } from "./endpoint/lane.ts";
-import type { LiveWebhook } from "./endpoint/live-webhook.ts";
+import type { LiveWebhook } from "./endpoint/endpoint-config.ts";
 import type { Ownership } from "./endpoint/ownership.ts";
 import { Wakeups } from "./endpoint/wakeups.ts";
 import { WebhookLifecycle } from "./endpoint/webhook-lifecycle.ts";
 import type { EndDeliveries, EngineAccess, TenantLimitChange, WebhookChange } from "./engine-access.ts";
-import type { EngineActivity, EngineOptions } from "./engine-options.ts";
 import { Forwarder } from "./forward/forwarder.ts";
 import { RelayedMessages } from "./forward/relayed-messages.ts";
 import { FanOuts } from "./publish/fan-outs.ts";

@@ -1,5 +1,5 @@
 import type { UrlRules } from "../domain/egress/url-policy.ts";
-import { statisticsKeptMsDefault, type StatisticsStep } from "../domain/statistics/keys.ts";
+import { statisticsKeptMsDefault, type StatisticsStep } from "../domain/statistics/counts.ts";
 import { Leaderships } from "../engine/cluster/leaderships.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { Publisher } from "../engine/publish/publish.ts";
@@ -35,9 +35,7 @@ import { Search } from "./search/search-service.ts";
 import type { Services } from "./services.ts";
 import { Statistics } from "./statistics/statistics-service.ts";
 import { ApiKeys } from "./tenants/api-key-service.ts";
-import type { TenantDirectory } from "./tenants/tenant-directory.ts";
-import { TenantKeys } from "./tenants/tenant-keys.ts";
-import { Tenants } from "./tenants/tenant-service.ts";
+import { type TenantDirectory, TenantKeys, Tenants } from "./tenants/tenant-service.ts";
 import { UrlChecks } from "./verification/outside-calls.ts";
 import { type VerificationMeans, WebhookVerifications } from "./verification/webhook-verifications.ts";
 import { WebhookCredentials } from "./webhooks/webhook-credentials.ts";

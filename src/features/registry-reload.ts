@@ -1,15 +1,13 @@
-import type { Clock } from "../ports/clock.ts";
+import { type Clock, Loop } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { StoreChange, StoreChanges } from "../ports/store/changes.ts";
 import type { RegistryStore } from "../ports/store/registry.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
-import { Loop } from "../ports/timing/loop.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { ApiKeys } from "./tenants/api-key-service.ts";
 import type { SchemaRegistry } from "./event-types/schema-registry.ts";
 import type { GatewayDirectory } from "./gateway/gateway-directory.ts";
-import type { TenantDirectory } from "./tenants/tenant-directory.ts";
-import type { TenantKeys } from "./tenants/tenant-keys.ts";
+import type { TenantDirectory, TenantKeys } from "./tenants/tenant-service.ts";
 
 export interface RegistryReloadOptions {
   readonly registry: RegistryStore;

@@ -1,9 +1,9 @@
 import { InvalidRequestError, NotFoundError, PosthornError } from "../domain/errors.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
-import type { LiveWebhook } from "../engine/endpoint/live-webhook.ts";
+import type { LiveWebhook } from "../engine/endpoint/endpoint-config.ts";
 import type { BatchOperation } from "../ports/store/operations.ts";
 import type { Scope } from "./services.ts";
-import { defaultTenantId, type TenantDirectory } from "./tenants/tenant-directory.ts";
+import { defaultTenantId, type TenantDirectory } from "./tenants/tenant-service.ts";
 
 /** Resources of another tenant do not exist for a caller. */
 export function isVisible(scope: Scope, tenantId: string | null): boolean {

@@ -1,5 +1,5 @@
 import type { SearchPage, SearchPlace } from "../ports/store/search.ts";
-import type { SearchBudget } from "../ports/timing/search-budget.ts";
+import type { SearchBudget } from "../ports/clock.ts";
 import type { Fields } from "../resources/field.ts";
 import { judgeField } from "../resources/judge.ts";
 import { ProblemList } from "./input.ts";

@@ -8,7 +8,7 @@ import type { WebhookHealthState } from "../domain/endpoint-health.ts";
 import type { RetrySchedule } from "../domain/profile.ts";
 import type { PortalScope, Scope } from "../domain/scope.ts";
 import type { Webhook } from "../domain/webhook.ts";
-import type { RenderedRequest } from "../engine/attempt/rendered-request.ts";
+import type { RenderedRequest } from "../engine/attempt/attempts.ts";
 import type { DeliveryView } from "../engine/endpoint/explain.ts";
 import type { StoredDelivery } from "../ports/store/history.ts";
 import type { BatchOperation } from "../ports/store/operations.ts";
@@ -66,11 +66,11 @@ export type {
   WebhookInput,
 };
 export type { RetryInput, VerificationInput } from "../resources/webhook-parts.ts";
-export type { ClientCertificateInput, OAuth2Input } from "../resources/webhook-credentials.ts";
+export type { ClientCertificateInput, OAuth2Input } from "../resources/webhook-parts.ts";
 export type * from "../engine/publish/publish-call.ts";
 export type * from "./problems/problem-service.ts";
-export type * from "./operations/bulk-views.ts";
-export type * from "./webhooks/webhook-views.ts";
+export type * from "./operations/views.ts";
+export type * from "./webhooks/views.ts";
 
 export interface Services {
   readonly events: EventService;

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from "fastify";
-import { maskedParameters } from "../domain/http/masked-fields.ts";
+import { maskedParameters } from "../domain/http/request-headers.ts";
 import { isRawNumber } from "../domain/json/lossless.ts";
 import type { AuditActor, AuditChange, AuditedTarget, AuditRecord, AuditTrail } from "../domain/scope.ts";
 import { createUuidV7Source } from "../domain/uuid.ts";

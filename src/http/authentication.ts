@@ -1,9 +1,19 @@
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { PosthornError } from "../domain/errors.ts";
 import { portalTokenPrefix } from "../features/portal/portal-sessions.ts";
 import type { ApiKeyService, PortalSessionService, Principal } from "../features/services.ts";
+import type { CallLimits } from "./call-limits.ts";
+import type { ApiOptions } from "./context.ts";
 import type { Access, Route } from "./route.ts";
-import { isOwnCall, readSessionCookie, type Session, type Sessions } from "./sessions.ts";
+import {
+  isOwnCall,
+  ownHeader,
+  readSessionCookie,
+  type Session,
+  type Sessions,
+  sessionCookie,
+} from "./sessions.ts";
 
 /** `publish` keys cannot read, and `read` keys cannot write: a leaked publisher key reveals no events. */
 const rolesOf: Readonly<Record<Exclude<Access, "public">, ReadonlySet<Principal["role"]>>> = {
@@ -129,4 +139,64 @@ export function bearerToken(header: string | undefined): string | null {
   if (header.startsWith("Bearer ")) return header.slice(7).trim() || null;
   const match = /^bearer +(\S+)\s*$/i.exec(header);
   return match?.[1] ?? null;
+}
+
+/** Runs before the body is read, so that callers without a key cannot make the server buffer one. */
+export function createAuthenticationHook(
+  route: Route,
+  parts: Pick<ApiOptions, "services" | "dashboard"> & { readonly callLimits: CallLimits },
+) {
+  const { services, callLimits, dashboard } = parts;
+  const { access, isTest } = route;
+  const known = { apiKeys: services.apiKeys, sessions: dashboard?.sessions ?? null };
+  return (request: FastifyRequest, { raw: answer }: FastifyReply, done: (error?: Error) => void): void => {
+    const refuse = (error: unknown): never => {
+      if (error instanceof UnauthenticatedError) {
+        callLimits.countUnknown(request.socket.remoteAddress ?? "", answer);
+      }
+      throw error;
+    };
+    const admit = ({ principal, session }: Caller): void => {
+      if (session !== null) keepSession(session, request, answer, known.sessions);
+      callLimits.count(principal, { access, ...(isTest !== undefined && { isTest }), answer });
+      authorize(principal, route);
+      request.principal = principal;
+      request.dashboardSession = session;
+    };
+    const token = portalToken(request.headers);
+    if (token === null) {
+      let caller: Caller;
+      try {
+        caller = authenticate(request.raw as RequestHead, known);
+      } catch (error) {
+        return refuse(error);
+      }
+      admit(caller);
+      return done();
+    }
+    answer.setHeader("cache-control", "no-store");
+    authenticateCustomer(token, services.portalSessions)
+      .catch(refuse)
+      .then(admit)
+      .then(
+        () => done(),
+        (error: unknown) => done(error as Error),
+      );
+  };
+}
+
+type RequestHead = IncomingMessage & { readonly method: string };
+
+/** Responses to a session are never cached, and a person's calls extend the session. */
+function keepSession(
+  session: Session,
+  request: FastifyRequest,
+  answer: ServerResponse,
+  sessions: Sessions | null,
+): void {
+  answer.setHeader("cache-control", "no-store");
+  if (request.headers[ownHeader] === "poll") return;
+  const renewed = sessions?.renewed(session) ?? null;
+  if (renewed === null || sessions === null) return;
+  answer.setHeader("set-cookie", sessionCookie(request.headers, sessions.cookieOf(renewed)));
 }

@@ -1,13 +1,12 @@
 import { createHash } from "node:crypto";
 import { PosthornError } from "../domain/errors.ts";
 import { type KeyMalformedReason, parseKeyHeader } from "../domain/http/idempotency-key.ts";
-import type { Clock } from "../ports/clock.ts";
+import { type Clock, Loop } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import { type SecretBox, SecretUnreadableError } from "../ports/secret-box.ts";
 import { StoreUnavailableError } from "../ports/store.ts";
 import type { ClaimedKey, IdempotencyState, IdempotencyStore } from "../ports/store/idempotency.ts";
 import type { Logger } from "../ports/telemetry.ts";
-import { Loop } from "../ports/timing/loop.ts";
 import { keyOutstandingError, keyReusedError, type Rendered } from "./problems.ts";
 
 /** How long a completed response is kept. Published in /docs/idempotency (IDK-7, IDK-13). */

@@ -2,8 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { InvalidRequestError } from "../domain/errors.ts";
-import type { Clock } from "../ports/clock.ts";
-import { Alarm } from "../ports/timing/alarm.ts";
+import { Alarm, type Clock } from "../ports/clock.ts";
 
 /** Extra connections reserved for probes: a process at its limit must not look dead. */
 const probeConnections = 16;

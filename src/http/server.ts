@@ -6,7 +6,7 @@ import { NotFoundError, PosthornError } from "../domain/errors.ts";
 import { OpenStreams } from "../features/live/event-streams.ts";
 import { systemRoutes } from "../features/system/routes.ts";
 import { Auditing } from "./audit.ts";
-import { createAuthenticationHook } from "./authentication-hook.ts";
+import { createAuthenticationHook } from "./authentication.ts";
 import { CallLimits } from "./call-limits.ts";
 import type { ApiOptions, ApiTimeouts } from "./context.ts";
 import { answerPreflight, permitOrigin } from "./cross-origin.ts";

@@ -18,3 +18,230 @@ export interface Timer {
   /** Safe to call twice, and after the timer has fired. */
   cancel(): void;
 }
+
+/** A timeout on a clock. */
+interface Deadline {
+  readonly clock: Pick<Clock, "schedule">;
+  readonly timeoutMs: number;
+}
+
+/** A deadline that rejects when it is missed. */
+interface StrictDeadline extends Deadline {
+  readonly overdue: () => Error;
+}
+
+/**
+ * The result of `work`, or a rejection with `overdue` if it takes too long. Rejections of `work` in time are passed
+ * on. The work itself continues, and its later result or rejection is ignored.
+ */
+export function withDeadline<Result>(work: Promise<Result>, deadline: StrictDeadline): Promise<Result>;
+/** The same, but resolves to null if it takes too long. */
+export function withDeadline<Result>(work: Promise<Result>, deadline: Deadline): Promise<Result | null>;
+/** Implements both forms. */
+export async function withDeadline<Result>(
+  work: Promise<Result>,
+  { clock, timeoutMs, overdue }: Deadline & Partial<StrictDeadline>,
+): Promise<Result | null> {
+  const late = Promise.withResolvers<null>();
+  const timer = clock.schedule(timeoutMs, () => {
+    if (overdue === undefined) late.resolve(null);
+    else late.reject(overdue());
+  });
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    timer.cancel();
+  }
+}
+
+/** A timer with one callback: setting it again replaces the previous one. */
+export class Alarm {
+  readonly #clock: Pick<Clock, "schedule">;
+  #timer: Timer | null = null;
+  #isClosed = false;
+
+  constructor(clock: Pick<Clock, "schedule">) {
+    this.#clock = clock;
+  }
+
+  /** True from `set` until the callback begins; the callback may set it again. */
+  get isSet(): boolean {
+    return this.#timer !== null;
+  }
+
+  set(delayMs: number, callback: () => void): void {
+    if (this.#isClosed) return;
+    this.#timer?.cancel();
+    this.#timer = this.#clock.schedule(delayMs, () => {
+      this.#timer = null;
+      callback();
+    });
+  }
+
+  cancel(): void {
+    this.#timer?.cancel();
+    this.#timer = null;
+  }
+
+  /** Cancels it permanently: later calls of `set` do nothing. */
+  close(): void {
+    this.#isClosed = true;
+    this.cancel();
+  }
+}
+
+/** What a loop does, how long it pauses, and what happens if a round fails. */
+export interface LoopOptions {
+  readonly clock: Pick<Clock, "schedule" | "monotonicMs">;
+  readonly round: () => Promise<void>;
+  /** Pause after a timed round, which took `tookMs`. If omitted, rounds run only on request. */
+  readonly pauseMs?: (tookMs: number) => number;
+  /** A round rejected. The loop continues as after any other round. */
+  readonly failed: (error: unknown) => void;
+}
+
+/**
+ * Runs rounds one at a time: after a pause, and on request. All requests during a round share one more round after
+ * it, because the running one may have missed the cause of the request.
+ */
+export class Loop {
+  readonly #options: LoopOptions;
+  readonly #alarm: Alarm;
+  /** When the timer ends. */
+  #dueAtMs = Number.POSITIVE_INFINITY;
+  #running: Promise<void> | null = null;
+  #isAsked = false;
+  #isStopped = false;
+
+  constructor(options: LoopOptions) {
+    this.#options = options;
+    this.#alarm = new Alarm(options.clock);
+  }
+
+  /** For long rounds, which check it in between. */
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
+  /** The first round begins after a pause. */
+  start(): void {
+    this.#pause(0);
+  }
+
+  /** A round begins after this time, or earlier if the timer is set earlier. */
+  soon(delayMs: number): void {
+    if (this.#options.clock.monotonicMs() + delayMs < this.#dueAtMs) this.#set(delayMs);
+  }
+
+  /**
+   * Runs a round at once, or one more after the current one; the timer is unchanged. Resolves when the round has
+   * ended, even if it failed, and at once after a stop.
+   */
+  run(): Promise<void> {
+    if (this.#isStopped) return Promise.resolve();
+    this.#isAsked = true;
+    this.#running ??= this.#runWhileAsked();
+    return this.#running;
+  }
+
+  /** No further round begins. Resolves when the current round has ended. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#alarm.close();
+    await this.#running;
+  }
+
+  #pause(tookMs: number): void {
+    const { pauseMs } = this.#options;
+    if (pauseMs !== undefined) this.#set(pauseMs(tookMs));
+  }
+
+  #set(delayMs: number): void {
+    const { clock } = this.#options;
+    this.#dueAtMs = clock.monotonicMs() + delayMs;
+    this.#alarm.set(delayMs, () => {
+      this.#dueAtMs = Number.POSITIVE_INFINITY;
+      const begunMs = clock.monotonicMs();
+      void this.run().then(() => this.#pause(clock.monotonicMs() - begunMs));
+    });
+  }
+
+  async #runWhileAsked(): Promise<void> {
+    const { round, failed } = this.#options;
+    while (this.#isAsked && !this.#isStopped) {
+      this.#isAsked = false;
+      try {
+        await round();
+      } catch (error) {
+        failed(error);
+      }
+    }
+    // Reset immediately: a caller in between would wait for a round that never begins.
+    this.#running = null;
+  }
+}
+
+/**
+ * Keeps one request from blocking the event loop: after some milliseconds of work it yields to the loop, and after
+ * each transaction's worth of rows it waits for the store. So requests share the store in turns, and a batch of a
+ * million deliveries has some thousand of them in memory.
+ */
+export class RequestPace {
+  readonly #clock: Clock;
+  #turnAt: number;
+  #rows = 0;
+  #submitted: Promise<unknown>[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#turnAt = clock.monotonicMs();
+  }
+
+  /** Call after work that wrote nothing. */
+  async worked(): Promise<void> {
+    if (this.#clock.monotonicMs() - this.#turnAt < turnMs) return;
+    await new Promise<void>((resolve) => this.#clock.defer(resolve));
+    this.#turnAt = this.#clock.monotonicMs();
+  }
+
+  /** Call after work that was submitted to the store. */
+  async submitted(written: Promise<unknown>, rows: number): Promise<void> {
+    this.#submitted.push(written);
+    this.#rows += rows;
+    if (this.#rows < requestRowsMax) return this.worked();
+    await Promise.all(this.#submitted);
+    this.#submitted = [];
+    this.#rows = 0;
+    this.#turnAt = this.#clock.monotonicMs();
+  }
+}
+
+/** How long one request may work before it yields. */
+const turnMs = 8;
+/** Rows that one request may have pending in the store. */
+const requestRowsMax = 2_048;
+
+/** The cost limit of one search: rows scanned, and time. */
+export class SearchBudget {
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #endsAtMs: number;
+  #rowsLeft: number;
+
+  constructor(
+    clock: Pick<Clock, "monotonicMs">,
+    bounds: { readonly rowsMax: number; readonly durationMsMax: number },
+  ) {
+    this.#clock = clock;
+    this.#endsAtMs = clock.monotonicMs() + bounds.durationMsMax;
+    this.#rowsLeft = bounds.rowsMax;
+  }
+
+  /** Callers check it after they have scanned something, so that every page makes progress. */
+  get isSpent(): boolean {
+    return this.#rowsLeft <= 0 || this.#clock.monotonicMs() >= this.#endsAtMs;
+  }
+
+  spend(rows: number): void {
+    this.#rowsLeft -= rows;
+  }
+}

@@ -1,7 +1,7 @@
 import type { CircuitState } from "../domain/circuit-breaker.ts";
 import type { GatewayOutcome } from "../features/gateway/relayed.ts";
 import type { DeliveryState } from "../domain/delivery.ts";
-import type { FailureCategory, Outcome } from "../domain/outcome.ts";
+import type { FailureCategory, Outcome } from "../domain/classify.ts";
 import type { TraceSampling } from "../domain/tracing/sampling.ts";
 import type { Span } from "../domain/tracing/trace-context.ts";
 

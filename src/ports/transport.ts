@@ -1,5 +1,5 @@
 import type { AttemptTimings, HttpVersion } from "../domain/attempt-trace.ts";
-import type { AttemptObservation } from "../domain/outcome.ts";
+import type { AttemptObservation } from "../domain/classify.ts";
 
 /**
  * Sends one HTTP request and reports the result.

@@ -1,6 +1,5 @@
 import { createBucket, tryTake, type RateBucket } from "../domain/rate-limit.ts";
-import type { ReceivedMessage } from "./message/message.ts";
-import { pathOf } from "./message/message-url.ts";
+import { type ReceivedMessage, pathOf } from "./message/message.ts";
 import { ReceiverError } from "./receiver-error.ts";
 
 /** Throws ReceiverError 405, 413 or 415. */

@@ -1,5 +1,5 @@
 import type { ReceivedMessage } from "./message/message.ts";
-import type { ReceiverAnswer } from "./receiver-answer.ts";
+import type { ReceiverAnswer } from "./handler-answer.ts";
 import { ReceiverError } from "./receiver-error.ts";
 
 /**

@@ -9,7 +9,7 @@ export {
   withSecrets,
 } from "./configured/configured-verifier.ts";
 export type { ConfiguredVerifier } from "./configured/configured-verifier.ts";
-export type { ChallengeAnswer } from "./configured/challenges.ts";
+export type { ChallengeAnswer } from "./configured/source-verifier.ts";
 export type { ConfigurationField, ConfigurationProblem } from "./configured/fields.ts";
 export type { Received, SourceVerifier } from "./configured/source-verifier.ts";
 export type { ReceiverCrypto } from "./crypto/crypto.ts";
@@ -80,7 +80,7 @@ export type { PresetDescription } from "./presets/presets.ts";
 export { firstValue, valueReader } from "./presets/value-source.ts";
 export type { ValueSource } from "./presets/value-source.ts";
 export { receivedHeaders } from "./message/message.ts";
-export type { ReceiverAnswer, StatusOverrides } from "./receiver-answer.ts";
+export type { ReceiverAnswer, StatusOverrides } from "./handler-answer.ts";
 export { ReceiverError, receiverErrors } from "./receiver-error.ts";
 export type { ReceiverErrorCode } from "./receiver-error.ts";
 export type { DeduplicationOptions, ReceiverOptions } from "./receiver-options.ts";

@@ -5,7 +5,7 @@
  * interpreted as follows: with a version, the segment between party and version is the namespace. Without one, there is
  * no namespace, unless the word `callback` ends the path. Use a version, or declare namespaces, if that is not enough.
  */
-import { pathOf } from "./message/message-url.ts";
+import { pathOf } from "./message/message.ts";
 
 /** The parts of an address. Omitted parts are null or empty. */
 export interface WebhookPath {

@@ -1,19 +1,25 @@
 import { idempotencyProblems } from "../domain/http/idempotency-key.ts";
 import { admit, checkLoad, checkPath, createRateGate } from "./admission.ts";
 import { createDeduplication, type DeduplicatedAnswer, type Deduplication } from "./deduplication.ts";
-import { runHandler, type StoredAnswer, storedToAnswer } from "./handler-answer.ts";
+import {
+  type AnswerStyle,
+  type ReceiverAnswer,
+  type StoredAnswer,
+  problemAnswer,
+  runHandler,
+  storedToAnswer,
+} from "./handler-answer.ts";
 import { answerHandshake, echoChallenge } from "./handshake.ts";
 import { endpointOf, identitiesOf, readKey, sha256Hex, storeKey } from "./message/message-key.ts";
-import { hasTokenInQuery } from "./message/message-url.ts";
 import {
   type AcceptedVerification,
   type MessageFacts,
   type MessageVerifier,
   type ReceivedMessage,
   type Verification,
+  hasTokenInQuery,
   verifiedMessage,
 } from "./message/message.ts";
-import { type AnswerStyle, problemAnswer, type ReceiverAnswer } from "./receiver-answer.ts";
 import { ReceiverError } from "./receiver-error.ts";
 import {
   type ReceiverOptions,

@@ -1,7 +1,7 @@
 /** Input of actions on a webhook, on its deliveries, and on many dead letters. */
 import { forceMsMax } from "../domain/circuit-breaker.ts";
 import { priorities } from "../domain/delivery.ts";
-import { failureCategories } from "../domain/outcome.ts";
+import { failureCategories } from "../domain/classify.ts";
 import {
   choice,
   decimal,

@@ -1,4 +1,4 @@
-import { failureCategories } from "../domain/outcome.ts";
+import { failureCategories } from "../domain/classify.ts";
 import { problemStates } from "../features/problems/problem.ts";
 import { choice, type Fields, flag, id, line, list, nullable, text, timeOrDate } from "./field.ts";
 import { tenantIdField } from "./names.ts";

@@ -10,7 +10,7 @@ import {
   type WaitingFor,
   waitingReasons,
 } from "../domain/delivery.ts";
-import { failureCategories } from "../domain/outcome.ts";
+import { failureCategories } from "../domain/classify.ts";
 import { orderingGuarantees, webhookStatuses } from "../domain/webhook.ts";
 import { deliveryRetryFields } from "./actions.ts";
 import { eventFields } from "./event-input.ts";

@@ -1,5 +1,5 @@
 import { deliveryOrigins, deliveryStatuses, priorities, waitingReasons } from "../domain/delivery.ts";
-import { failureCategories } from "../domain/outcome.ts";
+import { failureCategories } from "../domain/classify.ts";
 import { exclusions, operationKinds, operationStatuses } from "../ports/store/operations.ts";
 import {
   closeCircuits,

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Profile } from "../domain/profile.ts";
 import { profiles } from "../domain/profiles/index.ts";
 import { snakeCaseJson } from "../http/mapping.ts";
-import { compileValidator } from "../http/validation.ts";
+import { compileValidator } from "../http/dispatch.ts";
 import { profileSchema } from "./profile.ts";
 
 const check = compileValidator(profileSchema, "body");

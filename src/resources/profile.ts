@@ -1,5 +1,5 @@
 /** The schema of `GET /v1/profiles/{name}`: domain/profile.ts with names in snake_case. */
-import { failureCategories } from "../domain/outcome.ts";
+import { failureCategories } from "../domain/classify.ts";
 import { headerValueSources, payloadFormats, signatureSchemeNames } from "../domain/profile.ts";
 import { verificationMethods } from "../domain/webhook.ts";
 import { closed, listOf, nullableSchema, oneOf, type Schema, Type } from "./schema.ts";

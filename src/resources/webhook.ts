@@ -47,11 +47,13 @@ import {
   Type,
 } from "./schema.ts";
 import { defineResource, type OptionTable } from "./resource.ts";
-import { credentialFields, credentialProperties, headerBounds } from "./webhook-credentials.ts";
 import {
   agreementFields,
   circuitBreakerFields,
   circuitBreakerShown,
+  credentialFields,
+  credentialProperties,
+  headerBounds,
   retryConfigSchema,
   retryFields,
   timeoutBounds,

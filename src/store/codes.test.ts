@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deliveryStates, priorities, waitingStates } from "../domain/delivery.ts";
-import { failureCategories } from "../domain/outcome.ts";
+import { failureCategories } from "../domain/classify.ts";
 import { orderingGuarantees } from "../domain/webhook.ts";
 import {
   categoryCodes,

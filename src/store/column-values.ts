@@ -8,7 +8,7 @@ import {
   type RetriedAt,
   waitingStates,
 } from "../domain/delivery.ts";
-import { failureCategories, type FailureCategory, type Outcome } from "../domain/outcome.ts";
+import { failureCategories, type FailureCategory, type Outcome } from "../domain/classify.ts";
 import { type PayloadFormatName, payloadFormats } from "../domain/profile.ts";
 import { type OrderingGuarantee, orderingGuarantees } from "../domain/webhook.ts";
 

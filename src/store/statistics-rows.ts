@@ -1,6 +1,12 @@
-import { Counts, unpackFacts } from "../domain/statistics/counts.ts";
+import {
+  Counts,
+  type StatisticsStep,
+  bucketAt,
+  statisticsSteps,
+  stepMs,
+  unpackFacts,
+} from "../domain/statistics/counts.ts";
 import { addFact, type Fact, type FactKind } from "../domain/statistics/facts.ts";
-import { bucketAt, type StatisticsStep, statisticsSteps, stepMs } from "../domain/statistics/keys.ts";
 
 /** The table of each kind of bucket. */
 export const statisticsTables: Readonly<Record<FactKind, string>> = {

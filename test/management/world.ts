@@ -19,7 +19,7 @@ import {
 } from "../../src/features/notifications/create-notifications.ts";
 import type { PublishInput, Scope, WebhookInput, WebhookView } from "../../src/features/services.ts";
 import { hashApiKey } from "../../src/features/tenants/api-key-service.ts";
-import { loadTenantDirectory } from "../../src/features/tenants/tenant-directory.ts";
+import { loadTenantDirectory } from "../../src/features/tenants/tenant-service.ts";
 import type { Clock, Timer } from "../../src/ports/clock.ts";
 import type { NameLookup } from "../../src/ports/name-lookup.ts";
 import type { Store } from "../../src/ports/store.ts";

@@ -1,5 +1,4 @@
-import type { MessageHandler } from "../../src/receiver/handler-answer.ts";
-import type { ReceiverAnswer } from "../../src/receiver/receiver-answer.ts";
+import type { MessageHandler, ReceiverAnswer } from "../../src/receiver/handler-answer.ts";
 import type {
   DeduplicationOptions,
   ReceiverOptions,

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { comparedParts } from "../../src/features/gateway/connection-deduplication.ts";
 import { MessageReading } from "../../src/features/gateway/incoming.ts";
-import { OwnAddresses } from "../../src/features/gateway/own-addresses.ts";
+import { OwnAddresses } from "../../src/features/gateway/address.ts";
 import { packRelayed, unpackRelayed } from "../../src/features/gateway/relayed.ts";
 import { assertProblem, textOf } from "./api/client.ts";
 import { GatewayScene } from "./gateway/gateway-scene.ts";

@@ -1,7 +1,7 @@
 /** Settings of one source: other statuses, retries while the sender waits, handshakes, credentials in the query. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import { answerConsent, giveConsent } from "../../src/features/gateway/handshake.ts";
+import { answerConsent, giveConsent } from "../../src/features/gateway/request-admission.ts";
 import { GatewayInbound } from "../../src/features/gateway/inbound.ts";
 import { newSource } from "../../src/features/gateway/source-service.ts";
 import { OutsideCalls } from "../../src/features/verification/outside-calls.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import { type RunningPosthorn, startPosthorn } from "../../src/app/posthorn.ts";
 import { resolveValues } from "../../src/config/resolve.ts";
-import type { AttemptObservation } from "../../src/domain/outcome.ts";
+import type { AttemptObservation } from "../../src/domain/classify.ts";
 import {
   isPossibleOverride,
   type StatusOverrides,

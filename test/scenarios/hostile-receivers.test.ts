@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import type { FailureCategory, Outcome } from "../../src/domain/outcome.ts";
+import type { FailureCategory, Outcome } from "../../src/domain/classify.ts";
 import { type Behaviour, type HostileReceiver, startHostileReceiver } from "../peers/hostile-receiver.ts";
 import { startReceiver } from "../peers/receiver.ts";
 import { type EngineWorld, openEngineWorld, type WorldOptions } from "./engine-world.ts";

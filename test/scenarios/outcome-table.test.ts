@@ -4,13 +4,14 @@
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { classify, judge } from "../../src/domain/classify.ts";
-import type {
-  AttemptObservation,
-  Outcome,
-  TransportFailureCategory,
-  Verdict,
-} from "../../src/domain/outcome.ts";
+import {
+  type AttemptObservation,
+  type Outcome,
+  type TransportFailureCategory,
+  type Verdict,
+  classify,
+  judge,
+} from "../../src/domain/classify.ts";
 import type { Profile } from "../../src/domain/profile.ts";
 import { findProfile, profiles } from "../../src/domain/profiles/index.ts";
 import { openStandIn, type StandIn } from "../api/stand-in/open.ts";

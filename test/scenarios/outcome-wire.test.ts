@@ -1,7 +1,7 @@
 /** The same outcomes over real sockets, for every profile: the receiver's response, and what happens next. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import type { FailureCategory, Outcome } from "../../src/domain/outcome.ts";
+import type { FailureCategory, Outcome } from "../../src/domain/classify.ts";
 import type { Profile } from "../../src/domain/profile.ts";
 import { profiles } from "../../src/domain/profiles/index.ts";
 import { selfSignedPair } from "../peers/certificates.ts";

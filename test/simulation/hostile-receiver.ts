@@ -1,4 +1,4 @@
-import type { AttemptObservation, Outcome } from "../../src/domain/outcome.ts";
+import type { AttemptObservation, Outcome } from "../../src/domain/classify.ts";
 import {
   noResponseFields,
   type OutboundRequest,

@@ -1,4 +1,4 @@
-import type { AttemptObservation } from "../../src/domain/outcome.ts";
+import type { AttemptObservation } from "../../src/domain/classify.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
 export type Mood =

@@ -1,6 +1,6 @@
 import { forceClose, forceOpen, resetCircuit } from "../../src/domain/circuit-breaker.ts";
 import type { Webhook } from "../../src/domain/webhook.ts";
-import type { LiveWebhook } from "../../src/engine/endpoint/live-webhook.ts";
+import type { LiveWebhook } from "../../src/engine/endpoint/endpoint-config.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type { Store } from "../../src/ports/store.ts";
 import type { EngineRun } from "./engine-run.ts";

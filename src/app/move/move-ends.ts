@@ -61,7 +61,7 @@ export async function openSource(
 }
 
 async function openFolderSource(from: string, isLook: boolean): Promise<MoveFrom> {
-  const { openSqliteMoveSource } = await import("../../store/sqlite/move/moving-source.ts");
+  const { openSqliteMoveSource } = await import("../../store/sqlite/move/open-moving.ts");
   const { databaseFile } = await import("../../store/sqlite/open.ts");
   const { markMoved, readMoved } = await import("../../store/sqlite/move/moving-rows.ts");
   const { isOwned } = await import("../../store/sqlite/driver/owner-lock.ts");

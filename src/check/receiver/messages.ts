@@ -13,8 +13,7 @@ import {
 } from "../../domain/signing/signing-key.ts";
 import { signatureSchemeKeys } from "../../domain/signing/schemes.ts";
 import { createUuidV7Source } from "../../domain/uuid.ts";
-import { prepareComposer } from "../../engine/message/compose.ts";
-import { prepareSigners, type SigningKeys } from "../../engine/message/signers.ts";
+import { type SigningKeys, prepareComposer, prepareSigners } from "../../engine/message/compose.ts";
 import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
 
 /** Headers as a flat name-value list; names are case-insensitive. */

@@ -3,15 +3,16 @@ import type { AddressInfo } from "node:net";
 import type { Profile } from "../../domain/profile.ts";
 import type { MessageVerifier } from "../../receiver/message/message.ts";
 import { type Finding, findingOf, NothingToExamine } from "../finding.ts";
-import { messageRules, retryRules } from "./message-rules.ts";
 import {
   type ArrivedRequest,
-  eventOf,
   type RecordedEvent,
   type RecordedRequest,
   type SenderRule,
   type SenderSession,
-} from "./record.ts";
+  eventOf,
+  messageRules,
+  retryRules,
+} from "./message-rules.ts";
 
 /** Target of the redirect; a correct sender never requests it. */
 const redirectTarget = "/posthorn-check-redirected";

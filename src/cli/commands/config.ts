@@ -54,8 +54,7 @@ async function pageOf(flags: Flags, program: Command): Promise<string | null> {
   if (docs === true) return configurationPage();
   if (commands === true) return (await import("../../pages/reference.ts")).commandReference(program);
   if (profiles === true) return (await import("../../pages/profiles-page.ts")).profilesPage();
-  if (checks === true) return (await import("../../pages/check-page.ts")).checkPage();
-  if (operationalEvents === true)
-    return (await import("../../pages/operational-events-page.ts")).operationalEventsPage();
+  if (checks === true) return (await import("../../pages/reference.ts")).checkPage();
+  if (operationalEvents === true) return (await import("../../pages/reference.ts")).operationalEventsPage();
   return null;
 }

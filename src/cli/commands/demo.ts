@@ -7,7 +7,7 @@ import type { startPosthorn as StartPosthorn } from "../../app/posthorn.ts";
 import { defaultSettings } from "../../config/resolve.ts";
 import { standard } from "../../domain/profiles/standard.ts";
 import { ApiClient, type Json } from "../api-client.ts";
-import { CommandFailure } from "../failures.ts";
+import { CommandFailure, startFailure } from "../failures.ts";
 import type { Invocation } from "../invocation.ts";
 import {
   type ReceivedDelivery,
@@ -15,7 +15,6 @@ import {
   startLocalReceiver,
 } from "../receiver/local-receiver.ts";
 import { type Check, createCheck } from "../receiver/verification.ts";
-import { startFailure } from "../start-failure.ts";
 import type { Terminal } from "../terminal.ts";
 import { printDelivery } from "./deliveries.ts";
 

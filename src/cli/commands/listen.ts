@@ -10,8 +10,7 @@ import { collect, givenServer, OptionValues } from "../client-command.ts";
 import { findServer } from "../connection.ts";
 import { CommandFailure, RefusedError, UsageError } from "../failures.ts";
 import { type Invocation, programCommand } from "../invocation.ts";
-import { printArrival, type PrintedParts } from "../receiver/delivery-line.ts";
-import { listenToSource } from "../receiver/listen-source.ts";
+import { type PrintedParts, listenToSource, printArrival } from "../receiver/listen-source.ts";
 import {
   type LocalReceiver,
   type ReceivedDelivery,

@@ -3,7 +3,7 @@ import type { MigrationReport } from "../../app/maintenance.ts";
 import type { Invocation } from "../invocation.ts";
 import { addSettingsOptions, settingsFor } from "../settings-options.ts";
 import { ownerOnly } from "../own-files.ts";
-import { startFailure } from "../start-failure.ts";
+import { startFailure } from "../failures.ts";
 import type { Terminal } from "../terminal.ts";
 
 export function addMaintenanceCommands(program: Command, invocation: Invocation): void {

@@ -3,10 +3,9 @@ import type { Command } from "commander";
 import type { MovePlan } from "../../app/move/move-plan.ts";
 import type { MoveNews, MoveReport } from "../../app/move/move-store.ts";
 import { resolveSettings } from "../../config/resolve.ts";
-import { CommandFailure, UsageError } from "../failures.ts";
+import { CommandFailure, UsageError, startFailure } from "../failures.ts";
 import type { Invocation } from "../invocation.ts";
 import { ownerOnly } from "../own-files.ts";
-import { startFailure } from "../start-failure.ts";
 import type { Terminal } from "../terminal.ts";
 
 interface MoveOptions {

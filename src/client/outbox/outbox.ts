@@ -1,4 +1,4 @@
-import { backoffMs } from "../../domain/backoff.ts";
+import { backoffMs } from "../../domain/retry-schedule.ts";
 import { errorOf, messageOf } from "../../domain/thrown.ts";
 import type { EventBatchResult, EventList } from "../api-types.ts";
 import { randomKey, systemTime, type Time } from "../caller.ts";

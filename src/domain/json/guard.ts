@@ -6,8 +6,7 @@
 
 import { Buffer, isUtf8 } from "node:buffer";
 import { InvalidRequestError, PosthornError } from "../errors.ts";
-import { elementsOf, membersOf, skipSpace, textOf } from "./members.ts";
-import { endOfJsonValue, endOfString } from "./value-end.ts";
+import { elementsOf, endOfJsonValue, endOfString, membersOf, skipSpace, textOf } from "./members.ts";
 
 export interface JsonBounds {
   readonly depthMax: number;

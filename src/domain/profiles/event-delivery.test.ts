@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { classify } from "../classify.ts";
+import { type AttemptObservation, classify, failureCategories } from "../classify.ts";
 import { createHealth, endpointPause, observeHealth } from "../endpoint-health.ts";
-import { failureCategories, type AttemptObservation } from "../outcome.ts";
 import { attemptsMax, nextDelayMs } from "../retry-schedule.ts";
 import { eventDelivery } from "./index.ts";
 

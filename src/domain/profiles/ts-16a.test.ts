@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { classify } from "../classify.ts";
+import { type AttemptObservation, classify } from "../classify.ts";
 import { createHealth, endpointPause, observeExhausted, observeHealth } from "../endpoint-health.ts";
-import type { AttemptObservation } from "../outcome.ts";
 import { attemptsMax, nextDelayMs } from "../retry-schedule.ts";
 import { ts16a } from "./index.ts";
 

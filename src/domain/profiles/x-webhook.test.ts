@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { classify } from "../classify.ts";
+import { type FailureCategory, classify, failureCategories } from "../classify.ts";
 import { attemptTimeoutMs } from "../delivery-policy.ts";
 import { createHealth, endpointPause, observeHealth } from "../endpoint-health.ts";
-import { failureCategories, type FailureCategory } from "../outcome.ts";
 import { createBucket, tryTake } from "../rate-limit.ts";
 import { attemptsMax, nextDelayMs } from "../retry-schedule.ts";
 import { xWebhook } from "./index.ts";

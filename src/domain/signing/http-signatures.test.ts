@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { contentDigest } from "./content-digest.ts";
 import { type HttpMessageToSign, prepareHttpSignatureSigner } from "./http-signatures.ts";
 import { buildSignatureBase, type LabelledSignature, parseSignatures } from "./signature-base.ts";
-import { UnsignableMessageError } from "./unsignable-message.ts";
+import { UnsignableMessageError } from "./schemes.ts";
 import {
   type AsymmetricKey,
   generateEd25519Key,

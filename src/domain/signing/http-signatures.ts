@@ -13,10 +13,10 @@
  */
 import { Buffer } from "node:buffer";
 import { sign as signEd25519 } from "node:crypto";
-import { serializeString } from "../http/serialize-fields.ts";
+import { serializeString } from "../http/structured-fields.ts";
 import { contentDigest } from "./content-digest.ts";
 import { type Content, contentBytes, placeContent, prepareMac } from "./signed-content.ts";
-import { requireUnixSeconds, UnsignableMessageError } from "./unsignable-message.ts";
+import { requireUnixSeconds, UnsignableMessageError } from "./schemes.ts";
 import { type AsymmetricKey, privateKeyObject, publicKeyJwk, type SymmetricKey } from "./signing-key.ts";
 
 /** A shared secret with the name by which the receiver finds it. */

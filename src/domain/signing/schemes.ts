@@ -16,3 +16,32 @@ export const signatureSchemeKeys: Readonly<Record<SignatureSchemeName, SigningKe
 export function needsKey(schemes: readonly SignatureSchemeName[], kind: SigningKeyKind): boolean {
   return schemes.some((scheme) => signatureSchemeKeys[scheme] === kind);
 }
+
+/** A message that must not be signed. This is a bug in the caller, because Posthorn creates what it signs. */
+export class UnsignableMessageError extends Error {
+  override readonly name = "UnsignableMessageError";
+  readonly code:
+    | "message_id_invalid"
+    | "timestamp_invalid"
+    | "target_uri_invalid"
+    | "field_invalid"
+    | "no_keys";
+
+  constructor(code: UnsignableMessageError["code"], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** Throws {@link UnsignableMessageError} unless `seconds` are whole Unix seconds. */
+export function requireUnixSeconds(seconds: number): void {
+  if (Number.isSafeInteger(seconds) && seconds >= 0) return;
+  throw new UnsignableMessageError("timestamp_invalid", "a timestamp must be whole Unix seconds");
+}
+
+/**
+ * True for 1 to 255 visible ASCII characters without a period, because the period separates the signed parts (TS-16a, "Signature scheme").
+ */
+export function isSignableMessageId(messageId: string): boolean {
+  return /^[\x21-\x2d\x2f-\x7e]{1,255}$/.test(messageId);
+}

@@ -8,14 +8,12 @@ import {
   parseDictionary,
   parseItem,
   parseList,
-} from "../http/structured-fields.ts";
-import {
   serializeDictionary,
   serializeItem,
   serializeList,
   serializeMember,
   serializeParameters,
-} from "../http/serialize-fields.ts";
+} from "../http/structured-fields.ts";
 
 /** The type of a structured field, which the field itself does not state. */
 type StructuredFieldType = "item" | "list" | "dictionary";

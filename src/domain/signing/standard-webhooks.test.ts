@@ -4,7 +4,7 @@ import { createHmac, randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { Webhook } from "standardwebhooks";
-import { UnsignableMessageError } from "./unsignable-message.ts";
+import { UnsignableMessageError, isSignableMessageId } from "./schemes.ts";
 import {
   generateEd25519Key,
   generateSymmetricSecret,
@@ -13,7 +13,6 @@ import {
   symmetricSecretText,
 } from "./signing-key.ts";
 import { prepareSigner, prepareVerifier, type VerificationKey } from "./standard-webhooks.ts";
-import { isSignableMessageId } from "./message-id.ts";
 import { standardWebhooksVectors } from "./vectors.fixture.ts";
 
 const messageId = "0190a4d5-1c9e-7c5e-9b9a-3f8e3b3f1a2e";

@@ -5,7 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { sign as signEd25519, timingSafeEqual, verify as verifyEd25519 } from "node:crypto";
-import { isSignableMessageId } from "./message-id.ts";
+import { UnsignableMessageError, isSignableMessageId, requireUnixSeconds } from "./schemes.ts";
 import { type Content, contentBytes, placeContent, prepareMac } from "./signed-content.ts";
 import {
   type AsymmetricKey,
@@ -15,7 +15,6 @@ import {
   type SigningKey,
   type SymmetricKey,
 } from "./signing-key.ts";
-import { requireUnixSeconds, UnsignableMessageError } from "./unsignable-message.ts";
 
 /** One message to sign. `body` is exactly what is sent (TS16-60). */
 export interface MessageToSign {

@@ -4,7 +4,7 @@ import { createHmac, randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { generateSymmetricSecret } from "./signing-key.ts";
-import { UnsignableMessageError } from "./unsignable-message.ts";
+import { UnsignableMessageError } from "./schemes.ts";
 import { prepareXWebhookSigner } from "./x-webhook.ts";
 
 const body = Buffer.from('{"order":"42"}');

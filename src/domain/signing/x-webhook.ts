@@ -7,7 +7,7 @@
  */
 import { Buffer } from "node:buffer";
 import { type Content, placeContent, prepareMac } from "./signed-content.ts";
-import { requireUnixSeconds, UnsignableMessageError } from "./unsignable-message.ts";
+import { requireUnixSeconds, UnsignableMessageError } from "./schemes.ts";
 
 /** One message to sign. `body` is exactly what is sent. */
 export interface XWebhookMessage {

@@ -1,6 +1,12 @@
 import { agesFrom, type AttemptRecord, type DeliveryProgress } from "../delivery.ts";
-import type { Counts } from "./counts.ts";
-import { categoryKey, type DistributionName, distributionSpan, keys, outcomeKey } from "./keys.ts";
+import {
+  type Counts,
+  type DistributionName,
+  categoryKey,
+  distributionSpan,
+  keys,
+  outcomeKey,
+} from "./counts.ts";
 
 /**
  * Distributions of durations. Each class is a fifth longer than the one before, so a value read from a class is off by

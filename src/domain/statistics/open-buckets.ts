@@ -1,5 +1,4 @@
-import { bucketAt, stepMs } from "./keys.ts";
-import { Counts } from "./counts.ts";
+import { Counts, bucketAt, stepMs } from "./counts.ts";
 import { addFact, type Fact, type FactKind } from "./facts.ts";
 
 /** A bucket as it is written: the total that one process has counted so far, which replaces its earlier row. */

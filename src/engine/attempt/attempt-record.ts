@@ -7,9 +7,9 @@ import type {
   RetryAfterNote,
 } from "../../domain/delivery.ts";
 import { bodyText } from "../../domain/http/body-text.ts";
-import { maskedField, maskedParameters } from "../../domain/http/masked-fields.ts";
+import { maskedField, maskedParameters } from "../../domain/http/request-headers.ts";
 import type { RetryAfter } from "../../domain/http/retry-after.ts";
-import type { Verdict } from "../../domain/outcome.ts";
+import type { Verdict } from "../../domain/classify.ts";
 import {
   noResponseFields,
   responseFieldLengthMax,
@@ -18,7 +18,7 @@ import {
   type WireTrace,
 } from "../../ports/transport.ts";
 import { maskSecrets } from "../credentials/secret-mask.ts";
-import type { Flight } from "./flight.ts";
+import type { Flight } from "./attempts.ts";
 
 export interface NotedAnswer {
   /** The received value and its meaning; undefined if the response had none. */

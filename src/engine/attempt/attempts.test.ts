@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Alarm, Telemetry } from "../../ports/telemetry.ts";
 import type { Transport, TransportResult } from "../../ports/transport.ts";
-import { Attempts } from "./attempts.ts";
-import type { Flight } from "./flight.ts";
+import { Attempts, type Flight } from "./attempts.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
 
 const nothing = (): void => {};

@@ -1,15 +1,25 @@
 import { isTraced } from "../../domain/attempt-trace.ts";
+import type { AttemptRecord, RequestDifference } from "../../domain/delivery.ts";
 import { attemptTimeoutMs } from "../../domain/delivery-policy.ts";
+import { PosthornError } from "../../domain/errors.ts";
+import { mask, maskedField, maskedParameters } from "../../domain/http/request-headers.ts";
+import type { WaitingSlot } from "../../domain/request-slots.ts";
 import { errorOf } from "../../domain/thrown.ts";
 import type { Webhook } from "../../domain/webhook.ts";
 import { withRelayedPath } from "../../features/gateway/relayed.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { ClaimedDelivery, Lease } from "../../ports/store/deliveries.ts";
+import type { StoredDelivery, StoredEvent } from "../../ports/store/history.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { OutboundRequest, Shortage, Transport, TransportResult } from "../../ports/transport.ts";
+import { maskSecrets } from "../credentials/secret-mask.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
+import type { EndpointConfig } from "../endpoint/endpoint-config.ts";
+import type { Pace } from "../endpoint/endpoint-states.ts";
+import type { Share } from "../endpoint/fair-shares.ts";
+import type { Host } from "../endpoint/host-places.ts";
+import type { Lane } from "../endpoint/lane.ts";
 import { notSent } from "./attempt-record.ts";
-import type { Flight } from "./flight.ts";
 import type { Shortages } from "./own-faults.ts";
 import type { Settler } from "./settle.ts";
 
@@ -182,4 +192,136 @@ function buildRequest(
 
 function shortageIn({ shortage }: { readonly shortage?: Shortage }): Pick<TransportResult, "shortage"> {
   return shortage === undefined ? {} : { shortage };
+}
+
+/** A delivery in flight. Created by the dispatcher, settled by `Settler`, and returned to its listener. */
+export interface Flight {
+  readonly delivery: ClaimedDelivery;
+  readonly lane: Lane;
+  readonly endpoint: Endpoint;
+  readonly startedAt: number;
+  /** The webhook as it was at the start. */
+  readonly webhook: Webhook;
+  /** The lease of the probe if the circuit is half open. */
+  readonly probe: number | null;
+  readonly place: Place;
+  /** The access token sent with the request; null if the webhook has none. */
+  accessToken: string | null;
+}
+
+/** The resources that a request occupies until it ends. Managed by capacity.ts. */
+export interface Place {
+  readonly endpoint: Endpoint;
+  /** On the monotonic clock. */
+  readonly startedMs: number;
+  readonly bytes: number;
+  /** Its share of the active requests. */
+  share: Share;
+  /** Null if hosts have no limit, and once the request counts as waiting. */
+  host: Host | null;
+  readonly isCautious: boolean;
+  /** Null while the request is active. */
+  waiting: WaitingSlot | null;
+  /** It is older than five seconds. */
+  hasHung: boolean;
+}
+
+/** Receives the ends of flights: the dispatcher, which created them and decides what to send next. */
+export interface FlightListener {
+  /**
+   * The request has ended; its request slot is free. Called before settling. `isResponse` if the receiver answered.
+   */
+  answered(flight: Flight, pace: Pace, isResponse: boolean): void;
+  /** The settlement is committed, or the lease was lost; `retryAt` is null if no attempt follows. */
+  settled(flight: Flight, retryAt: number | null): void;
+  /** The settlement was not written: the current lease owner decides; without one, the lease expires. */
+  lost(flight: Pick<Flight, "lane">): void;
+  /** A delivery was settled without a request. */
+  dropped(lane: Lane): void;
+  /**
+   * No request was made, through no fault of the receiver: the delivery is released, and its endpoint pauses until
+   * then.
+   */
+  postponed(flight: Flight, until: number): void;
+  /** Requests can be made again. */
+  schedulePump(): void;
+}
+
+/** A request rebuilt from stored data. It contains no credentials. */
+export interface RenderedRequest {
+  readonly method: "POST";
+  readonly url: string;
+  /** Flat name-value list, in order. Headers of the connection (Host, Content-Length) are not included. */
+  readonly headers: readonly string[];
+  readonly body: Uint8Array;
+  /** Parts that may differ from the request as sent; empty if there are none. */
+  readonly differences: readonly RequestDifference[];
+}
+
+export interface RenderedFrom {
+  readonly config: EndpointConfig;
+  readonly delivery: StoredDelivery;
+  readonly event: StoredEvent & { readonly body: Uint8Array };
+  readonly attempt: AttemptRecord;
+}
+
+/** The body and the times come from the event and the attempt; the rest comes from the current webhook. */
+export function renderRequest(from: RenderedFrom): RenderedRequest {
+  const { config, delivery, event, attempt } = from;
+  if (!config.canSign) throw new PosthornError("conflict", noKey);
+  const { headers, body } = config.compose(
+    {
+      ...event,
+      id: delivery.id,
+      webhookId: delivery.webhookId,
+      eventId: event.id,
+      format: delivery.format,
+      eventPriority: event.priority,
+      progress: { attemptCount: attempt.number - 1 },
+    },
+    attempt.executedAt,
+  );
+  if (config.oauth2 !== null) headers.push("Authorization", mask);
+  return {
+    method: "POST",
+    url: urlOf(from),
+    body,
+    headers: headers.map((text, at) => (at % 2 === 0 ? text : shown(config, headers[at - 1] ?? "", text))),
+    differences: differencesOf(from),
+  };
+}
+
+const noKey = "the webhook has no signing key, so its requests cannot be rebuilt; replace its secret first";
+
+/** The URL as requested, if it was recorded completely. */
+function urlOf({ config, attempt, event }: RenderedFrom): string {
+  const trace = attempt.notes?.trace;
+  const isOther = trace !== undefined && trace.configRevision !== config.webhook.revision;
+  if (isOther && !trace.truncated) return trace.url;
+  return maskedParameters(
+    withoutSecrets(config, withRelayedPath(config.origin + config.path, event.relayed)),
+  );
+}
+
+function shown(config: EndpointConfig, name: string, value: string): string {
+  if (config.credentialHeaders.includes(name.toLowerCase())) return mask;
+  return withoutSecrets(config, maskedField(name, value));
+}
+
+function withoutSecrets({ shownSecrets: secrets }: EndpointConfig, text: string): string {
+  return maskSecrets(text, { secrets, wasCut: false });
+}
+
+function differencesOf({ config, attempt }: RenderedFrom): readonly RequestDifference[] {
+  const { webhook, secrets, oauth2 } = config;
+  const revision = attempt.notes?.trace?.configRevision ?? null;
+  const differences: RequestDifference[] = [];
+  const changed = revision !== null && revision !== webhook.revision;
+  if (changed) differences.push({ parts: ["url", "headers"], why: "configuration_changed" });
+  if (revision === null && webhook.updatedAt >= attempt.executedAt)
+    differences.push({ parts: ["url", "headers"], why: "configuration_may_have_changed" });
+  if (secrets.some(({ createdAt }) => createdAt > attempt.executedAt))
+    differences.push({ parts: ["signature"], why: "secret_rotated" });
+  if (oauth2 !== null) differences.push({ parts: ["headers", "signature"], why: "access_token" });
+  return differences;
 }

@@ -1,5 +1,5 @@
 import type { DeliveryProgress } from "../../domain/delivery.ts";
-import type { Verdict } from "../../domain/outcome.ts";
+import type { Verdict } from "../../domain/classify.ts";
 import { type KeptBecause, keptByEvent, SlowTimes } from "../../domain/tracing/sampling.ts";
 import {
   attemptSpanId,
@@ -14,7 +14,7 @@ import type { Tracer } from "../../ports/telemetry.ts";
 import type { TransportResult } from "../../ports/transport.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { statusOf, waitsOf } from "./attempt-record.ts";
-import type { Flight } from "./flight.ts";
+import type { Flight } from "./attempts.ts";
 
 /** A completed request and its effect on the delivery. */
 interface EndedAttempt {

@@ -1,10 +1,9 @@
 import { releaseProbe } from "../../domain/circuit-breaker.ts";
 import { codeOf } from "../../domain/thrown.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { Alarm, type Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { Alarm } from "../../ports/timing/alarm.ts";
 import { type Shortage, shortageTexts } from "../../ports/transport.ts";
-import type { Flight, FlightListener } from "./flight.ts";
+import type { Flight, FlightListener } from "./attempts.ts";
 
 interface ShortagesOptions {
   readonly clock: Clock;

@@ -1,7 +1,7 @@
 import type { DeliveryProgress } from "../../domain/delivery.ts";
 import { endings } from "../../domain/delivery-state.ts";
 import type { Webhook } from "../../domain/webhook.ts";
-import type { Attention } from "../../domain/outcome.ts";
+import type { Attention } from "../../domain/classify.ts";
 import {
   hourOf,
   instant,
@@ -12,7 +12,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
 import type { ExpiredDelivery } from "../../ports/store/upkeep.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { OperationalEvents } from "../endpoint/operational-events.ts";
+import type { OperationalEvents } from "../endpoint/webhook-lifecycle.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 
 export interface OwnerAlertsOptions {

@@ -4,7 +4,7 @@ import { createCircuit } from "../../domain/circuit-breaker.ts";
 import { standard } from "../../domain/profiles/standard.ts";
 import type { Settlement, SettlementResult } from "../../ports/store/deliveries.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { Flight } from "./flight.ts";
+import type { Flight } from "./attempts.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
 import { Settler, type SettleOptions } from "./settle.ts";
 

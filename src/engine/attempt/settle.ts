@@ -1,5 +1,5 @@
 import { circuitSignal, recordResult, releaseProbe } from "../../domain/circuit-breaker.ts";
-import { classify, judge } from "../../domain/classify.ts";
+import { type Verdict, classify, judge } from "../../domain/classify.ts";
 import { withDelays } from "../../domain/delivery-policy.ts";
 import { type HolderEvent, transition } from "../../domain/delivery-state.ts";
 import {
@@ -18,22 +18,20 @@ import {
   observeHealth,
 } from "../../domain/endpoint-health.ts";
 import { parseHttpDate, parseRetryAfter } from "../../domain/http/retry-after.ts";
-import type { Verdict } from "../../domain/outcome.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { ClaimedDelivery, Settlement } from "../../ports/store/deliveries.ts";
 import type { LogFields, Telemetry } from "../../ports/telemetry.ts";
 import { retryAfterLengthMax, type TransportResult } from "../../ports/transport.ts";
 import type { CommitGroup } from "../commit/commit-group.ts";
-import type { EndpointStates } from "../endpoint/endpoint-states.ts";
+import { type EndpointStates, paceOf } from "../endpoint/endpoint-states.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { Lane } from "../endpoint/lane.ts";
 import type { OwnerNotes } from "../endpoint/ownership.ts";
-import { paceOf } from "../endpoint/pace.ts";
 import type { WebhookLifecycle } from "../endpoint/webhook-lifecycle.ts";
 import { attemptRecord, masked, type NotedAnswer, shownLocation, statusOf } from "./attempt-record.ts";
 import type { EventSpans } from "./event-spans.ts";
-import type { Flight, FlightListener } from "./flight.ts";
+import type { Flight, FlightListener } from "./attempts.ts";
 import type { OwnFaults } from "./own-faults.ts";
 import type { OwnerAlerts } from "./owner-alerts.ts";
 

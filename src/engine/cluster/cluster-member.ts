@@ -1,6 +1,5 @@
-import type { Clock } from "../../ports/clock.ts";
+import { Alarm, type Clock } from "../../ports/clock.ts";
 import type { Heartbeat } from "../../ports/store/ownership.ts";
-import { Alarm } from "../../ports/timing/alarm.ts";
 import { handoverOf } from "./owned-endpoints.ts";
 import { SerialWork, WebhookAcquirer, type WebhookAcquirerOptions } from "./webhook-acquirer.ts";
 

@@ -1,10 +1,9 @@
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, Loop } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import { SecretUnreadableError } from "../../ports/secret-box.ts";
 import type { EndpointReportRow, OwnershipStore, RuntimeOrder } from "../../ports/store/ownership.ts";
 import type { StoredWebhook, WebhookStore } from "../../ports/store/webhooks.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { Loop } from "../../ports/timing/loop.ts";
 import type { Directory } from "../endpoint/directory.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { foresee } from "./endpoint-notes.ts";

@@ -1,7 +1,7 @@
 import { circuitFromJson, circuitToJson, type CircuitTransition } from "../../domain/circuit-breaker.ts";
 import { tryParseJson } from "../../domain/json/json-text.ts";
 import type { RollingWindow } from "../../domain/rolling-window.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, Loop, withDeadline } from "../../ports/clock.ts";
 import {
   type EndpointNote,
   type EndpointRecollection,
@@ -10,8 +10,6 @@ import {
 } from "../../ports/shared-state.ts";
 import type { RuntimeOrder } from "../../ports/store/ownership.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { withDeadline } from "../../ports/timing/alarm.ts";
-import { Loop } from "../../ports/timing/loop.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { EndpointOrder, OwnerNotes } from "../endpoint/ownership.ts";
 

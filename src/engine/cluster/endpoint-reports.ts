@@ -2,12 +2,11 @@ import { adoptProbes } from "../../domain/circuit-breaker.ts";
 import { tryParseJson } from "../../domain/json/json-text.ts";
 import { fillAt } from "../../domain/rate-limit.ts";
 import { addResults, advanceWindow, clearWindow, resizeWindow } from "../../domain/rolling-window.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, Loop } from "../../ports/clock.ts";
 import type { EndpointReportRow, OwnershipStore } from "../../ports/store/ownership.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { Loop } from "../../ports/timing/loop.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
-import type { EndpointReport } from "../endpoint/live-webhook.ts";
+import type { EndpointReport } from "../endpoint/endpoint-config.ts";
 
 /** The report on an owned endpoint; null if it equals the stored state. */
 export function reportOf(

@@ -1,9 +1,8 @@
 import type { LaneKey } from "../../domain/webhook.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, Loop } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { OwnershipStore } from "../../ports/store/ownership.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { Loop } from "../../ports/timing/loop.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { closedGate } from "../endpoint/gates.ts";
 import { type Lane, laneId } from "../endpoint/lane.ts";

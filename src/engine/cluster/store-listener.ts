@@ -1,9 +1,8 @@
 import type { LaneKey } from "../../domain/webhook.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, Loop } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import type { ConfigChange, StoreChange, StoreChanges } from "../../ports/store/changes.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { Loop } from "../../ports/timing/loop.ts";
 import type { Directory } from "../endpoint/directory.ts";
 import type { Lane } from "../endpoint/lane.ts";
 import type { Wakeups } from "../endpoint/wakeups.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "../../ports/clock.ts";
+import { Alarm, type Clock, Loop } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import { StoreUnavailableError } from "../../ports/store.ts";
 import type {
@@ -8,8 +8,6 @@ import type {
   RuntimeOrder,
 } from "../../ports/store/ownership.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { Alarm } from "../../ports/timing/alarm.ts";
-import { Loop } from "../../ports/timing/loop.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { isQuiet, type OwnedEndpoints } from "./owned-endpoints.ts";
 

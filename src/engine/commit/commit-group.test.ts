@@ -10,8 +10,8 @@ import type {
   WebhookRuntimeState,
 } from "../../ports/store/deliveries.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { OperationalEvents } from "../endpoint/operational-events.ts";
-import { WaitingStates } from "./waiting-states.ts";
+import { OperationalEvents } from "../endpoint/webhook-lifecycle.ts";
+import { WaitingStates } from "./write-group.ts";
 import { CommitGroup } from "./commit-group.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
 

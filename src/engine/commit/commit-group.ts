@@ -1,6 +1,6 @@
-import { backoffMs } from "../../domain/backoff.ts";
+import { backoffMs } from "../../domain/retry-schedule.ts";
 import { errorOf, messageOf } from "../../domain/thrown.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { Alarm, type Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import { type StoreTrouble, StoreUnavailableError } from "../../ports/store.ts";
 import type {
@@ -15,10 +15,15 @@ import type {
   SettlementResult,
 } from "../../ports/store/deliveries.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { Alarm } from "../../ports/timing/alarm.ts";
-import type { CommitRiders } from "./commit-riders.ts";
-import type { WaitingStates } from "./waiting-states.ts";
-import { composed, type Group, type PendingSettlement, singles, WaitingSettlements } from "./write-group.ts";
+import {
+  type CommitRiders,
+  type Group,
+  type PendingSettlement,
+  WaitingSettlements,
+  type WaitingStates,
+  composed,
+  singles,
+} from "./write-group.ts";
 
 /** The size of a command in a transaction. */
 interface WriteSize {

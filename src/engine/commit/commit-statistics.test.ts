@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Counts } from "../../domain/statistics/counts.ts";
-import { keys } from "../../domain/statistics/keys.ts";
+import { Counts, keys } from "../../domain/statistics/counts.ts";
 import type { CommitResult, PublishCommand } from "../../ports/store/deliveries.ts";
 import type { StatisticsBatch } from "../../ports/store/statistics.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";

@@ -1,7 +1,7 @@
 import { duplicateFact, type Fact, publishFacts, settlementFact } from "../../domain/statistics/facts.ts";
 import { OpenBuckets } from "../../domain/statistics/open-buckets.ts";
 import { writerBytes, writerOf } from "../../domain/statistics/gauges.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { Alarm, type Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { CommitResult, PublishCommand } from "../../ports/store/deliveries.ts";
 import {
@@ -10,7 +10,6 @@ import {
   type StatisticsBatch,
   type StatisticsStore,
 } from "../../ports/store/statistics.ts";
-import { Alarm } from "../../ports/timing/alarm.ts";
 import type { EngineOptions } from "../engine-options.ts";
 import type { PendingSettlement } from "./write-group.ts";
 

@@ -1,14 +1,18 @@
 import { errorOf } from "../../domain/thrown.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { Alarm, type Clock } from "../../ports/clock.ts";
 import type {
   ClaimedDelivery,
   CommitBatch,
+  CommitResult,
   PublishCommand,
   Settlement,
   SettlementResult,
+  WebhookRuntimeState,
 } from "../../ports/store/deliveries.ts";
-import { Alarm } from "../../ports/timing/alarm.ts";
+import type { OperationalEvents } from "../endpoint/webhook-lifecycle.ts";
 import type { PendingPublish, PendingRequeue, PendingRetry } from "./commit-group.ts";
+import type { CommitStatistics } from "./commit-statistics.ts";
+import type { ProblemWatch } from "./problem-watch.ts";
 
 export interface PendingSettlement {
   readonly settlement: Settlement;
@@ -128,4 +132,127 @@ export function composed(taken: readonly PendingPublish[]): {
     }
   }
   return { publishes, commands };
+}
+
+/** Additional rows of one commit. */
+export type Riding = Pick<CommitBatch, "statistics" | "problems">;
+
+/** Null if it is not tracked. */
+export interface Riders {
+  readonly statistics: CommitStatistics | null;
+  readonly problems: ProblemWatch | null;
+}
+
+/** Null if neither is tracked. */
+export function createCommitRiders(riders: Riders): CommitRiders | null {
+  return riders.statistics === null && riders.problems === null ? null : new CommitRiders(riders);
+}
+
+/** Adds statistics and problem changes to commits that happen anyway. */
+export class CommitRiders {
+  readonly #statistics: CommitStatistics | null;
+  readonly #problems: ProblemWatch | null;
+
+  constructor(riders: Riders) {
+    this.#statistics = riders.statistics;
+    this.#problems = riders.problems;
+  }
+
+  /** Time of the oldest data that no commit has taken, Unix milliseconds; null if there is none. */
+  get unwrittenSince(): number | null {
+    return this.#statistics?.unwrittenSince ?? null;
+  }
+
+  compose({ batch, settlements }: Group, carriesRows: boolean): Riding {
+    const statistics = this.#statistics?.compose(batch.publishes, settlements, carriesRows);
+    const problems = this.#problems?.compose(settlements, batch.publishes);
+    return { ...(statistics !== undefined && { statistics }), ...(problems !== undefined && { problems }) };
+  }
+
+  committed(riding: Riding, group: Group, result: CommitResult): void {
+    if (riding.statistics !== undefined) this.#statistics?.committed(riding.statistics, result);
+    this.#problems?.committed(group, result);
+  }
+
+  failed({ statistics, problems }: Riding): void {
+    if (statistics !== undefined) this.#statistics?.failed(statistics);
+    this.#problems?.failed(problems);
+  }
+
+  /** From now on every commit takes all pending data. */
+  end(): void {
+    this.#statistics?.end();
+  }
+}
+
+/** Webhook states that wait for a commit: the newest of each webhook, with all its circuit moves. */
+class PendingStates {
+  readonly #states = new Map<string, WebhookRuntimeState>();
+
+  get size(): number {
+    return this.#states.size;
+  }
+
+  add(states: readonly WebhookRuntimeState[]): void {
+    for (const state of states)
+      this.#states.set(state.webhookId, joined(this.#states.get(state.webhookId), state));
+  }
+
+  /** Returns states that could not be written; newer states take precedence. */
+  putBack(states: readonly WebhookRuntimeState[]): void {
+    for (const state of states) {
+      const newer = this.#states.get(state.webhookId);
+      this.#states.set(state.webhookId, newer === undefined ? state : joined(state, newer));
+    }
+  }
+
+  take(countMax: number): readonly WebhookRuntimeState[] {
+    const taken = [...this.#states.values()].slice(0, countMax);
+    for (const { webhookId } of taken) this.#states.delete(webhookId);
+    return taken;
+  }
+}
+
+function joined(older: WebhookRuntimeState | undefined, newer: WebhookRuntimeState): WebhookRuntimeState {
+  return older?.moves === undefined ? newer : { ...newer, moves: [...older.moves, ...(newer.moves ?? [])] };
+}
+
+/** The webhook states and events of one transaction. */
+type TakenStates = Required<Pick<CommitBatch, "webhookStates" | "operationalEvents">>;
+
+/** As many as settlements fit into a transaction: most settlements of a burst change the state of their webhook. */
+const statesMax = 128;
+
+/** Data that the next transaction includes although no caller waits for it: webhook states and operational events. */
+export class WaitingStates {
+  readonly #changed: () => readonly WebhookRuntimeState[];
+  readonly #events: OperationalEvents;
+  readonly #states = new PendingStates();
+
+  /** `changed` returns webhook states that changed since they were last written. */
+  constructor(changed: () => readonly WebhookRuntimeState[], events: OperationalEvents) {
+    this.#changed = changed;
+    this.#events = events;
+  }
+
+  /** States that did not fit into a transaction. */
+  get size(): number {
+    return this.#states.size;
+  }
+
+  take(): TakenStates {
+    this.#states.add(this.#changed());
+    const webhookStates = this.#states.take(statesMax);
+    return { webhookStates, operationalEvents: this.#events.take() };
+  }
+
+  /** The transaction was not written; newer states take precedence. */
+  putBack({ webhookStates, operationalEvents = [] }: CommitBatch): void {
+    this.#states.putBack(webhookStates);
+    this.#events.putBack(operationalEvents);
+  }
+
+  written({ operationalEvents = [] }: CommitBatch): void {
+    this.#events.written(operationalEvents);
+  }
 }

@@ -5,8 +5,7 @@ import { createAddressPolicy } from "../../domain/egress/address-policy.ts";
 import { systemClock } from "../../system/clock.ts";
 import { createHostNames } from "../../system/host-names.ts";
 import { createHttpTransport } from "../../transport/http/http-transport.ts";
-import { OAuth2Tokens } from "./oauth2-tokens.ts";
-import type { AccessToken, OAuth2Credentials } from "./stored-credentials.ts";
+import { type AccessToken, type OAuth2Credentials, OAuth2Tokens } from "./oauth2-tokens.ts";
 
 interface World {
   readonly tokens: OAuth2Tokens;

@@ -1,7 +1,6 @@
 import { hangingAfterMs, waitingAfterMs, type WaitingSlots } from "../../domain/request-slots.ts";
-import type { Clock } from "../../ports/clock.ts";
-import { Alarm } from "../../ports/timing/alarm.ts";
-import type { Place } from "../attempt/flight.ts";
+import { Alarm, type Clock } from "../../ports/clock.ts";
+import type { Place } from "../attempt/attempts.ts";
 import { Endpoint } from "../endpoint/endpoint.ts";
 import { FairShares, shareOf } from "../endpoint/fair-shares.ts";
 import { type Host, HostPlaces } from "../endpoint/host-places.ts";

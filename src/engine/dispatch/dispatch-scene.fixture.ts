@@ -8,11 +8,11 @@ import type { Metrics } from "../../ports/telemetry.ts";
 import { soleOwner } from "../endpoint/ownership.ts";
 import type { CapacityLimits } from "./capacity.ts";
 import { Dispatcher } from "./dispatcher.ts";
-import type { Flight } from "../attempt/flight.ts";
+import type { Flight } from "../attempt/attempts.ts";
 import type { EndpointConfig } from "../endpoint/endpoint-config.ts";
 import { Endpoint } from "../endpoint/endpoint.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
-import type { Pace } from "../endpoint/pace.ts";
+import type { Pace } from "../endpoint/endpoint-states.ts";
 import { TenantQueue } from "../endpoint/tenant-queue.ts";
 import { Wakeups } from "../endpoint/wakeups.ts";
 

@@ -1,9 +1,8 @@
 import type { LaneKey } from "../../domain/webhook.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, Loop } from "../../ports/clock.ts";
 import type { DeliveryStore } from "../../ports/store/deliveries.ts";
 import type { WebhookStore } from "../../ports/store/webhooks.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { Loop } from "../../ports/timing/loop.ts";
 import type { Directory } from "../endpoint/directory.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 

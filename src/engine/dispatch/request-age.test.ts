@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { DispatchScene } from "./dispatch-scene.fixture.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
-import type { Pace } from "../endpoint/pace.ts";
+import type { Pace } from "../endpoint/endpoint-states.ts";
 
 /** Creates endpoints of a tenant, each with some due deliveries, whose receivers never respond. */
 async function hangingEndpoints(

@@ -6,7 +6,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
 import type { StoredSecret } from "../../ports/store/webhooks.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { AccessTokens, OAuth2Credentials } from "../credentials/stored-credentials.ts";
+import type { AccessTokens, OAuth2Credentials } from "../credentials/oauth2-tokens.ts";
 import { buildEndpointConfig, type EndpointConfig } from "./endpoint-config.ts";
 import { Endpoint, type EndpointWakes } from "./endpoint.ts";
 import type { TenantAllowances } from "./tenant-allowances.ts";

@@ -1,14 +1,16 @@
 import type { CircuitTransition } from "../../domain/circuit-breaker.ts";
 import { healthReenabled } from "../../domain/endpoint-health.ts";
+import { hangingAfterMs, waitingAfterMs } from "../../domain/request-slots.ts";
 import type { WebhookHistoryEntry } from "../../domain/webhook-history.ts";
+import { instant, webhookEvent } from "../../features/notifications/operational-event.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { WebhookRuntimeState } from "../../ports/store/deliveries.ts";
-import { instant, webhookEvent } from "../../features/notifications/operational-event.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { OperationalEvents } from "./operational-events.ts";
+import type { TransportResult } from "../../ports/transport.ts";
 import type { Directory } from "./directory.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { OwnerNotes } from "./ownership.ts";
+import type { OperationalEvents } from "./webhook-lifecycle.ts";
 
 export interface EndpointStatesOptions {
   readonly clock: Pick<Clock, "now">;
@@ -124,4 +126,27 @@ export class EndpointStates {
       if (endpoint.hasUnwrittenSuccess) this.#dirty.add(endpoint);
     if (this.#dirty.size > 0) this.#options.touch();
   }
+}
+
+/**
+ * The pace of the last response, which is the best prediction for the next request: `quick` within a second, `slow`
+ * later than that, `silent` not within five seconds or not at all, `unknown` before the first response. A request in
+ * flight changes the pace too: its endpoint is slow after one second and silent after five.
+ */
+export const paces = ["quick", "unknown", "slow", "silent"] as const;
+export type Pace = (typeof paces)[number];
+
+/**
+ * A refused connection ends as fast as a quick response does, but predicts nothing about the next one. A timeout is
+ * silence, however short the timeout is.
+ */
+export function paceOf({ observation, durationMs }: TransportResult): Pace {
+  const answered = observation.kind === "response";
+  if (!answered && observation.category === "timeout") return "silent";
+  if (durationMs < waitingAfterMs) return answered ? "quick" : "slow";
+  return answered && durationMs < hangingAfterMs ? "slow" : "silent";
+}
+
+export function paceFromJson(value: unknown): Pace {
+  return paces.find((pace) => pace === value) ?? "unknown";
 }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { recordResult } from "../../domain/circuit-breaker.ts";
 import { DispatchScene } from "../dispatch/dispatch-scene.fixture.ts";
 import { bareEndpoint } from "./bare-endpoint.fixture.ts";
-import { paces } from "./pace.ts";
+import { paces } from "./endpoint-states.ts";
 
 test("the last response of an endpoint is known after a restart and to its next owner", () => {
   for (const pace of paces) {

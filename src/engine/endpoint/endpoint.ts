@@ -23,13 +23,12 @@ import { createBucket, giveBack, type RateBucket, reconfigureBucket } from "../.
 import type { LaneKey, Webhook } from "../../domain/webhook.ts";
 import type { WebhookRuntimeState } from "../../ports/store/deliveries.ts";
 import type { StoredSecret } from "../../ports/store/webhooks.ts";
-import type { AccessTokens } from "../credentials/stored-credentials.ts";
-import type { EndpointConfig } from "./endpoint-config.ts";
+import type { AccessTokens } from "../credentials/oauth2-tokens.ts";
+import type { EndpointConfig, EndpointReport, LiveWebhook } from "./endpoint-config.ts";
 import { type ClosedGate, GateLog, gateLogFromJson } from "./gates.ts";
 import type { Host } from "./host-places.ts";
 import { Lane, laneId, laneKeyFor } from "./lane.ts";
-import type { EndpointReport, LiveWebhook } from "./live-webhook.ts";
-import { type Pace, paceFromJson } from "./pace.ts";
+import { type Pace, paceFromJson } from "./endpoint-states.ts";
 import { type Listed, ReadyLists } from "./ready-lists.ts";
 import type { TenantQueue } from "./tenant-queue.ts";
 import { Sleeper } from "./wakeups.ts";

@@ -4,7 +4,7 @@ import type { StoredDelivery } from "../../ports/store/history.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { closedByRate, closedGates, holdingGate } from "./gates.ts";
 import { laneId } from "./lane.ts";
-import type { EndpointReport } from "./live-webhook.ts";
+import type { EndpointReport } from "./endpoint-config.ts";
 
 export interface DeliveryView {
   readonly delivery: StoredDelivery;

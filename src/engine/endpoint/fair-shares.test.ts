@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { DispatchScene } from "../dispatch/dispatch-scene.fixture.ts";
 import type { Endpoint } from "./endpoint.ts";
-import type { Pace } from "./pace.ts";
+import type { Pace } from "./endpoint-states.ts";
 import { seededNumbers } from "../../../test/services/seeded-numbers.ts";
 
 /** A tenant with this many endpoints, each with five due deliveries. */

@@ -1,7 +1,7 @@
 import { SharedSlots } from "../../domain/request-slots.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { Fifo } from "./ready-lists.ts";
-import type { Pace } from "./pace.ts";
+import type { Pace } from "./endpoint-states.ts";
 import type { TenantQueue } from "./tenant-queue.ts";
 
 /**

@@ -1,6 +1,6 @@
 import type { RateLimitConfig } from "../../domain/profile.ts";
 import { peekWaitMs, type RateBucket, spend, tryTake } from "../../domain/rate-limit.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { Alarm, type Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import {
   type SharedState,
@@ -9,7 +9,6 @@ import {
   type TokenGrant,
 } from "../../ports/shared-state.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { Alarm } from "../../ports/timing/alarm.ts";
 import type { TenantQueue } from "./tenant-queue.ts";
 
 interface TenantAllowanceOptions {

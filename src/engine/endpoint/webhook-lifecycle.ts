@@ -1,7 +1,11 @@
 import { judgeUrl, type UrlRules } from "../../domain/egress/url-policy.ts";
 import type { HealthDecision } from "../../domain/endpoint-health.ts";
-import { instant, webhookEvent } from "../../features/notifications/operational-event.ts";
 import { changedAt, type Webhook } from "../../domain/webhook.ts";
+import {
+  instant,
+  type OperationalEvent,
+  webhookEvent,
+} from "../../features/notifications/operational-event.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { WebhookStore } from "../../ports/store/webhooks.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
@@ -166,4 +170,47 @@ function isSameOrigin(url: string, before: string): boolean {
 function isSameOwner(hostname: string, before: string): boolean {
   const known = new URL(before).hostname;
   return hostname === known || hostname.endsWith(`.${known}`);
+}
+
+/** Keys that were sent recently: an endpoint that fails a thousand times an hour repeats the same key. */
+const rememberedMax = 10_000;
+
+/** Operational events of the engine, until the next transaction includes them. */
+export class OperationalEvents {
+  readonly #touch: () => void;
+  readonly #stored: () => void;
+  readonly #told = new Set<string>();
+  #waiting: OperationalEvent[] = [];
+
+  /** `touch`: there are events to write. `stored`: they are written, and may be published. */
+  constructor(touch: () => void, stored: () => void) {
+    this.#touch = touch;
+    this.#stored = stored;
+  }
+
+  /** Adds an event, once per key. */
+  tell(event: OperationalEvent): void {
+    if (this.#told.has(event.key)) return;
+    if (this.#told.size >= rememberedMax) this.#told.clear();
+    this.#told.add(event.key);
+    this.#waiting.push(event);
+    this.#touch();
+  }
+
+  /** Takes the events for the next transaction. */
+  take(): readonly OperationalEvent[] {
+    if (this.#waiting.length === 0) return [];
+    const taken = this.#waiting;
+    this.#waiting = [];
+    return taken;
+  }
+
+  /** The transaction was not written. */
+  putBack(events: readonly OperationalEvent[]): void {
+    this.#waiting = [...events, ...this.#waiting];
+  }
+
+  written(events: readonly OperationalEvent[]): void {
+    if (events.length > 0) this.#stored();
+  }
 }

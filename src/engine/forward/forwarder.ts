@@ -1,21 +1,19 @@
-import { backoffMs } from "../../domain/backoff.ts";
+import { backoffMs } from "../../domain/retry-schedule.ts";
 import { allow, circuitSignal, recordResult, releaseProbe } from "../../domain/circuit-breaker.ts";
-import { classify } from "../../domain/classify.ts";
+import { type Verdict, classify } from "../../domain/classify.ts";
 import { attemptTimeoutMs } from "../../domain/delivery-policy.ts";
 import type { AttemptRecord } from "../../domain/delivery.ts";
 import { boundedPause, endpointPause } from "../../domain/endpoint-health.ts";
 import { bodyText } from "../../domain/http/body-text.ts";
 import { parseRetryAfter } from "../../domain/http/retry-after.ts";
-import type { Verdict } from "../../domain/outcome.ts";
 import { tryTake } from "../../domain/rate-limit.ts";
 import { Places } from "../../domain/sender-places.ts";
 import { errorOf } from "../../domain/thrown.ts";
 import { type Relayed, withRelayedPath } from "../../features/gateway/relayed.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, withDeadline } from "../../ports/clock.ts";
 import type { AttemptedDelivery, NewDelivery, PublishCommand } from "../../ports/store/deliveries.ts";
 import type { AnswerCompletion } from "../../ports/store/gateway.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { withDeadline } from "../../ports/timing/alarm.ts";
 import {
   responseBodyBytesMaxAllowed,
   responseSampleBytesMax,
@@ -26,7 +24,7 @@ import { notSent, statusOf } from "../attempt/attempt-record.ts";
 import type { OwnFaults } from "../attempt/own-faults.ts";
 import type { CommitGroup } from "../commit/commit-group.ts";
 import { maskSecrets } from "../credentials/secret-mask.ts";
-import type { AccessToken } from "../credentials/stored-credentials.ts";
+import type { AccessToken } from "../credentials/oauth2-tokens.ts";
 import type { EndpointStates } from "../endpoint/endpoint-states.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { closedByRate, closedGate } from "../endpoint/gates.ts";

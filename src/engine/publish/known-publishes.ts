@@ -1,4 +1,4 @@
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, withDeadline } from "../../ports/clock.ts";
 import {
   type PublishEntry,
   type PublishKey,
@@ -7,7 +7,6 @@ import {
   SharedStateUnavailableError,
 } from "../../ports/shared-state.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { withDeadline } from "../../ports/timing/alarm.ts";
 
 export interface KnownPublishesOptions {
   readonly state: Pick<SharedState, "publishes" | "isAvailable">;

@@ -7,14 +7,13 @@ import {
   operatorTenantId,
   webhookEvent,
 } from "../../features/notifications/operational-event.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, Loop } from "../../ports/clock.ts";
 import type { NewNotification, NotificationQueue } from "../../ports/store/notifications.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { Loop } from "../../ports/timing/loop.ts";
 import type { Directory } from "../endpoint/directory.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { Ownership } from "../endpoint/ownership.ts";
-import { OperationalEvents } from "../endpoint/operational-events.ts";
+import { OperationalEvents } from "../endpoint/webhook-lifecycle.ts";
 import type { EngineOptions } from "../engine-options.ts";
 import type { Publisher } from "./publish.ts";
 

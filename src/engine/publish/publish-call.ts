@@ -3,7 +3,7 @@ import type { DeliveryOrigin, Priority } from "../../domain/delivery.ts";
 import type { PosthornError } from "../../domain/errors.ts";
 import type { Relayed } from "../../features/gateway/relayed.ts";
 import type { ReceivedRequest } from "../../ports/store/gateway.ts";
-import type { EventLink } from "../../domain/event.ts";
+import type { EventLink } from "../../domain/event-type.ts";
 import type { JsonText } from "../../domain/json/json-text.ts";
 
 /** A payload of any media type, delivered byte for byte (EDS-2-1, TS16-41). */

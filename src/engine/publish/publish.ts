@@ -10,7 +10,7 @@ import {
   type PublishCommand,
   type PublishResult,
 } from "../../ports/store/deliveries.ts";
-import { RequestPace } from "../../ports/timing/request-pace.ts";
+import { RequestPace } from "../../ports/clock.ts";
 import type { EventSpans } from "../attempt/event-spans.ts";
 import type { CommitGroup } from "../commit/commit-group.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";

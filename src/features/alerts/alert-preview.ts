@@ -1,6 +1,5 @@
-import { Counts } from "../../domain/statistics/counts.ts";
+import { Counts, type StatisticsStep, bucketAt, stepMs } from "../../domain/statistics/counts.ts";
 import { type GaugeSpan, summaryOf } from "../../domain/statistics/gauges.ts";
-import { bucketAt, type StatisticsStep, stepMs } from "../../domain/statistics/keys.ts";
 import type { StatisticsStore } from "../../ports/store/statistics.ts";
 import { bucketsOf, countedValue, requestSlotsUsedOf } from "./alert-readings.ts";
 import { type AlertRecord, type AlertRule, exceeds, isOfInstallation, nextRecord } from "./alert.ts";

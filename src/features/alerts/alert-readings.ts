@@ -1,4 +1,4 @@
-import { Counts } from "../../domain/statistics/counts.ts";
+import { Counts, bucketAt, keys, stepMs } from "../../domain/statistics/counts.ts";
 import { type FactKind, percentile } from "../../domain/statistics/facts.ts";
 import {
   type GaugeName,
@@ -6,11 +6,10 @@ import {
   type GaugeSummary,
   summaryOf,
 } from "../../domain/statistics/gauges.ts";
-import { bucketAt, keys, stepMs } from "../../domain/statistics/keys.ts";
 import type { Store } from "../../ports/store.ts";
 import type { StoreDepth } from "../../ports/store/deliveries.ts";
 import type { StatisticsOf, StatisticsRow } from "../../ports/store/statistics.ts";
-import { attemptsOf } from "../statistics/measures.ts";
+import { attemptsOf } from "../statistics/series.ts";
 import type { AlertMetric, AlertRule } from "./alert.ts";
 
 /** Limit of rows per statistics query; later buckets wait for the next round. */

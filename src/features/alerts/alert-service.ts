@@ -15,7 +15,7 @@ import { judgeField } from "../../resources/judge.ts";
 import { ProblemList, readFields } from "../input.ts";
 import { requireWebhook, resolveTenant, tenantFilter } from "../scope.ts";
 import type { Scope } from "../services.ts";
-import type { TenantDirectory } from "../tenants/tenant-directory.ts";
+import type { TenantDirectory } from "../tenants/tenant-service.ts";
 import { type AlertPreview, previewOf } from "./alert-preview.ts";
 import {
   alertKey,
@@ -28,7 +28,7 @@ import {
   isOfInstallation,
 } from "./alert.ts";
 import { defaultAlertRules } from "./default-rules.ts";
-import { mutedUntil } from "./due-messages.ts";
+import { mutedUntil } from "./alert-watch.ts";
 
 /** Sources of built-in rules about tenants, which tenants can see. */
 const aboutTenants: ReadonlySet<string> = new Set([

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { alertKey, type AlertObservation, type AlertRecord, type AlertRule, nextRecord } from "./alert.ts";
 import { defaultAlertRules } from "./default-rules.ts";
-import { dueMessages, inhibitorOf, messageEveryMs } from "./due-messages.ts";
+import { dueMessages, inhibitorOf, messageEveryMs } from "./alert-watch.ts";
 
 const minute = 60_000;
 const observation: AlertObservation = {

@@ -1,11 +1,10 @@
-import { Counts } from "../../domain/statistics/counts.ts";
-import { categoryKey, keys, stepMs } from "../../domain/statistics/keys.ts";
+import { Counts, categoryKey, keys, stepMs } from "../../domain/statistics/counts.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { SharedState } from "../../ports/shared-state.ts";
 import type { Store } from "../../ports/store.ts";
 import type { WorkQueue } from "../../ports/work-queue.ts";
-import { attemptsOf } from "../statistics/measures.ts";
-import type { TenantDirectory } from "../tenants/tenant-directory.ts";
+import { attemptsOf } from "../statistics/series.ts";
+import type { TenantDirectory } from "../tenants/tenant-service.ts";
 import { type AlertReadings, bucketsOf, countedValue, gaugeValue } from "./alert-readings.ts";
 import {
   type AlertObservation,

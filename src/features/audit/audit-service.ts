@@ -1,7 +1,6 @@
 import type { Scope } from "../../domain/scope.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, SearchBudget } from "../../ports/clock.ts";
 import type { AuditEntry, AuditStore, StoredAuditEntry } from "../../ports/store/audit.ts";
-import { SearchBudget } from "../../ports/timing/search-budget.ts";
 import type { InputOf } from "../../resources/field.ts";
 import { auditFilters } from "../../resources/audit.ts";
 import { tenantFilter } from "../scope.ts";

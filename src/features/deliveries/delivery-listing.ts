@@ -1,7 +1,7 @@
 import { type DeliveryState, waitingStates } from "../../domain/delivery.ts";
-import { healthOf } from "../../engine/endpoint/live-webhook.ts";
+import { healthOf } from "../../engine/endpoint/endpoint-config.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, SearchBudget } from "../../ports/clock.ts";
 import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";
 import type { SearchSelection } from "../../ports/store/operations.ts";
 import type {
@@ -10,7 +10,6 @@ import type {
   HttpStatusFilter,
   SearchPage,
 } from "../../ports/store/search.ts";
-import { SearchBudget } from "../../ports/timing/search-budget.ts";
 import { deliveryListFields } from "../../resources/delivery.ts";
 import { defaultOf } from "../../resources/field.ts";
 import { judgeFilters, searchBounds, searchedPage, type SearchPageRequest } from "../searched-pages.ts";

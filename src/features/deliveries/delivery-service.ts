@@ -1,7 +1,7 @@
 import type { AttemptRecord, Priority } from "../../domain/delivery.ts";
 import { NotFoundError, PosthornError } from "../../domain/errors.ts";
 import type { Webhook } from "../../domain/webhook.ts";
-import type { RenderedRequest } from "../../engine/attempt/rendered-request.ts";
+import type { RenderedRequest } from "../../engine/attempt/attempts.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";

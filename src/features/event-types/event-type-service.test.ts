@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ManualClock } from "../../engine/manual-clock.fixture.ts";
 import type { EventType, RegistryStore } from "../../ports/store/registry.ts";
 import type { SchemaCompiler } from "../../ports/schema-compiler.ts";
-import type { TenantDirectory } from "../tenants/tenant-directory.ts";
+import type { TenantDirectory } from "../tenants/tenant-service.ts";
 import { EventTypes } from "./event-type-service.ts";
 import type { SchemaRegistry } from "./schema-registry.ts";
 

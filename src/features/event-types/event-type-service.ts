@@ -13,7 +13,7 @@ import { ProblemList, readFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import { resolveTenant, tenantFilter } from "../scope.ts";
 import type { Scope } from "../services.ts";
-import type { TenantDirectory } from "../tenants/tenant-directory.ts";
+import type { TenantDirectory } from "../tenants/tenant-service.ts";
 import type { SchemaRegistry } from "./schema-registry.ts";
 
 export interface EventTypeServiceOptions {

@@ -3,7 +3,7 @@ import { matches } from "../../domain/event-type.ts";
 import type { Webhook } from "../../domain/webhook.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Publisher } from "../../engine/publish/publish.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, SearchBudget } from "../../ports/clock.ts";
 import type { EventSummary, HistoryStore, StoredDelivery, StoredEvent } from "../../ports/store/history.ts";
 import {
   type DeliverySearch,
@@ -11,7 +11,6 @@ import {
   everyDelivery,
   type SearchPage,
 } from "../../ports/store/search.ts";
-import { SearchBudget } from "../../ports/timing/search-budget.ts";
 import { replayFields } from "../../resources/actions.ts";
 import { eventListFields } from "../../resources/event.ts";
 import type { DeliveryListing } from "../deliveries/delivery-listing.ts";

@@ -11,7 +11,7 @@ import { formatInstant, inputOf, jsonOf, present } from "../../http/mapping.ts";
 import { pageLimitDefault, type Pager } from "../../http/paging.ts";
 import { problemOf } from "../../http/problems.ts";
 import { defineRawForm, defineRoute, type RawForm, type Route } from "../../http/route.ts";
-import { compileValidator } from "../../http/validation.ts";
+import { compileValidator } from "../../http/dispatch.ts";
 import type { EventSummary, StoredEvent } from "../../ports/store/history.ts";
 import { replayFields } from "../../resources/actions.ts";
 import {

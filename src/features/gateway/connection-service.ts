@@ -17,7 +17,7 @@ import type { Scope } from "../services.ts";
 import type { GatewayDirectory } from "./gateway-directory.ts";
 import type { ConnectionQuery } from "./gateway-services.ts";
 import type { HeldMessages } from "./held-messages.ts";
-import type { OwnAddresses } from "./own-addresses.ts";
+import type { OwnAddresses } from "./address.ts";
 import type { Connection } from "./source.ts";
 
 export interface ConnectionServiceOptions {

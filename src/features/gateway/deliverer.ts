@@ -9,8 +9,7 @@ import type { InboundAnswer } from "./gateway-services.ts";
 import type { HeldMessages } from "./held-messages.ts";
 import { type Authentic, placeOf, type Routed, routed } from "./incoming.ts";
 import type { PassThrough } from "./pass-through.ts";
-import { refusal } from "./problem.ts";
-import type { GatewayOutcome, Relayed } from "./relayed.ts";
+import { type GatewayOutcome, type Relayed, refusal } from "./relayed.ts";
 import type { Connection, GatewayMode, Source } from "./source.ts";
 
 /** The result for a message, and the answer to its sender. */

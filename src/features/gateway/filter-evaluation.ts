@@ -10,8 +10,8 @@ import {
   type Unknown,
   type Verdict,
 } from "../../domain/filter.ts";
-import { mask } from "../../domain/http/masked-fields.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { mask } from "../../domain/http/request-headers.ts";
+import { type Clock, RequestPace, SearchBudget } from "../../ports/clock.ts";
 import {
   everyRequest,
   type GatewayStore,
@@ -20,8 +20,6 @@ import {
 } from "../../ports/store/gateway.ts";
 import type { HistoryStore } from "../../ports/store/history.ts";
 import type { SearchPage } from "../../ports/store/search.ts";
-import { RequestPace } from "../../ports/timing/request-pace.ts";
-import { SearchBudget } from "../../ports/timing/search-budget.ts";
 import { receivedHeaders } from "../../receiver/message/message.ts";
 import { readJsonBody } from "../../receiver/presets/value-source.ts";
 import { utf8 } from "../../receiver/providers/reading.ts";
@@ -48,8 +46,7 @@ import { filteredHead } from "./incoming.ts";
 import type { GatewayOutcome } from "./relayed.ts";
 import type { RequestLog } from "./request-log.ts";
 import type { Requests } from "./request-service.ts";
-import type { Source } from "./source.ts";
-import type { VerificationBox } from "./verification-box.ts";
+import type { Source, VerificationBox } from "./source.ts";
 
 /** What filters see of messages under evaluation, and which parts of logged messages are unknown to them. */
 

@@ -1,4 +1,4 @@
-import { maskedField, maskedParameters, withoutParameters } from "../../domain/http/masked-fields.ts";
+import { maskedField, maskedParameters, withoutParameters } from "../../domain/http/request-headers.ts";
 import { createBucket, type RateBucket, reconfigureBucket, tryTake } from "../../domain/rate-limit.ts";
 import { StepsSpentError } from "../../domain/step-budget.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
@@ -6,12 +6,11 @@ import type { Clock } from "../../ports/clock.ts";
 import type { ReceivedRequest } from "../../ports/store/gateway.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Received, SourceVerifier } from "../../receiver/configured/source-verifier.ts";
-import { queryOf } from "../../receiver/message/message-url.ts";
-import type { RejectionCause } from "../../receiver/message/message.ts";
+import { type RejectionCause, queryOf } from "../../receiver/message/message.ts";
 import { ReceiverError } from "../../receiver/receiver-error.ts";
 import { type InboundAddress, readAddress } from "./address.ts";
 import type { Delivered, Deliverer } from "./deliverer.ts";
-import { hopHeader, nextHops } from "./forwarded-headers.ts";
+import { hopHeader, hopProblem, nextHops, refusal } from "./relayed.ts";
 import type { GatewayDirectory } from "./gateway-directory.ts";
 import type {
   Inbound,
@@ -20,16 +19,19 @@ import type {
   InboundHead,
   InboundRequest,
 } from "./gateway-services.ts";
-import { answerConsent } from "./handshake.ts";
+import {
+  FailedSenders,
+  RequestAdmission,
+  type RequestKind,
+  type SenderLimit,
+  answerConsent,
+} from "./request-admission.ts";
 import { authenticOf, type Incoming, messageOf, readKeyField } from "./incoming.ts";
 import { withoutPayload } from "./limited-log.ts";
-import { hopProblem, refusal } from "./problem.ts";
-import { FailedSenders, RequestAdmission, type RequestKind, type SenderLimit } from "./request-admission.ts";
 import type { RequestLog } from "./request-log.ts";
 import { hashOfToken } from "./source-service.ts";
-import type { Source } from "./source.ts";
+import type { Source, VerificationBox } from "./source.ts";
 import type { SourceProbe } from "../../domain/source-probe.ts";
-import type { VerificationBox } from "./verification-box.ts";
 
 export interface InboundOptions {
   readonly directory: GatewayDirectory;

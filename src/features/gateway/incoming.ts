@@ -2,19 +2,22 @@ import { hash } from "node:crypto";
 import { eventTypeLengthMax, isEventTypeName, isSystemEventType } from "../../domain/event-type.ts";
 import { compileFilter, type Filter, type FilteredMessage, Look } from "../../domain/filter.ts";
 import { parseKeyHeader } from "../../domain/http/idempotency-key.ts";
-import { withoutParameters } from "../../domain/http/masked-fields.ts";
+import { withoutParameters } from "../../domain/http/request-headers.ts";
 import { isRawNumber } from "../../domain/json/lossless.ts";
 import { StepBudget } from "../../domain/step-budget.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ForwardNote } from "../../ports/store/gateway.ts";
 import type { Received, SourceVerifier } from "../../receiver/configured/source-verifier.ts";
-import { queryOf } from "../../receiver/message/message-url.ts";
-import { type ListedHeaders, receivedHeaders, type ReceivedMessage } from "../../receiver/message/message.ts";
+import {
+  type ListedHeaders,
+  type ReceivedMessage,
+  queryOf,
+  receivedHeaders,
+} from "../../receiver/message/message.ts";
 import { memberAt, readJsonBody, valueReader } from "../../receiver/presets/value-source.ts";
 import type { InboundAddress } from "./address.ts";
-import { endToEndReader, forwardedHeaders, handedOn } from "./forwarded-headers.ts";
+import { type Relayed, endToEndReader, forwardedHeaders, handedOn, relayedKeyPrefix } from "./relayed.ts";
 import type { InboundRequest } from "./gateway-services.ts";
-import { type Relayed, relayedKeyPrefix } from "./relayed.ts";
 import { type Connection, isHolding, type Source } from "./source.ts";
 
 /** For messages whose type is unknown. */

@@ -12,7 +12,7 @@ import type { Delivered } from "./deliverer.ts";
 import type { InboundAnswer } from "./gateway-services.ts";
 import { type Authentic, claimMsOf, placeOf, type Routed } from "./incoming.ts";
 import { loggedError } from "./limited-log.ts";
-import { hopProblem, refusal } from "./problem.ts";
+import { hopProblem, refusal } from "./relayed.ts";
 import { type Connection, type Source, upstreamStatus } from "./source.ts";
 
 export interface PassThroughOptions {

@@ -1,3 +1,7 @@
+import { problemAnswer } from "../../receiver/handler-answer.ts";
+import { ReceiverError, type ReceiverErrorCode } from "../../receiver/receiver-error.ts";
+import type { InboundAnswer } from "./gateway-services.ts";
+
 /** Outcomes of a request that the gateway received. */
 export const gatewayOutcomes = [
   /** Stored, or accepted by the destination. */
@@ -78,4 +82,134 @@ export function withRelayedPath(base: string, relayed: Relayed | null): string {
 function split(address: string): readonly [path: string, query?: string] {
   const at = address.indexOf("?");
   return at < 0 ? [address] : [address.slice(0, at), address.slice(at + 1)];
+}
+
+/** Records the deployments that a message has passed, to detect forwarding loops. */
+export const hopHeader = "Posthorn-Hop";
+const hopsMax = 8;
+
+type Hops = { readonly kind: "next"; readonly value: string } | { readonly kind: "loop" };
+
+/** `received` is the untrusted header; entries that are not in our format are dropped. */
+export function nextHops(received: string | null, self: string): Hops {
+  const before = (received ?? "")
+    .split(";")
+    .map((one) => one.trim())
+    .filter((one) => /^[0-9a-f]{12}$/.test(one));
+  if (before.includes(self) || before.length >= hopsMax) return { kind: "loop" };
+  return { kind: "next", value: [...before, self].join(";") };
+}
+
+// Which headers of a sender reach the webhook: the configured ones, but never hop-by-hop or credential headers.
+
+const never =
+  /^(authorization|cookie|proxy-.*|connection|keep-alive|te|trailer|transfer-encoding|upgrade|host|content-length|forwarded|x-forwarded-.*|webhook-request-.*|webhook-signature|webhook-timestamp|webhook-id|x-webhook-signature|idempotency-key|x-idempotency-key|posthorn-.*|expect|set-cookie|www-authenticate)$/i;
+
+export function isForwardable(name: string): boolean {
+  return !never.test(name);
+}
+
+interface HeaderReader {
+  get(name: string): string | null;
+}
+
+/** Reads headers that may be forwarded: those listed in `Connection` belong to the hop (RFC 9110, 7.6.1). */
+export function endToEndReader(headers: HeaderReader): (name: string) => string | null {
+  const connection = headers.get("connection");
+  if (connection === null) return (name) => headers.get(name);
+  const perHop = new Set(connection.split(",").map((name) => name.trim().toLowerCase()));
+  return (name) => (perHop.has(name.toLowerCase()) ? null : headers.get(name));
+}
+
+const endToEnd = ["Signature", "Signature-Input", "Content-Digest"];
+
+interface Handing {
+  readonly get: (name: string) => string | null;
+  /** Result of `handedOn`. */
+  readonly names: readonly string[];
+  readonly sourceName: string;
+  readonly receivedAt: number;
+  readonly hops: string;
+}
+
+/** Names of the headers that a source forwards; `names` are added to the default ones. */
+export function handedOn(names: readonly string[], passSignatures: boolean): readonly string[] {
+  const wanted = new Map<string, string>();
+  for (const name of ["Content-Encoding", ...names, ...(passSignatures ? endToEnd : [])])
+    if (!wanted.has(name.toLowerCase())) wanted.set(name.toLowerCase(), name);
+  return [...wanted.values()].filter(isForwardable);
+}
+
+/** Flat name-value list. */
+export function forwardedHeaders(from: Handing): Relayed["headers"] {
+  const { get, names } = from;
+  const headers: string[] = [];
+  for (const name of names) {
+    const value = get(name);
+    if (value !== null && isSendable(value)) headers.push(name, value);
+  }
+  const agent = get("user-agent");
+  if (agent !== null && isSendable(agent)) headers.push("X-Forwarded-User-Agent", agent);
+  headers.push("Posthorn-Source", asText(from.sourceName));
+  headers.push("Posthorn-Received-At", new Date(from.receivedAt).toISOString());
+  headers.push(hopHeader, from.hops);
+  return headers;
+}
+
+/** Accepted in a header by every client and server. */
+function isSendable(value: string): boolean {
+  return /^[\x20-\x7e\t]{0,4096}$/.test(value);
+}
+
+/** Source names may contain any character; header values are ASCII. */
+function asText(name: string): string {
+  return /^[\x20-\x7e]+$/.test(name) ? name : encodeURIComponent(name);
+}
+
+/** Error answers to senders: problem details (RFC 9457), without any data of a destination. */
+
+const style = { statuses: {}, documentationUrl: "/docs/idempotency", retryAfterSeconds: 5 };
+
+/** One of the errors defined by the receiver kit. */
+export function refusal(
+  code: ReceiverErrorCode,
+  detail: string,
+  more: { readonly retryAfterSeconds?: number; readonly headers?: Record<string, string> } = {},
+): InboundAnswer {
+  const error = new ReceiverError(code, detail, more);
+  const answer = problemAnswer(error, style, more.headers ?? {});
+  return { ...answer, body: answer.body ?? "" };
+}
+
+const titles: Readonly<Record<number, string>> = {
+  502: "The destination cannot be reached",
+  503: "The destination cannot take this now",
+  504: "The destination did not answer in time",
+  508: "Forwarding loop detected",
+};
+
+/** Errors that only an intermediary can report. */
+export function hopProblem(
+  status: number,
+  detail: string,
+  more: { readonly retryAfterSeconds?: number; readonly members?: object } = {},
+): InboundAnswer {
+  const { retryAfterSeconds, members } = more;
+  const problem = {
+    type: "about:blank",
+    title: titles[status] ?? "Not accepted",
+    status,
+    detail,
+    ...members,
+  };
+  return {
+    status,
+    headers: {
+      "content-type": "application/problem+json",
+      ...(retryAfterSeconds !== undefined && {
+        "retry-after": String(Math.max(1, Math.ceil(retryAfterSeconds))),
+      }),
+    },
+    body: JSON.stringify(problem),
+  };
 }

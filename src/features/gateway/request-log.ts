@@ -1,9 +1,8 @@
 import { receivedBodiesMs } from "./relayed.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, Loop } from "../../ports/clock.ts";
 import type { GatewayStore, ReceivedRequest } from "../../ports/store/gateway.ts";
 import type { Logger } from "../../ports/telemetry.ts";
 import { loggedError } from "./limited-log.ts";
-import { Loop } from "../../ports/timing/loop.ts";
 
 export interface RequestLogOptions {
   readonly store: Pick<GatewayStore, "addRequests" | "request" | "updateRequest">;

@@ -3,7 +3,7 @@ import type { ClientCertificateSeen } from "../../domain/http/client-certificate
 import { tryParseJson } from "../../domain/json/json-text.ts";
 import { StepsSpentError } from "../../domain/step-budget.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, SearchBudget } from "../../ports/clock.ts";
 import {
   everyRequest,
   type ForwardNote,
@@ -13,7 +13,6 @@ import {
 } from "../../ports/store/gateway.ts";
 import type { HistoryStore, StoredEvent } from "../../ports/store/history.ts";
 import type { SearchPage } from "../../ports/store/search.ts";
-import { SearchBudget } from "../../ports/timing/search-budget.ts";
 import { requestReplayFields, type RequestReplayInput } from "../../resources/gateway-request.ts";
 import { originalsOf, replaysOf, requireAccepted } from "../deliveries/redelivery.ts";
 import { ProblemList, readFields } from "../input.ts";
@@ -23,14 +22,13 @@ import { searchBounds, type SearchedPage, searchedPage } from "../searched-pages
 import type { Scope } from "../services.ts";
 import { readAddress } from "./address.ts";
 import type { Delivered, Deliverer } from "./deliverer.ts";
-import { hopHeader, nextHops } from "./forwarded-headers.ts";
+import { hopHeader, nextHops } from "./relayed.ts";
 import type { GatewayDirectory } from "./gateway-directory.ts";
 import type { RequestQuery } from "./gateway-services.ts";
-import { answerConsent, type ConsentSender, giveConsent } from "./handshake.ts";
+import { answerConsent, type ConsentSender, giveConsent } from "./request-admission.ts";
 import { authenticOf, type Incoming, messageOf, readKeyField, routed } from "./incoming.ts";
 import type { RequestLog } from "./request-log.ts";
-import type { Connection, Source } from "./source.ts";
-import type { VerificationBox } from "./verification-box.ts";
+import type { Connection, Source, VerificationBox } from "./source.ts";
 
 /** Creates new deliveries of a received event, with the key and ID of its sender. */
 export async function requeueFor(

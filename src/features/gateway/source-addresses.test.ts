@@ -5,7 +5,7 @@ import { createUuidV7Source } from "../../domain/uuid.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
 import { GatewayDirectory } from "./gateway-directory.ts";
 import { hashOfToken, Sources, type SourceServiceOptions } from "./source-service.ts";
-import { VerificationBox } from "./verification-box.ts";
+import { VerificationBox } from "./source.ts";
 
 const admin = { tenantId: null };
 const hourMs = 3_600_000;

@@ -22,22 +22,21 @@ import { mergeRateLimit, ProblemList, readFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import { isVisible, resolveTenant, tenantFilter } from "../scope.ts";
 import type { Scope } from "../services.ts";
-import type { TenantDirectory } from "../tenants/tenant-directory.ts";
-import { isForwardable } from "./forwarded-headers.ts";
+import type { TenantDirectory } from "../tenants/tenant-service.ts";
+import { isForwardable, recentRequestsMax } from "./relayed.ts";
 import type { GatewayDirectory } from "./gateway-directory.ts";
 import type { RecentRequests, ServiceDescription, SourceView, SourceWithPath } from "./gateway-services.ts";
-import { recentRequestsMax } from "./relayed.ts";
 import type { RequestLog } from "./request-log.ts";
 import {
   type EventTypeSource,
   type GatewayMode,
-  isPossibleOverride,
   type Source,
-  sourceDefaults,
   type SourceToken,
   type StatusOverrides,
+  type VerificationBox,
+  isPossibleOverride,
+  sourceDefaults,
 } from "./source.ts";
-import type { VerificationBox } from "./verification-box.ts";
 
 /** Merges the input of a caller into a stored source; validates it as a whole and never applies it partially. */
 

@@ -1,9 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { PosthornError } from "../../domain/errors.ts";
 import { messageOf } from "../../domain/thrown.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, Loop } from "../../ports/clock.ts";
 import type { Logger } from "../../ports/telemetry.ts";
-import { Loop } from "../../ports/timing/loop.ts";
 
 /** One event of the format `text/event-stream` (HTML Living Standard, section 9.2.6). */
 export interface StreamEvent {

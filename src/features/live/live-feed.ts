@@ -1,12 +1,10 @@
 import { NotFoundError, UnavailableError } from "../../domain/errors.ts";
 import { messageOf } from "../../domain/thrown.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, Loop, SearchBudget } from "../../ports/clock.ts";
 import { everyRequest, type GatewayStore, type ReceivedRequest } from "../../ports/store/gateway.ts";
 import type { BatchOperation } from "../../ports/store/operations.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { Loop } from "../../ports/timing/loop.ts";
-import { SearchBudget } from "../../ports/timing/search-budget.ts";
 import { type LiveTopic, liveTopicText } from "../../resources/stream.ts";
 import type { Alerts, AlertView } from "../alerts/alert-service.ts";
 import type { DeliveryListing } from "../deliveries/delivery-listing.ts";
@@ -15,7 +13,7 @@ import type { DeliveryProblems, DeliveryProblemView } from "../problems/problem-
 import { requireWebhook, seesOperation } from "../scope.ts";
 import { searchBounds } from "../searched-pages.ts";
 import type { ListedDelivery, Scope } from "../services.ts";
-import { measuresOfNoDeliveries } from "../statistics/measures.ts";
+import { measuresOfNoDeliveries } from "../statistics/series.ts";
 import type { PointView, Statistics } from "../statistics/statistics-service.ts";
 import { DeliveriesSight, DeliverySight } from "./delivery-sight.ts";
 

@@ -1,14 +1,13 @@
 import { type EndpointHealth, healthFromJson } from "../../domain/endpoint-health.ts";
 import { tryParseJson } from "../../domain/json/json-text.ts";
 import { messageOf } from "../../domain/thrown.ts";
-import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
+import type { LiveWebhook } from "../../engine/endpoint/endpoint-config.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, Loop } from "../../ports/clock.ts";
 import type { HistoryStore } from "../../ports/store/history.ts";
 import type { FailureEpisode, NotificationQueue } from "../../ports/store/notifications.ts";
 import type { WebhookStore } from "../../ports/store/webhooks.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { Loop } from "../../ports/timing/loop.ts";
 import { disablementAt, dueSteps, failingEventAt, type FailingWebhook, type LadderStep } from "./due.ts";
 import { oneLine } from "./mail.ts";
 import { type MessageName, spokenDuration, spokenTime, type Wording } from "./messages.ts";

@@ -1,4 +1,4 @@
-import { backoffMs } from "../../domain/backoff.ts";
+import { backoffMs } from "../../domain/retry-schedule.ts";
 import { chatBody, pagerBody } from "./chat.ts";
 import { afterQuietHours } from "./due.ts";
 import { digestContent, renderMail } from "./mail.ts";
@@ -7,7 +7,7 @@ import { type ChannelStatus, channelState, isClosed, isUrgent, mailboxOf } from 
 import { carriedType, operatorTenantId } from "./operational-event.ts";
 import { messageOf } from "../../domain/thrown.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, Loop } from "../../ports/clock.ts";
 import type { Mailer, MailResult } from "../../ports/mailer.ts";
 import type { Random } from "../../ports/random.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
@@ -20,7 +20,6 @@ import type {
   StoredNotification,
 } from "../../ports/store/notifications.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { Loop } from "../../ports/timing/loop.ts";
 import type { AddressLinks } from "./channel-input.ts";
 import type { Pager } from "./notification-desk.ts";
 

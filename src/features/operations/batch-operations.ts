@@ -1,6 +1,6 @@
 import { NotFoundError, PosthornError } from "../../domain/errors.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, Loop } from "../../ports/clock.ts";
 import type { Page, Store } from "../../ports/store.ts";
 import type { HistoryStore } from "../../ports/store/history.ts";
 import {
@@ -10,11 +10,10 @@ import {
   type OperationQuery,
 } from "../../ports/store/operations.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { Loop } from "../../ports/timing/loop.ts";
 import { operationChangeFields } from "../../resources/operation.ts";
 import { ProblemList, readFields } from "../input.ts";
 import type { ChangeOperationCommand, Scope } from "../services.ts";
-import { OperationOutcomes } from "./bulk-rules.ts";
+import { OperationOutcomes } from "./bulk-actions.ts";
 import { OperationRun } from "./operation-run.ts";
 import type { SelectionWalk } from "./selection-walk.ts";
 

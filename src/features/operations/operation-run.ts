@@ -1,4 +1,4 @@
-import { Backoff } from "../../domain/backoff.ts";
+import { Backoff } from "../../domain/retry-schedule.ts";
 import { messageOf } from "../../domain/thrown.ts";
 import type { Webhook } from "../../domain/webhook.ts";
 import type { EndResult } from "../../ports/store/deliveries.ts";
@@ -13,7 +13,7 @@ import { newReplay, retryOf } from "../deliveries/redelivery.ts";
 import type { ListedDelivery } from "../services.ts";
 import { closeCircuit } from "../webhooks/webhook-circuit.ts";
 import type { BatchOperationsOptions } from "./batch-operations.ts";
-import { actionOf, countSent } from "./bulk-rules.ts";
+import { actionOf, countSent } from "./bulk-actions.ts";
 import type { WalkItem } from "./selection-walk.ts";
 
 /** The outcome of one delivery. */

@@ -1,13 +1,12 @@
 import type { EngineAccess } from "../../engine/engine-access.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, SearchBudget } from "../../ports/clock.ts";
 import type { Page, PageRequest } from "../../ports/store.ts";
 import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";
 import type { Exclusion, OperationKind, OperationSelection } from "../../ports/store/operations.ts";
 import type { SearchPage, SearchPlace } from "../../ports/store/search.ts";
-import { SearchBudget } from "../../ports/timing/search-budget.ts";
 import { type DeliveryListing, takesOf } from "../deliveries/delivery-listing.ts";
 import type { ListedDelivery } from "../services.ts";
-import { actionOf, exclusionOf } from "./bulk-rules.ts";
+import { actionOf, exclusionOf } from "./bulk-actions.ts";
 
 /** Selections that are listed from the newest on. */
 export type Selection = Exclude<OperationSelection, { readonly kind: "ids" | "search" }>;

@@ -15,7 +15,7 @@ import { portalSettingsFields, type PortalSettingsInput } from "../../resources/
 import { ProblemList, readFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import type { Scope } from "../services.ts";
-import type { TenantDirectory } from "../tenants/tenant-directory.ts";
+import type { TenantDirectory } from "../tenants/tenant-service.ts";
 import { logoBytesMax, logoTypeOf, mergedTheme, themeCss, type WholeTheme } from "./look.ts";
 
 export interface PortalLooksOptions {

@@ -15,7 +15,7 @@ import {
 import { ProblemList, readFields } from "../input.ts";
 import { isVisible, requireWebhook, resolveTenant, tenantFilter } from "../scope.ts";
 import type { Principal, Scope } from "../services.ts";
-import type { TenantDirectory } from "../tenants/tenant-directory.ts";
+import type { TenantDirectory } from "../tenants/tenant-service.ts";
 import type { PortalLooks } from "./portal-looks.ts";
 
 export interface PortalSessionsOptions {

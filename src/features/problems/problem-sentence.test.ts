@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { failureCategories } from "../../domain/outcome.ts";
+import { failureCategories } from "../../domain/classify.ts";
 import { standard } from "../../domain/profiles/standard.ts";
 import { problemSentences } from "./problem-service.ts";
 import { newProblem, otherKind, type ProblemKind, withFailure } from "./problem.ts";

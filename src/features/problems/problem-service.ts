@@ -1,14 +1,12 @@
 import { STATUS_CODES } from "node:http";
-import { statusRule } from "../../domain/classify.ts";
+import { type FailureCategory, statusRule } from "../../domain/classify.ts";
 import { NotFoundError } from "../../domain/errors.ts";
-import type { FailureCategory } from "../../domain/outcome.ts";
 import type { ClassificationTable, StatusRule } from "../../domain/profile.ts";
 import type { Scope } from "../../domain/scope.ts";
-import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
+import type { LiveWebhook } from "../../engine/endpoint/endpoint-config.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, SearchBudget } from "../../ports/clock.ts";
 import type { DeliveryProblemStore, StoredProblem } from "../../ports/store/delivery-problems.ts";
-import { SearchBudget } from "../../ports/timing/search-budget.ts";
 import { problemChangeFields, problemFilters } from "../../resources/delivery-problem.ts";
 import type { InputOf } from "../../resources/field.ts";
 import { ProblemList, readFields } from "../input.ts";

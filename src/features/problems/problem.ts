@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { AttemptRecord } from "../../domain/delivery.ts";
-import type { FailureCategory, Outcome } from "../../domain/outcome.ts";
+import type { FailureCategory, Outcome } from "../../domain/classify.ts";
 
 /**
  * What failures of one webhook have in common. `statusCode` and `errorCode` are null if there was no response or no

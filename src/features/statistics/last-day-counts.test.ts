@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Counts } from "../../domain/statistics/counts.ts";
-import { bucketsWithin, keys, stepMs } from "../../domain/statistics/keys.ts";
+import { Counts, bucketsWithin, keys, stepMs } from "../../domain/statistics/counts.ts";
 import type { StatisticsProgress, StatisticsQuery, StatisticsRow } from "../../ports/store/statistics.ts";
-import { failureRateOf } from "./measures.ts";
+import { failureRateOf } from "./series.ts";
 import { LastDayCounts, StatisticsReader } from "./statistics-reader.ts";
 
 const noon = Date.UTC(2026, 0, 2, 12);

@@ -12,7 +12,7 @@ import {
   gaugeStatisticsQuery,
   gaugeStatisticsSchema,
 } from "../../resources/statistics.ts";
-import { gaugesJson, statisticsJson } from "./views.ts";
+import { gaugesJson, statisticsJson } from "./series.ts";
 
 export function statisticsRoutes(options: ApiOptions): readonly Route[] {
   return [deliveriesRoute(options), eventsRoute(options), gaugesRoute(options)];

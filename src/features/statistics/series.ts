@@ -1,18 +1,35 @@
+import { failureCategories } from "../../domain/classify.ts";
 import { type FieldError, InvalidRequestError } from "../../domain/errors.ts";
-import { failureCategories } from "../../domain/outcome.ts";
-import { Counts } from "../../domain/statistics/counts.ts";
+import {
+  bucketAt,
+  Counts,
+  categoryKey,
+  type DistributionName,
+  keys,
+  type StatisticsStep,
+  stepMs,
+} from "../../domain/statistics/counts.ts";
+import { percentile } from "../../domain/statistics/facts.ts";
 import {
   type GaugeName,
-  gaugeNames,
   type GaugeSpan,
   type GaugeSummary,
+  gaugeNames,
   joinedSpans,
   summaryOf,
 } from "../../domain/statistics/gauges.ts";
-import { bucketAt, categoryKey, keys, type StatisticsStep, stepMs } from "../../domain/statistics/keys.ts";
+import { formatInstant } from "../../http/mapping.ts";
+import type { WaitingCount } from "../../ports/store/history.ts";
 import type { GaugeRow, StatisticsRow } from "../../ports/store/statistics.ts";
-import type { DeliveryGroup, EventGroup, StatisticsPointStep } from "../../resources/statistics.ts";
-import { attemptsOf } from "./measures.ts";
+import {
+  type DeliveryGroup,
+  type DeliveryMeasure,
+  deliveryMeasures,
+  type EventGroup,
+  type EventMeasure,
+  type StatisticsPointStep,
+} from "../../resources/statistics.ts";
+import type { GaugesView, PointView, StatisticsView, WebhookStatistics } from "./statistics-service.ts";
 
 /** The contiguous points of a response, in Unix milliseconds. */
 export interface TimeAxis {
@@ -270,3 +287,123 @@ function copyOf(counts: Counts): Counts {
 }
 
 const otherKey = "other";
+
+type Measuring = (counts: Counts) => number | null;
+
+const count =
+  (key: number): Measuring =>
+  (counts) =>
+    counts.get(key);
+const timeAt =
+  (name: DistributionName, share: number): Measuring =>
+  (counts) => {
+    const ms = percentile(counts, name, share);
+    return ms === null ? null : Number(ms.toPrecision(3));
+  };
+
+/** Every attempt has one of three outcomes, so their sum is the number of attempts. */
+export function attemptsOf(counts: Counts): number {
+  return counts.get(keys.accepted) + counts.get(keys.transient) + counts.get(keys.terminal);
+}
+
+/** Share of attempts that were not accepted, 0 to 1; null without attempts. */
+export function failureRateOf(counts: Counts): number | null {
+  const attempts = attemptsOf(counts);
+  return attempts === 0 ? null : Number((1 - counts.get(keys.accepted) / attempts).toFixed(6));
+}
+
+const ofDeliveries: Readonly<Record<DeliveryMeasure, Measuring>> = {
+  attempts: attemptsOf,
+  accepted: count(keys.accepted),
+  transient: count(keys.transient),
+  terminal: count(keys.terminal),
+  unknown: count(keys.unknown),
+  success: count(keys.success),
+  exhausted: count(keys.exhausted),
+  cancelled: count(keys.cancelled),
+  discarded: count(keys.discarded),
+  skipped: count(keys.skipped),
+  failure_rate: failureRateOf,
+  duration_ms_p50: timeAt("duration", 0.5),
+  duration_ms_p95: timeAt("duration", 0.95),
+  duration_ms_p99: timeAt("duration", 0.99),
+  lag_ms_p50: timeAt("lag", 0.5),
+  lag_ms_p95: timeAt("lag", 0.95),
+  lag_ms_p99: timeAt("lag", 0.99),
+  total_ms_p50: timeAt("total", 0.5),
+  total_ms_p95: timeAt("total", 0.95),
+  total_ms_p99: timeAt("total", 0.99),
+  bytes: count(keys.amount),
+};
+
+const ofEvents: Readonly<Record<EventMeasure, Measuring>> = {
+  published: count(keys.published),
+  duplicate: count(keys.duplicate),
+  unmatched: count(keys.unmatched),
+  deliveries: count(keys.amount),
+};
+
+export type Measures = Readonly<Record<string, number | null>>;
+
+export function measured(counts: Counts, wanted: readonly (DeliveryMeasure | EventMeasure)[]): Measures {
+  const all: Readonly<Record<DeliveryMeasure | EventMeasure, Measuring>> = { ...ofDeliveries, ...ofEvents };
+  return Object.fromEntries(wanted.map((name) => [name, all[name](counts)]));
+}
+
+/** Rarely used measures must be requested by name. */
+export const deliveryMeasuresDefault = deliveryMeasures.filter(
+  (name) => !/^(?:lag|total)_|^bytes$/.test(name),
+);
+
+export const measuresOfNoDeliveries = measured(new Counts(), deliveryMeasuresDefault);
+
+export function statisticsJson(view: StatisticsView): Record<string, unknown> {
+  return {
+    step_seconds: view.stepSeconds,
+    from: formatInstant(view.from),
+    to: formatInstant(view.to),
+    complete_until: formatInstant(view.completeUntil),
+    lag_seconds: view.lagSeconds,
+    series: view.series.map(({ key, points, totals }) => ({
+      key,
+      points: points.map(pointJson),
+      totals,
+    })),
+  };
+}
+
+export function pointJson({ at, isPartial, measures }: PointView): Record<string, unknown> {
+  return { at: formatInstant(at), ...(isPartial && { partial: true }), ...measures };
+}
+
+export function webhookStatisticsJson({ from, to, totals }: WebhookStatistics): Record<string, unknown> {
+  return { from: formatInstant(from), to: formatInstant(to), ...totals };
+}
+
+/** Null if the time budget did not allow counting. */
+export function webhookWaitingJson(waiting: WaitingCount | null | undefined): object | null {
+  if (waiting === null) return null;
+  if (waiting === undefined) return { total: 0, more: false, oldest_created_at: null };
+  const { total, isMore, oldestCreatedAt } = waiting;
+  return { total, more: isMore, oldest_created_at: formatInstant(oldestCreatedAt) };
+}
+
+export function gaugesJson({ stepSeconds, from, to, points, now }: GaugesView): Record<string, unknown> {
+  const { high, normal, low } = now.waiting;
+  return {
+    now: {
+      at: formatInstant(now.at),
+      waiting: high + normal + low,
+      waiting_high: high,
+      waiting_normal: normal,
+      waiting_low: low,
+      dead_letters: [...now.deadLetters.values()].reduce((sum, count) => sum + count, 0),
+    },
+    step_seconds: stepSeconds,
+    from: formatInstant(from),
+    to: formatInstant(to),
+    points: points.map(({ at, isPartial, processes, gauges }) => {
+      return { at: formatInstant(at), ...(isPartial && { partial: true }), processes, ...gauges };
+    }),
+  };
+}

@@ -1,7 +1,12 @@
 import { InvalidRequestError } from "../../domain/errors.ts";
-import { Counts } from "../../domain/statistics/counts.ts";
+import {
+  Counts,
+  type StatisticsStep,
+  bucketAt,
+  bucketsWithin,
+  stepMs,
+} from "../../domain/statistics/counts.ts";
 import type { FactKind } from "../../domain/statistics/facts.ts";
-import { bucketAt, bucketsWithin, type StatisticsStep, stepMs } from "../../domain/statistics/keys.ts";
 import type {
   StatisticsOf,
   StatisticsProgress,

@@ -1,6 +1,5 @@
-import { Counts } from "../../domain/statistics/counts.ts";
+import { Counts, type StatisticsStep, keys, stepMs } from "../../domain/statistics/counts.ts";
 import type { FactKind } from "../../domain/statistics/facts.ts";
-import { keys, type StatisticsStep, stepMs } from "../../domain/statistics/keys.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { DeliveryStore, StoreDepth } from "../../ports/store/deliveries.ts";
@@ -26,17 +25,21 @@ import {
 import { isVisible, seenWebhooks, tenantFilter } from "../scope.ts";
 import { judgeFilters } from "../searched-pages.ts";
 import type { Scope } from "../services.ts";
-import { attemptsOf, deliveryMeasuresDefault, failureRateOf, measured, type Measures } from "./measures.ts";
 import {
   type GaugePoint,
+  type Measures,
+  type Series,
+  type TimeAxis,
+  attemptsOf,
+  deliveryMeasuresDefault,
+  failureRateOf,
   gaugePoints,
   gaugeStep,
+  measured,
   pointSeconds,
-  type Series,
   seriesOf,
   spanMsDefault,
   splitSeries,
-  type TimeAxis,
   timeAxis,
 } from "./series.ts";
 import { LastDayCounts, lastDayFrom, type Span, StatisticsReader, tooMuch } from "./statistics-reader.ts";

@@ -10,7 +10,7 @@ import { ProblemList, readFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import { isVisible, resolveTenant } from "../scope.ts";
 import type { Principal, Scope } from "../services.ts";
-import type { TenantDirectory } from "./tenant-directory.ts";
+import type { TenantDirectory } from "./tenant-service.ts";
 
 export interface ApiKeyServiceOptions {
   readonly registry: RegistryStore;

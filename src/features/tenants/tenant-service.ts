@@ -1,15 +1,18 @@
 import { NotFoundError, PosthornError } from "../../domain/errors.ts";
+import { generateEd25519Key } from "../../domain/signing/signing-key.ts";
 import { changedAt } from "../../domain/webhook.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { RegistryStore, Tenant } from "../../ports/store/registry.ts";
+import type { Random } from "../../ports/random.ts";
+import type { SecretBox } from "../../ports/secret-box.ts";
+import { defaultWorkerPool, type RegistryStore, type Tenant } from "../../ports/store/registry.ts";
+import type { StoredSecret, WebhookStore } from "../../ports/store/webhooks.ts";
 import { judgeField } from "../../resources/judge.ts";
 import { tenantIdField } from "../../resources/names.ts";
-import { tenantFields, type TenantInput } from "../../resources/tenant.ts";
+import { type TenantInput, tenantFields } from "../../resources/tenant.ts";
 import { mergeRateLimit, ProblemList, readFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import type { Scope } from "../services.ts";
-import { newTenant, type TenantDirectory } from "./tenant-directory.ts";
 
 export interface TenantServiceOptions {
   readonly registry: RegistryStore;
@@ -79,5 +82,109 @@ export class Tenants {
     tenants.set(tenant);
     access.applyTenantLimit({ tenantId: id, rateLimit: tenant.rateLimit });
     return { tenant, created: existing === undefined };
+  }
+}
+
+/** The tenant that always exists, so that single-tenant users never need to pass a tenant. */
+export const defaultTenantId = "default";
+
+/** All tenants in memory, because publishing checks the tenant of each event. */
+export class TenantDirectory {
+  readonly #tenants = new Map<string, Tenant>();
+
+  has(id: string): boolean {
+    return this.#tenants.has(id);
+  }
+
+  get(id: string): Tenant | undefined {
+    return this.#tenants.get(id);
+  }
+
+  all(): readonly Tenant[] {
+    return [...this.#tenants.values()];
+  }
+
+  /** Drops tenants that the store no longer contains. */
+  keepOnly(stored: readonly Tenant[]): void {
+    const ids = new Set(stored.map(({ id }) => id));
+    for (const id of this.#tenants.keys()) if (!ids.has(id)) this.#tenants.delete(id);
+  }
+
+  /** Called after the store has written it. */
+  set(tenant: Tenant): void {
+    this.#tenants.set(tenant.id, tenant);
+  }
+}
+
+/** Loads the tenants, and creates `default` on the first start. */
+export async function loadTenantDirectory(registry: RegistryStore, clock: Clock): Promise<TenantDirectory> {
+  const directory = new TenantDirectory();
+  for (const tenant of await registry.tenants()) directory.set(tenant);
+  if (directory.has(defaultTenantId)) return directory;
+  const tenant = newTenant(defaultTenantId, clock.now());
+  await registry.saveTenant(tenant);
+  directory.set(tenant);
+  return directory;
+}
+
+/** Has no limits. */
+export function newTenant(id: string, now: number): Tenant {
+  return {
+    id,
+    name: id,
+    rateLimit: null,
+    webhooksMax: null,
+    workerPool: defaultWorkerPool,
+    createdAt: now,
+    updatedAt: now,
+  };
+}
+
+export interface TenantKeysOptions {
+  readonly access: Pick<EngineAccess, "applyTenantKeys">;
+  readonly store: WebhookStore;
+  readonly secretBox: SecretBox;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** The Ed25519 key shared by a tenant's webhooks, created when the first of them signs with `v1a` (TS16-73). */
+export class TenantKeys {
+  readonly #options: TenantKeysOptions;
+  /** Stored as promises, so that two webhooks created at the same time get the same key. */
+  readonly #known = new Map<string, Promise<readonly StoredSecret[]>>();
+
+  constructor(options: TenantKeysOptions) {
+    this.#options = options;
+  }
+
+  /** The keys, latest first; creates and activates one if there are none. */
+  ensure(tenantId: string): Promise<readonly StoredSecret[]> {
+    const known = this.#known.get(tenantId);
+    if (known !== undefined) return known;
+    const keys = this.#readOrCreate(tenantId);
+    this.#known.set(tenantId, keys);
+    keys.catch(() => this.#known.delete(tenantId));
+    return keys;
+  }
+
+  /** Another process created or replaced them: they are read again on the next use. */
+  forget(tenantIds: readonly string[]): void {
+    for (const tenantId of tenantIds) this.#known.delete(tenantId);
+  }
+
+  async #readOrCreate(tenantId: string): Promise<readonly StoredSecret[]> {
+    const { access, store, secretBox, clock, random } = this.#options;
+    let keys = await store.tenantKeys(tenantId);
+    if (keys.length === 0) {
+      const plaintext = generateEd25519Key((count) => random.bytes(count)).secret;
+      const ciphertext = secretBox.seal(plaintext, tenantId);
+      const digest = secretBox.digest(plaintext);
+      keys = [{ kind: "ed25519", ciphertext, digest, createdAt: clock.now(), expiresAt: null }];
+      await store.saveTenantKeys({ tenantId, keys });
+    }
+    // Required for existing keys too: at start the engine loads only the keys of tenants with webhooks.
+    access.applyTenantKeys({ tenantId, keys });
+    return keys.toSorted((left, right) => right.createdAt - left.createdAt);
   }
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../engine/manual-clock.fixture.ts";
-import { RequestPace } from "../../ports/timing/request-pace.ts";
+import { RequestPace } from "../../ports/clock.ts";
 import { jsonInTurns } from "./routes.ts";
 
 const document = {

@@ -10,7 +10,7 @@ import {
 import { disablesAt } from "../../domain/endpoint-health.ts";
 import { PosthornError } from "../../domain/errors.ts";
 import { changedAt, pauseAt, type Webhook, type WebhookPause } from "../../domain/webhook.ts";
-import { healthOf, type LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
+import { healthOf, type LiveWebhook } from "../../engine/endpoint/endpoint-config.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HistoryStore } from "../../ports/store/history.ts";

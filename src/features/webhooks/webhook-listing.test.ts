@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createCircuit } from "../../domain/circuit-breaker.ts";
-import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
+import type { LiveWebhook } from "../../engine/endpoint/endpoint-config.ts";
 import { KeptRankings } from "./webhook-ranking.ts";
 import { listedWebhooks } from "./webhook-listing.ts";
 

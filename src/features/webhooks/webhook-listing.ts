@@ -2,7 +2,7 @@ import { snapshotCircuit } from "../../domain/circuit-breaker.ts";
 import { type WebhookHealthState, webhookHealthStates } from "../../domain/endpoint-health.ts";
 import { isEventTypeName, matches } from "../../domain/event-type.ts";
 import { pauseAt, type Webhook } from "../../domain/webhook.ts";
-import { healthOf, type LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
+import { healthOf, type LiveWebhook } from "../../engine/endpoint/endpoint-config.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import { webhookFilters, type WebhookOrder, webhookShownAsStored } from "../../resources/webhook.ts";
 import { judgeFilters } from "../searched-pages.ts";

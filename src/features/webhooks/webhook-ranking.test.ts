@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
+import type { LiveWebhook } from "../../engine/endpoint/endpoint-config.ts";
 import { rankingOf, waitingOfRows } from "./webhook-ranking.ts";
 
 const now = Date.UTC(2026, 0, 2);

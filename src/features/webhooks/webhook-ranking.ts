@@ -1,8 +1,7 @@
-import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
-import type { Clock } from "../../ports/clock.ts";
+import type { LiveWebhook } from "../../engine/endpoint/endpoint-config.ts";
+import { type Clock, SearchBudget } from "../../ports/clock.ts";
 import type { DeliveryStore } from "../../ports/store/deliveries.ts";
 import type { HistoryStore, WaitingCount } from "../../ports/store/history.ts";
-import { SearchBudget } from "../../ports/timing/search-budget.ts";
 import type { WebhookOrder } from "../../resources/webhook.ts";
 import { searchBounds } from "../searched-pages.ts";
 import type { StatisticsService } from "../services.ts";

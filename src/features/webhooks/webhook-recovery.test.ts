@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { HistoryStore } from "../../ports/store/history.ts";
 import type { BatchOperation } from "../../ports/store/operations.ts";
-import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
+import type { LiveWebhook } from "../../engine/endpoint/endpoint-config.ts";
 import type { BatchOperations } from "../operations/batch-operations.ts";
 import { createCircuit } from "../../domain/circuit-breaker.ts";
 import { standard } from "../../domain/profiles/standard.ts";

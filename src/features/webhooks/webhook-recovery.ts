@@ -1,7 +1,7 @@
 import type { DeliveryState } from "../../domain/delivery.ts";
 import { PosthornError } from "../../domain/errors.ts";
 import type { Webhook } from "../../domain/webhook.ts";
-import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
+import type { LiveWebhook } from "../../engine/endpoint/endpoint-config.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";

@@ -11,7 +11,7 @@ import {
 } from "../../domain/signing/signing-key.ts";
 import { needsKey, signatureSchemeKeys, type SigningKeyKind } from "../../domain/signing/schemes.ts";
 import type { Webhook } from "../../domain/webhook.ts";
-import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
+import type { LiveWebhook } from "../../engine/endpoint/endpoint-config.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
@@ -20,7 +20,7 @@ import { rotateFields } from "../../resources/actions.ts";
 import { defaultOf } from "../../resources/field.ts";
 import { ProblemList, readFields } from "../input.ts";
 import type { RotateSecretCommand, WebhookPublicKeyView, WebhookSecretView } from "../services.ts";
-import type { TenantKeys } from "../tenants/tenant-keys.ts";
+import type { TenantKeys } from "../tenants/tenant-service.ts";
 
 export interface WebhookSecretsOptions {
   readonly store: WebhookStore;

@@ -5,7 +5,7 @@ import type { WebhookHealthState } from "../../domain/endpoint-health.ts";
 import { PosthornError } from "../../domain/errors.ts";
 import { findProfile } from "../../domain/profiles/index.ts";
 import { changedAt, pauseAt, type Webhook } from "../../domain/webhook.ts";
-import { healthOf, type LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
+import { healthOf, type LiveWebhook } from "../../engine/endpoint/endpoint-config.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Page, Store } from "../../ports/store.ts";
@@ -37,13 +37,12 @@ import type {
   WebhookSecretView,
   WebhookView,
 } from "../services.ts";
-import type { TenantDirectory } from "../tenants/tenant-directory.ts";
+import type { TenantDirectory } from "../tenants/tenant-service.ts";
 import { settled } from "../verification/verification.ts";
 import type { ChangeWebhook, WebhookVerifications } from "../verification/webhook-verifications.ts";
-import { deletedEvent, eventsOfChange } from "./webhook-changes-told.ts";
+import { type WebhookIncidents, deletedEvent, eventsOfChange, webhookBacklog } from "./webhook-incidents.ts";
 import { changeCircuit, readPause, webhookHealth, withPause } from "./webhook-circuit.ts";
 import { noCredentials, type WebhookCredentials } from "./webhook-credentials.ts";
-import { webhookBacklog, type WebhookIncidents } from "./webhook-incidents.ts";
 import { blankWebhook, mergeStatus, mergeWebhook } from "./webhook-input.ts";
 import { countedHealth, listedWebhooks } from "./webhook-listing.ts";
 import { KeptRankings, waitingOfRows } from "./webhook-ranking.ts";

@@ -1,5 +1,5 @@
 import type { AuditRecord } from "../../domain/scope.ts";
-import type { SearchBudget } from "../timing/search-budget.ts";
+import type { SearchBudget } from "../clock.ts";
 import type { SearchPage, SearchPlace } from "./search.ts";
 
 /**

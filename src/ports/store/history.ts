@@ -6,8 +6,8 @@ import type {
   DeliveryState,
   Priority,
 } from "../../domain/delivery.ts";
-import type { PublishedEvent } from "../../domain/event.ts";
-import type { FailureCategory } from "../../domain/outcome.ts";
+import type { PublishedEvent } from "../../domain/event-type.ts";
+import type { FailureCategory } from "../../domain/classify.ts";
 import type { PayloadFormatName } from "../../domain/profile.ts";
 import type { LaneKey } from "../../domain/webhook.ts";
 import type { Page, PageRequest } from "../store.ts";

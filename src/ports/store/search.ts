@@ -1,7 +1,7 @@
 import type { DeliveryOrigin, DeliveryState } from "../../domain/delivery.ts";
 import type { DeliveryOrder } from "../../resources/delivery.ts";
-import type { FailureCategory } from "../../domain/outcome.ts";
-import type { SearchBudget } from "../timing/search-budget.ts";
+import type { FailureCategory } from "../../domain/classify.ts";
+import type { SearchBudget } from "../clock.ts";
 
 /**
  * A search for deliveries. Pages end when their budget is spent, however few rows they have. Finding rare rows in a

@@ -1,4 +1,4 @@
-import type { StatisticsStep } from "../../domain/statistics/keys.ts";
+import type { StatisticsStep } from "../../domain/statistics/counts.ts";
 import type { Fact, FactKind } from "../../domain/statistics/facts.ts";
 import type { BucketRow } from "../../domain/statistics/open-buckets.ts";
 import type { CommitResult, PublishResult } from "./deliveries.ts";

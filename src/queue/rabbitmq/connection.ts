@@ -1,9 +1,8 @@
-import { Backoff } from "../../domain/backoff.ts";
+import { Backoff } from "../../domain/retry-schedule.ts";
 import { messageOf } from "../../domain/thrown.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { Alarm, type Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Logger } from "../../ports/telemetry.ts";
-import { Alarm } from "../../ports/timing/alarm.ts";
 
 /** A connection cut by a proxy, or a restarting node, is back soon. WDS-210 sets the longest pause. */
 const bounds = { delayMsMin: 500, delayMsMax: 300_000 };

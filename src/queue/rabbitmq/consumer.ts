@@ -1,10 +1,9 @@
 import type { Channel, ChannelModel, ConsumeMessage } from "amqplib";
 import { priorities, type Priority } from "../../domain/delivery.ts";
 import { messageOf } from "../../domain/thrown.ts";
-import type { Clock, Timer } from "../../ports/clock.ts";
+import { type Clock, type Timer, withDeadline } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Logger } from "../../ports/telemetry.ts";
-import { withDeadline } from "../../ports/timing/alarm.ts";
 import type { WorkConsumer, WorkHint } from "../../ports/work-queue.ts";
 import { closeQuietly, KeptChannel } from "./kept-channel.ts";
 import { decodeLanes } from "./message.ts";

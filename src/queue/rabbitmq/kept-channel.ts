@@ -1,9 +1,8 @@
 import type { Channel, ChannelModel } from "amqplib";
 import { messageOf } from "../../domain/thrown.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { Alarm, type Clock, withDeadline } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Logger } from "../../ports/telemetry.ts";
-import { Alarm, withDeadline } from "../../ports/timing/alarm.ts";
 import { SteadyBackoff } from "./connection.ts";
 
 export interface KeptChannelOptions<Kind extends Channel> {

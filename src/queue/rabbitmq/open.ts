@@ -1,9 +1,8 @@
 import type { LookupFunction } from "node:net";
 import type { Priority } from "../../domain/delivery.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, withDeadline } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { withDeadline } from "../../ports/timing/alarm.ts";
 import { WorkQueueSetupError } from "./errors.ts";
 import { type RabbitMqQueue, RabbitMqWorkQueue } from "./queue.ts";
 import { loadDriver, openSession, parseAddress, type Session } from "./session.ts";

@@ -1,10 +1,9 @@
 import type { ConfirmChannel, Message, Options } from "amqplib";
 import { priorities } from "../../domain/delivery.ts";
 import type { LaneKey } from "../../domain/webhook.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { Alarm, type Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Logger } from "../../ports/telemetry.ts";
-import { Alarm } from "../../ports/timing/alarm.ts";
 import type { WorkHint } from "../../ports/work-queue.ts";
 import { KeptChannel } from "./kept-channel.ts";
 import { decodeLanes, encodeLanes, lanesPerMessageMax } from "./message.ts";

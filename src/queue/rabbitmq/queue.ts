@@ -1,10 +1,9 @@
 import type { Channel, ChannelModel } from "amqplib";
 import type { Priority } from "../../domain/delivery.ts";
 import type { LaneKey } from "../../domain/webhook.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { Alarm, type Clock, withDeadline } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Logger } from "../../ports/telemetry.ts";
-import { Alarm, withDeadline } from "../../ports/timing/alarm.ts";
 import {
   type WorkConsumer,
   type WorkHint,

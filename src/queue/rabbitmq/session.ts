@@ -1,8 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { LookupFunction } from "node:net";
 import type { ChannelModel, connect, Options } from "amqplib";
-import type { Clock } from "../../ports/clock.ts";
-import { withDeadline } from "../../ports/timing/alarm.ts";
+import { type Clock, withDeadline } from "../../ports/clock.ts";
 import { connectError, ConnectTimeout, WorkQueueSetupError } from "./errors.ts";
 
 /** The broker's address and our credentials. */

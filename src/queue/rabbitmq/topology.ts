@@ -1,10 +1,9 @@
 import type { Channel, ChannelModel, Options } from "amqplib";
 import { priorities, type Priority } from "../../domain/delivery.ts";
 import { messageOf } from "../../domain/thrown.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, withDeadline } from "../../ports/clock.ts";
 import type { Logger } from "../../ports/telemetry.ts";
 import type { WorkQueueDepth } from "../../ports/work-queue.ts";
-import { withDeadline } from "../../ports/timing/alarm.ts";
 import { declareError } from "./errors.ts";
 import { closeQuietly } from "./kept-channel.ts";
 

@@ -1,5 +1,5 @@
 import { readBody, type ReadBody } from "../message/read-body.ts";
-import type { ReceiverAnswer } from "../receiver-answer.ts";
+import type { ReceiverAnswer } from "../handler-answer.ts";
 import type { Receiver } from "../receiver.ts";
 import { ReceiverError } from "../receiver-error.ts";
 import { alreadyParsed } from "./already-parsed.ts";

@@ -1,8 +1,13 @@
-import { backoffMs } from "../../domain/backoff.ts";
+import { backoffMs } from "../../domain/retry-schedule.ts";
 import { type MessageHandler, runHandler } from "../handler-answer.ts";
 import { endpointOf, storeKey } from "../message/message-key.ts";
-import { withoutToken } from "../message/message-url.ts";
-import { listHeaders, type MessageFacts, receivedHeaders, verifiedMessage } from "../message/message.ts";
+import {
+  type MessageFacts,
+  listHeaders,
+  receivedHeaders,
+  verifiedMessage,
+  withoutToken,
+} from "../message/message.ts";
 import type { ReceiverError } from "../receiver-error.ts";
 import type { InboxEntry, InboxStore } from "./inbox-store.ts";
 

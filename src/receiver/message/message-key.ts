@@ -1,7 +1,6 @@
 import { isIdempotencyKey, parseKeyHeader } from "../../domain/http/idempotency-key.ts";
 import { ReceiverError } from "../receiver-error.ts";
-import { canonicalPathOf } from "./message-url.ts";
-import type { AcceptedVerification, ReceivedMessage } from "./message.ts";
+import { type AcceptedVerification, type ReceivedMessage, canonicalPathOf } from "./message.ts";
 
 /**
  * Source of a message's key: the `Idempotency-Key` header, which is used only if the sender vouches for it

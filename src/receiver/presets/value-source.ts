@@ -1,7 +1,6 @@
 /** The location of a value in a message, as data of a preset or of an endpoint's configuration. */
 import { isRawNumber, parseCanonical, wholeNumberText } from "../../domain/json/lossless.ts";
-import { queryOf } from "../message/message-url.ts";
-import type { ReceivedMessage } from "../message/message.ts";
+import { type ReceivedMessage, queryOf } from "../message/message.ts";
 import { textOf } from "../providers/reading.ts";
 
 export type ValueSource =

@@ -4,8 +4,12 @@
  * of the address or in each notification.
  */
 import { andThen, type MaybePromise, type ReceiverCrypto, whenAll } from "../crypto/crypto.ts";
-import { queryOf } from "../message/message-url.ts";
-import type { MessageVerifier, ReceivedMessage, Verification } from "../message/message.ts";
+import {
+  type MessageVerifier,
+  type ReceivedMessage,
+  type Verification,
+  queryOf,
+} from "../message/message.ts";
 import { type Claim, createClaimVerifier, hmacProof } from "./claim-verifier.ts";
 import { publicUrlOf, type PublicUrlOptions, secretBytes, type SecretOptions } from "./options.ts";
 import {

@@ -1,8 +1,7 @@
 import { decodeBase64 } from "../../domain/base64.ts";
 import type { ClientCertificateSeen } from "../../domain/http/client-certificate.ts";
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
-import { queryOf } from "../message/message-url.ts";
-import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";
+import { type MessageVerifier, type ReceivedMessage, queryOf } from "../message/message.ts";
 import { keyTexts, misconfigured } from "../providers/options.ts";
 import { headerOf, isRejected, rejected, type Rejected, utf8 } from "../providers/reading.ts";
 import { type ByProducer, readByProducer } from "./first-match.ts";

@@ -1,6 +1,6 @@
 /** Standard Webhooks: `v1` (HMAC-SHA256) and `v1a` (Ed25519) over `{id}.{timestamp}.{body}`. */
 import { decodeBase64 } from "../../domain/base64.ts";
-import { isSignableMessageId } from "../../domain/signing/message-id.ts";
+import { isSignableMessageId } from "../../domain/signing/schemes.ts";
 import { andThen, type MaybePromise, type ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier, Verification } from "../message/message.ts";
 import { toleranceOf, type ToleranceOptions } from "../providers/options.ts";

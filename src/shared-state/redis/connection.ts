@@ -1,7 +1,6 @@
-import { Backoff } from "../../domain/backoff.ts";
-import type { Clock, Timer } from "../../ports/clock.ts";
+import { Backoff } from "../../domain/retry-schedule.ts";
+import { Alarm, type Clock, type Timer, withDeadline } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
-import { Alarm, withDeadline } from "../../ports/timing/alarm.ts";
 import { discard, type RedisClient } from "./client.ts";
 import { NoAnswerError } from "./errors.ts";
 

@@ -10,7 +10,7 @@ import type {
 } from "../../ports/shared-state.ts";
 import type { ConfigChange, StoreChange } from "../../ports/store/changes.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { Calls } from "./calls.ts";
+import { Calls, type KeyScope, Keys, RedisEndpoints, RedisLimits, RedisPublishes } from "./limits.ts";
 import type { RedisClient } from "./client.ts";
 import { Connection } from "./connection.ts";
 import {
@@ -21,7 +21,6 @@ import {
   type RedisProblem,
   SharedStateSetupError,
 } from "./errors.ts";
-import { Keys, type KeyScope, RedisEndpoints, RedisLimits, RedisPublishes } from "./limits.ts";
 
 interface NewsOptions {
   readonly calls: Calls;

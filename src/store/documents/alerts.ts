@@ -9,8 +9,7 @@ import type {
 } from "../../ports/store/alerts.ts";
 import type { AuditEntry } from "../../ports/store/audit.ts";
 import type { StepResult } from "../../ports/store/upkeep.ts";
-import { pageOf, type PlacedDocument, tenantColumn } from "./rows.ts";
-import type { Sql } from "./sql.ts";
+import { type PlacedDocument, type Sql, pageOf, tenantColumn } from "./sql.ts";
 import { batch, sql } from "./statement.ts";
 
 const rules = sql<DocumentRow>("SELECT document FROM posthorn.alert_rules ORDER BY tenant, name");

@@ -30,8 +30,7 @@ import type {
 } from "../../ports/store/notifications.ts";
 import type { StepResult } from "../../ports/store/upkeep.ts";
 import { eventCalls } from "./operational-events.ts";
-import { tenantColumn } from "./rows.ts";
-import type { Sql } from "./sql.ts";
+import { type Sql, tenantColumn } from "./sql.ts";
 import { batch, type Call, sql } from "./statement.ts";
 
 type DocumentRow = readonly [document: string];

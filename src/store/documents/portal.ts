@@ -10,8 +10,7 @@ import type {
   PortalSettings,
   PortalStore,
 } from "../../ports/store/portal.ts";
-import { tenantColumn } from "./rows.ts";
-import type { Sql } from "./sql.ts";
+import { type Sql, tenantColumn } from "./sql.ts";
 import { type Call, sql } from "./statement.ts";
 
 /** Fields of a session that change are stored in columns. */

@@ -1,9 +1,14 @@
 import { parseLossless } from "../../domain/json/lossless.ts";
-import type { WebhookHistoryEntry } from "../../domain/webhook-history.ts";
 import type { Webhook } from "../../domain/webhook.ts";
-import type { Page } from "../../ports/store.ts";
+import {
+  revisionAfter,
+  type WebhookHistoryEntry,
+  type WebhookKeyName,
+  webhookHistory,
+} from "../../domain/webhook-history.ts";
 import type {
   SavedBeside,
+  SecretKind,
   StoredHistoryEntry,
   StoredSecret,
   StoredWebhook,
@@ -11,13 +16,11 @@ import type {
   WebhookStore,
   WrittenBeside,
 } from "../../ports/store/webhooks.ts";
+import type { Page } from "../../ports/store.ts";
 import { type RuntimeRow, toRuntimeState } from "../document-rows.ts";
-import { type StoredKey, webhookChange } from "../webhook-changes.ts";
 import { eventCalls } from "./operational-events.ts";
-import { pageOf, type PlacedDocument } from "./rows.ts";
-import { auditCalls, type Sql } from "./sql.ts";
-import { type Call, rowsOf, sql } from "./statement.ts";
-import { historyCalls } from "./webhook-history.ts";
+import { auditCalls, type PlacedDocument, pageOf, type Sql } from "./sql.ts";
+import { batch, type Call, rowsOf, sql } from "./statement.ts";
 
 /** The owner kinds in the table of secrets; part of the stored format. */
 const ownerKinds = { webhook: 0, tenant: 1 } as const;
@@ -208,3 +211,97 @@ function toStoredWebhook(
   const runtime = state[0] === null ? null : toRuntimeState(state);
   return { webhook: parseLossless(document) as Webhook, secrets, runtime };
 }
+
+const insert = sql(
+  `INSERT INTO posthorn.webhook_history (webhook, at, kind, revision, document)
+   SELECT g.webhook, g.at, g.kind, g.revision, g.document
+   FROM unnest($2::int[], $3::text[], $4::bigint[], $5::text[], $6::int[], $7::text[])
+     AS g (place, webhook, at, kind, revision, document)
+   WHERE EXISTS (SELECT 1 FROM posthorn.webhooks AS w WHERE w.id = g.webhook AND w.deleted_at IS NULL)
+     AND (NOT $1::boolean OR NOT EXISTS (SELECT 1 FROM posthorn.webhook_history AS h
+       WHERE h.webhook = g.webhook AND h.at = g.at AND h.kind = g.kind))
+   ORDER BY g.place`,
+);
+
+const prune = ["IS NULL", "IS NOT NULL"].map((revision) =>
+  sql(
+    `DELETE FROM posthorn.webhook_history WHERE seq IN (
+       SELECT h.seq FROM unnest($1::text[]) AS g (webhook)
+       JOIN posthorn.webhook_history AS h ON h.webhook = g.webhook
+       WHERE h.revision ${revision} AND h.seq <= (
+         SELECT o.seq FROM posthorn.webhook_history AS o WHERE o.webhook = g.webhook AND o.revision ${revision}
+         ORDER BY o.seq DESC LIMIT 1 OFFSET ${historyEntriesMax}))`,
+  ),
+);
+
+export interface WrittenEntry {
+  readonly webhookId: string;
+  readonly entry: WebhookHistoryEntry;
+}
+
+/**
+ * Writes entries, except of deleted webhooks, and removes those beyond the limit. Entries that may have been written
+ * before are compared with the stored ones.
+ */
+export function historyCalls(written: readonly WrittenEntry[], mayRepeat: boolean): readonly Call[] {
+  if (written.length === 0) return [];
+  const rows = written.map(({ webhookId, entry }, place) => {
+    const { at, kind, revision } = entry;
+    return [place, webhookId, at, kind, revision, historyDocument(entry)];
+  });
+  const webhookIds = [...new Set(written.map(({ webhookId }) => webhookId))].map((id) => [id]);
+  return [...batch(insert, rows, mayRepeat), ...prune.flatMap((statement) => batch(statement, webhookIds))];
+}
+
+export type StoredKey = Pick<StoredSecret, "kind" | "digest">;
+
+interface WebhookChange {
+  readonly saved: Webhook;
+  readonly entries: readonly WebhookHistoryEntry[];
+  readonly beside: WrittenBeside;
+}
+
+/** The webhook to store, with its revision, and the history entry of the change. */
+export function webhookChange(
+  given: Webhook,
+  /** Null for a new webhook. */ document: string | null,
+  keys: readonly StoredKey[],
+  { secrets, audit, events }: SavedBeside,
+): WebhookChange {
+  const before = document === null ? null : (parseLossless(document) as Webhook);
+  const changedKeys = secrets === undefined ? [] : changedNames(keys, secrets);
+  const keysChanged = changedKeys.length > 0;
+  const saved = { ...given, revision: revisionAfter(given, before, keysChanged) };
+  const of = { keys: changedKeys, at: audit?.at ?? given.updatedAt, by: audit?.actor ?? null };
+  const told = typeof events === "function" ? events(saved) : (events ?? []);
+  return { saved, entries: webhookHistory(before, saved, of), beside: { audit, events: told } };
+}
+
+const keyNames: Readonly<Record<SecretKind, WebhookKeyName>> = {
+  symmetric: "secret",
+  ed25519: "secret",
+  bearer: "bearer_token",
+  oauth2_client_secret: "oauth2.client_secret",
+  credential_headers: "credential_headers",
+  client_certificate: "client_certificate",
+};
+
+function changedNames(before: readonly StoredKey[], after: readonly StoredKey[]): readonly WebhookKeyName[] {
+  const ofKind = (keys: readonly StoredKey[], kind: string): string =>
+    keys.flatMap((key) => (key.kind === kind ? [key.digest] : [])).join();
+  const kinds = Object.keys(keyNames) as SecretKind[];
+  const changed = kinds.filter((kind) => ofKind(before, kind) !== ofKind(after, kind));
+  return [...new Set(changed.map((kind) => keyNames[kind]))];
+}
+
+export function historyDocument(entry: WebhookHistoryEntry): string {
+  return JSON.stringify(entry, (_, value: unknown) =>
+    typeof value === "string" && value.length > valueLengthMax
+      ? `${value.slice(0, valueLengthMax)}… (${value.length} characters)`
+      : value,
+  );
+}
+
+/** Limit per webhook on stored revisions, and on other entries. */
+export const historyEntriesMax = 100;
+const valueLengthMax = 1_024;

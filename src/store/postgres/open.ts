@@ -12,17 +12,16 @@ import { Problems } from "../documents/problems.ts";
 import { Registry } from "../documents/registry.ts";
 import { Webhooks } from "../documents/webhooks.ts";
 import type { MigrationPlan } from "../migrations.ts";
-import type { PendingLaneQueue } from "./cluster/announcer.ts";
+import { Notifications, type PendingLaneQueue } from "./cluster/announcer.ts";
 import {
+  ConfigAnnouncer,
+  ConfigPolling,
   announcedGateway,
   announcedPortal,
   announcedRegistry,
   announcedWebhooks,
-  ConfigAnnouncer,
 } from "./cluster/config-changes.ts";
-import { Notifications } from "./cluster/notifications.ts";
 import { PostgresOwnership } from "./cluster/ownership.ts";
-import { ConfigPolling } from "./cluster/config-polling.ts";
 import { PostgresRequestLog } from "./documents/gateway.ts";
 import { PostgresIdempotency } from "./documents/idempotency.ts";
 import { PostgresStatistics } from "./documents/statistics.ts";
@@ -30,17 +29,20 @@ import { answerMarginMs } from "./driver/connections.ts";
 import { ControlConnection, UnansweredConnections } from "./driver/control-connection.ts";
 import { Database } from "./driver/database.ts";
 import {
+  type DigestKeyRow,
+  Incarnations,
+  type MasterKeyIds,
+  type ServerBounds,
   checkMasterKey,
   deploymentId,
   digestKeyRow,
-  type DigestKeyRow,
-  type MasterKeyIds,
-} from "./driver/deployment.ts";
+  judgeServer,
+  readServerFacts,
+} from "./driver/server.ts";
 import { type Address, loadDriver, parseAddress } from "./driver/driver.ts";
 import { setupError, StandbyError } from "./driver/errors.ts";
 import type { PreparedStatements } from "./driver/named-statements.ts";
 import { PostgresSql } from "./driver/sql.ts";
-import { Incarnations, judgeServer, readServerFacts, type ServerBounds } from "./driver/server.ts";
 import { PostgresDeliveries } from "./events/deliveries.ts";
 import { IncarnateParts } from "./incarnate-parts.ts";
 import { PostgresHistory } from "./lists/history.ts";

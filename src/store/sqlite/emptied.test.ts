@@ -7,8 +7,7 @@ import { type TestContext, test } from "node:test";
 import { publish, start } from "../../../test/conformance/store/scene.ts";
 import { backupSqliteStore } from "./driver/backup.ts";
 import { markMoved } from "./move/moving-rows.ts";
-import { openSqliteMoveSource } from "./move/moving-source.ts";
-import { openSqliteMoveTarget } from "./move/open-moving.ts";
+import { openSqliteMoveSource, openSqliteMoveTarget } from "./move/open-moving.ts";
 import { databaseFile, openSqliteStore, planStoreMigrations } from "./open.ts";
 
 /** A folder as a killed process leaves it: the last event is only in the WAL. */

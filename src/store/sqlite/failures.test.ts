@@ -22,7 +22,7 @@ import {
 import { type Store, StoreUnavailableError } from "../../ports/store.ts";
 import { GatewayAnswers, GatewayRequestRows, RequestsBySource } from "./documents/gateway-log.ts";
 import { ProblemWriter } from "./documents/problems.ts";
-import { StatisticsWriter } from "./documents/statistics-writer.ts";
+import { StatisticsWriter } from "./documents/statistics.ts";
 import { Connection, openDatabase } from "./driver/connection.ts";
 import { SqliteSql } from "./driver/sql.ts";
 import { SqliteDeliveries } from "./events/deliveries.ts";

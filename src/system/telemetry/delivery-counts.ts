@@ -1,5 +1,5 @@
 import { type DeliveryState, deliveryStates } from "../../domain/delivery.ts";
-import { failureCategories, type FailureCategory } from "../../domain/outcome.ts";
+import { failureCategories, type FailureCategory } from "../../domain/classify.ts";
 import type { GatewayOutcome } from "../../features/gateway/relayed.ts";
 import type { AttemptFact } from "../../ports/telemetry.ts";
 import {

@@ -11,9 +11,8 @@ import {
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from "@opentelemetry/sdk-trace";
 import type { TraceSampling } from "../../domain/tracing/sampling.ts";
 import type { Span } from "../../domain/tracing/trace-context.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, withDeadline } from "../../ports/clock.ts";
 import type { Logger, Tracer } from "../../ports/telemetry.ts";
-import { withDeadline } from "../../ports/timing/alarm.ts";
 
 /** Totals since the start. */
 export interface TracerReading {

@@ -1,6 +1,6 @@
 import { closeSync, openSync } from "node:fs";
 import { devNull, networkInterfaces } from "node:os";
-import type { TransportFailureCategory } from "../../domain/outcome.ts";
+import type { TransportFailureCategory } from "../../domain/classify.ts";
 import { codeOf, messageOf } from "../../domain/thrown.ts";
 import type { Shortage } from "../../ports/transport.ts";
 

@@ -5,9 +5,8 @@ import type { NameSource } from "../../ports/name-lookup.ts";
 import type { OutboundRequest, Transport, TransportResult } from "../../ports/transport.ts";
 import { CheckedNames } from "./checked-names.ts";
 import { type ConnectionLimits, Connections } from "./connections.ts";
-import { Deadlines, type Expiring } from "./deadlines.ts";
+import { Deadlines, Exchange, type ExchangeOwner, type Expiring } from "./exchange.ts";
 import { Dialer, parseProxyUrl } from "./dialer.ts";
-import { Exchange, type ExchangeOwner } from "./exchange.ts";
 
 /** Includes the limits of its connections, over all origins. */
 export interface HttpTransportOptions extends ConnectionLimits {

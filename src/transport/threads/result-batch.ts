@@ -1,4 +1,4 @@
-import type { AttemptObservation, TransportFailureCategory } from "../../domain/outcome.ts";
+import type { AttemptObservation, TransportFailureCategory } from "../../domain/classify.ts";
 import {
   noResponseFields,
   type ResponseFields,

@@ -1,5 +1,5 @@
 import { createGateway, type GatewayOptions } from "../../../src/features/gateway/create-gateway.ts";
-import { OwnAddresses } from "../../../src/features/gateway/own-addresses.ts";
+import { OwnAddresses } from "../../../src/features/gateway/address.ts";
 import { GatewayDirectory } from "../../../src/features/gateway/gateway-directory.ts";
 import type { GatewayServices } from "../../../src/features/gateway/gateway-services.ts";
 import type { Services } from "../../../src/features/services.ts";

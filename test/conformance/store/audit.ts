@@ -3,7 +3,7 @@ import type { AuditEntry, AuditFilter, StoredAuditEntry } from "../../../src/por
 import { newOperationDefaults } from "../../../src/ports/store/operations.ts";
 import type { SearchPage, SearchPlace } from "../../../src/ports/store/search.ts";
 import type { Store } from "../../../src/ports/store.ts";
-import { SearchBudget } from "../../../src/ports/timing/search-budget.ts";
+import { SearchBudget } from "../../../src/ports/clock.ts";
 import { idsOf, newId, newWebhook, runToEnd, start } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 

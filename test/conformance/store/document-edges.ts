@@ -7,7 +7,7 @@ import { newOperationDefaults } from "../../../src/ports/store/operations.ts";
 import type { NewPortalSession } from "../../../src/ports/store/portal.ts";
 import type { EventType } from "../../../src/ports/store/registry.ts";
 import type { Store } from "../../../src/ports/store.ts";
-import { SearchBudget } from "../../../src/ports/timing/search-budget.ts";
+import { SearchBudget } from "../../../src/ports/clock.ts";
 import { firstPage, idsOf, minute, newId, start } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 

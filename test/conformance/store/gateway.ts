@@ -12,7 +12,7 @@ import {
 } from "../../../src/ports/store/gateway.ts";
 import type { SearchPage } from "../../../src/ports/store/search.ts";
 import type { Store } from "../../../src/ports/store.ts";
-import { SearchBudget } from "../../../src/ports/timing/search-budget.ts";
+import { SearchBudget } from "../../../src/ports/clock.ts";
 import type { NewDelivery } from "../../../src/ports/store/deliveries.ts";
 import { commit, newAttempt, progressed, publishCommand, runToEnd, start } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";

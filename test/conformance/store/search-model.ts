@@ -9,7 +9,7 @@ import {
   type EventSearch,
   everyEvent,
 } from "../../../src/ports/store/search.ts";
-import { SearchBudget } from "../../../src/ports/timing/search-budget.ts";
+import { SearchBudget } from "../../../src/ports/clock.ts";
 
 export function isWaiting({ progress }: StoredDelivery): boolean {
   return progress.state === "pending" || progress.state === "failed";

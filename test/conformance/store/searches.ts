@@ -11,7 +11,7 @@ import {
   everyEvent,
   type SearchPage,
 } from "../../../src/ports/store/search.ts";
-import { SearchBudget } from "../../../src/ports/timing/search-budget.ts";
+import { SearchBudget } from "../../../src/ports/clock.ts";
 import { deliveryOrders } from "../../../src/resources/delivery.ts";
 import { seededNumbers } from "../../services/seeded-numbers.ts";
 import {

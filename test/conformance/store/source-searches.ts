@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type DeliveryFilter, everyDelivery } from "../../../src/ports/store/search.ts";
-import { SearchBudget } from "../../../src/ports/timing/search-budget.ts";
+import { SearchBudget } from "../../../src/ports/clock.ts";
 import { idsOf, only, publish } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 

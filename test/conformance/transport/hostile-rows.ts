@@ -1,6 +1,6 @@
 /** What a transport must report for each hostile receiver. */
 import { describe } from "node:test";
-import type { AttemptObservation, TransportFailureCategory } from "../../../src/domain/outcome.ts";
+import type { AttemptObservation, TransportFailureCategory } from "../../../src/domain/classify.ts";
 import {
   answering,
   answeringThenClosing,

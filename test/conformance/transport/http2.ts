@@ -1,7 +1,7 @@
 /** HTTP/2 by opt-in: what is sent, what a stream may do to a response, and which requests share its connections. */
 import { strict as assert } from "node:assert";
 import { describe, it, type TestContext } from "node:test";
-import type { AttemptObservation } from "../../../src/domain/outcome.ts";
+import type { AttemptObservation } from "../../../src/domain/classify.ts";
 import type { Transport } from "../../../src/ports/transport.ts";
 import { testAuthority, validPair } from "../../peers/certificates.ts";
 import { type Behaviour, type HostileReceiver, startHostileReceiver } from "../../peers/hostile-receiver.ts";

@@ -8,7 +8,7 @@ import { strict as assert } from "node:assert";
 import { describe, it } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import type { AddressPolicy } from "../../../src/domain/egress/address-policy.ts";
-import type { AttemptObservation } from "../../../src/domain/outcome.ts";
+import type { AttemptObservation } from "../../../src/domain/classify.ts";
 import {
   type OutboundRequest,
   responseSampleBytesMax,

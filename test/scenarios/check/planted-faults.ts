@@ -1,7 +1,7 @@
 /** Single mistakes of receivers, and the rules that must find them. */
 import type { ReceiverUnderCheck } from "../../../src/check/receiver/messages.ts";
 import { contentDigest } from "../../../src/domain/signing/content-digest.ts";
-import type { ReceiverAnswer } from "../../../src/receiver/receiver-answer.ts";
+import type { ReceiverAnswer } from "../../../src/receiver/handler-answer.ts";
 import type { ReceiverOptions } from "../../../src/receiver/receiver-options.ts";
 import { answerWith, type Arrival, type Fault } from "./sloppy-receiver.ts";
 

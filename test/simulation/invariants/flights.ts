@@ -1,4 +1,4 @@
-import type { AttemptObservation, Outcome } from "../../../src/domain/outcome.ts";
+import type { AttemptObservation, Outcome } from "../../../src/domain/classify.ts";
 import type { EngineRun } from "../engine-run.ts";
 import { isWaiting, type Ledger, type LedgerDelivery } from "../ledger.ts";
 

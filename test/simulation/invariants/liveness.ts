@@ -1,4 +1,4 @@
-import type { LiveWebhook } from "../../../src/engine/endpoint/live-webhook.ts";
+import type { LiveWebhook } from "../../../src/engine/endpoint/endpoint-config.ts";
 import type { EngineRun } from "../engine-run.ts";
 import { isWaiting } from "../ledger.ts";
 import type { Ledger, LedgerDelivery } from "../ledger.ts";

@@ -1,7 +1,7 @@
 import { agesFrom, scheduledAttempts } from "../../../src/domain/delivery.ts";
 import { parseSecret } from "../../../src/domain/signing/signing-key.ts";
 import { prepareVerifier, type VerificationKey } from "../../../src/domain/signing/standard-webhooks.ts";
-import type { LiveWebhook } from "../../../src/engine/endpoint/live-webhook.ts";
+import type { LiveWebhook } from "../../../src/engine/endpoint/endpoint-config.ts";
 import type { OutboundRequest } from "../../../src/ports/transport.ts";
 import type { EngineRun } from "../engine-run.ts";
 import { isWaiting, type LedgerDelivery } from "../ledger.ts";

@@ -1,5 +1,5 @@
 import type { AttemptRecord } from "../../../src/domain/delivery.ts";
-import type { FailureCategory } from "../../../src/domain/outcome.ts";
+import type { FailureCategory } from "../../../src/domain/classify.ts";
 import type { Page, PageRequest } from "../../../src/ports/store.ts";
 import type {
   AttemptStats,

@@ -6,7 +6,7 @@ import type {
   Priority,
 } from "../../../src/domain/delivery.ts";
 import type { Ending } from "../../../src/domain/delivery-state.ts";
-import type { FailureCategory } from "../../../src/domain/outcome.ts";
+import type { FailureCategory } from "../../../src/domain/classify.ts";
 import type { PayloadFormatName } from "../../../src/domain/profile.ts";
 import type { LaneKey, Webhook } from "../../../src/domain/webhook.ts";
 import type { NewDelivery, NewEvent, WebhookRuntimeState } from "../../../src/ports/store/deliveries.ts";

@@ -18,9 +18,8 @@ import {
   unresolvedSql,
 } from "../../problem-rows.ts";
 import { saveCalls } from "../../documents/problems.ts";
-import { numbers, plainWords, texts } from "../driver/columns.ts";
+import { numbers, plainWords, runCalls, texts } from "../driver/sql.ts";
 import type { Runner } from "../driver/database.ts";
-import { runCalls } from "../driver/sql.ts";
 
 /**
  * Writes the problems of a commit, after its settlements and in its transaction. The rows of the webhooks are locked in

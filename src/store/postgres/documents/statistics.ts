@@ -4,7 +4,7 @@ import {
   type StatisticsStep,
   statisticsSteps,
   stepMs,
-} from "../../../domain/statistics/keys.ts";
+} from "../../../domain/statistics/counts.ts";
 import type {
   GaugeRow,
   StatisticsForgetting,
@@ -31,7 +31,7 @@ import {
   stepCode,
   summedPortion,
 } from "../../statistics-rows.ts";
-import { numbers } from "../driver/columns.ts";
+import { numbers } from "../driver/sql.ts";
 import type { Transaction, Transactor, Value } from "../driver/database.ts";
 import type { StoreState } from "../state.ts";
 import { byteColumn } from "./statistics-sql.ts";

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { withDeadline } from "../../../ports/timing/alarm.ts";
+import { withDeadline } from "../../../ports/clock.ts";
 import type { UnansweredConnections } from "./control-connection.ts";
 import type { Value } from "./database.ts";
 import { clientClass, columnTypes, realTime, ServerPlaces } from "./driver.ts";

@@ -18,22 +18,20 @@ import type {
 import { factsOf, type StatisticsBatch } from "../../../ports/store/statistics.ts";
 import { attemptedOf, withPassedOn } from "../../attempt-notes.ts";
 import { tierSpan } from "../../column-values.ts";
-import { keepAnswers, writeRequests } from "../documents/gateway-log.ts";
+import { keepAnswers, writeRequests } from "../documents/gateway.ts";
 import { eventCalls } from "../../documents/operational-events.ts";
 import { writeProblems } from "../documents/problems.ts";
 import { type Counting, stringsOfStatistics, writeStatistics } from "../documents/statistics-sql.ts";
-import { numbers } from "../driver/columns.ts";
+import { numbers, runCalls } from "../driver/sql.ts";
 import type { Transaction } from "../driver/database.ts";
-import { runCalls } from "../driver/sql.ts";
 import type { StoreState } from "../state.ts";
 import { Claimer } from "./claim.ts";
 import { DeliveryRows } from "./event-rows.ts";
-import { fanOut, keepParts } from "./fan-out.ts";
+import { PublishBatch, areNew, fanOut, keepParts } from "./publish.ts";
 import { endByHand } from "./hand-endings.ts";
 import { deadLetterKind, Deltas, lanesFound } from "./lane-counters.ts";
 import { LostLeases } from "./lost-leases.ts";
 import { drawNumbers, relativeNumbers } from "./positions.ts";
-import { areNew, PublishBatch } from "./publish.ts";
 import { RequeueBatch, RetryBatch } from "./retry.ts";
 import {
   type SettleBatch,

@@ -1,6 +1,5 @@
 import { endings } from "../../../domain/delivery-state.ts";
-import { Counts } from "../../../domain/statistics/counts.ts";
-import { endingKey } from "../../../domain/statistics/keys.ts";
+import { Counts, endingKey } from "../../../domain/statistics/counts.ts";
 import type { EndCommand, EndResult } from "../../../ports/store/deliveries.ts";
 import { endingSql, isStoredId, waitingMax } from "../../column-values.ts";
 import {
@@ -11,7 +10,7 @@ import {
   storeWriter,
 } from "../../statistics-rows.ts";
 import { byteColumn } from "../documents/statistics-sql.ts";
-import { numbers, plainWords } from "../driver/columns.ts";
+import { numbers, plainWords } from "../driver/sql.ts";
 import type { Transaction } from "../driver/database.ts";
 import type { StoreState } from "../state.ts";
 import { addToCounters, deadLetterKind } from "./lane-counters.ts";

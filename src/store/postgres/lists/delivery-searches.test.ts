@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { DeliveryOrder } from "../../../resources/delivery.ts";
 import { type DeliverySearch, everyDelivery } from "../../../ports/store/search.ts";
 import { StoreUnavailableError } from "../../../ports/store.ts";
-import { SearchBudget } from "../../../ports/timing/search-budget.ts";
+import { SearchBudget } from "../../../ports/clock.ts";
 import type { HistoryRows } from "./history-rows.ts";
 import type { StoreState } from "../state.ts";
 import { DeliverySearches } from "./delivery-searches.ts";

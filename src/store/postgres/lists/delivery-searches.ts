@@ -1,9 +1,9 @@
 import { waitingStates } from "../../../domain/delivery.ts";
 import type { StoredDelivery } from "../../../ports/store/history.ts";
 import { type DeliverySearch, type SearchPage, waitingLookedMax } from "../../../ports/store/search.ts";
-import type { DeliveryRow } from "../../history-rows.ts";
 import { isStoredId } from "../../column-values.ts";
-import { numbers } from "../driver/columns.ts";
+import type { DeliveryRow } from "../../history-rows.ts";
+import { numbers } from "../driver/sql.ts";
 import type { StoreState } from "../state.ts";
 import { deliveryColumns, type HistoryRows } from "./history-rows.ts";
 import {
@@ -12,13 +12,13 @@ import {
   nextRows,
   Parameters,
   type Scope,
-  searchBounds,
   type SearchConditions,
+  searchBounds,
   searchConditions,
   spanOf,
   unlessItWasMuch,
-  walkPositions,
   type Window,
+  walkPositions,
   windowSql,
   withEvent,
   withLastAttempt,

@@ -1,5 +1,5 @@
 import type { AttemptRecord } from "../../../domain/delivery.ts";
-import type { FailureCategory, Outcome } from "../../../domain/outcome.ts";
+import type { FailureCategory, Outcome } from "../../../domain/classify.ts";
 import type { Page, PageRequest } from "../../../ports/store.ts";
 import type {
   AttemptStats,
@@ -33,7 +33,7 @@ import {
   type EventRow,
   toAttempt,
 } from "../../history-rows.ts";
-import { numbers, plainWords, texts } from "../driver/columns.ts";
+import { numbers, plainWords, texts } from "../driver/sql.ts";
 import type { Value } from "../driver/database.ts";
 import type { StringTable } from "../driver/string-table.ts";
 import type { StoreState } from "../state.ts";

@@ -2,10 +2,9 @@ import pg from "pg";
 import type { MovedPart, MovedRow, MoveSource, Stretch } from "../../../ports/store/moving.ts";
 import { type MovedTo, noDatabaseIn, olderSchema } from "../../moved-parts.ts";
 import type { Runner } from "../driver/database.ts";
-import { digestKeyRow } from "../driver/deployment.ts";
+import { digestKeyRow, setSession } from "../driver/server.ts";
 import { columnTypes, parseAddress } from "../driver/driver.ts";
 import { setupError, storeError } from "../driver/errors.ts";
-import { setSession } from "../driver/server.ts";
 import { planMigrations } from "../migrations.ts";
 import { countPart, fingerprintOf, markMoved, readMoved, readPart } from "./moving-rows.ts";
 

@@ -1,16 +1,15 @@
 import { endings } from "../../../domain/delivery-state.ts";
-import { endingKey } from "../../../domain/statistics/keys.ts";
+import { endingKey } from "../../../domain/statistics/counts.ts";
 import type { CancelStep, ExpiredDelivery, ExpireStep, StepResult } from "../../../ports/store/upkeep.ts";
 import { endingSql } from "../../column-values.ts";
 import { eventCalls } from "../../documents/operational-events.ts";
-import { numbers } from "../driver/columns.ts";
+import { numbers, runCalls } from "../driver/sql.ts";
 import type { Transaction } from "../driver/database.ts";
-import { runCalls } from "../driver/sql.ts";
 import { endedColumn, endedFrom, writeEnded } from "../events/hand-endings.ts";
 import { addToCounters, deadLetterKind, hasWork } from "../events/lane-counters.ts";
 import { endedUnder } from "../events/settle.ts";
 import type { StoreState } from "../state.ts";
-import { Sweep, toVisit, type Visit, type VisitRow, windowRows } from "./sweeps.ts";
+import { Sweep, toVisit, type Visit, type VisitRow, windowRows } from "./retention.ts";
 
 const isFree = "(q.owner IS NULL OR q.lease_until <= $1)";
 

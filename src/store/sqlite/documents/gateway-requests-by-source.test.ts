@@ -8,7 +8,7 @@ import { start } from "../../../../test/conformance/store/scene.ts";
 import { uuidV7Floor } from "../../../domain/uuid.ts";
 import { everyRequest, type ReceivedRequest } from "../../../ports/store/gateway.ts";
 import type { Store } from "../../../ports/store.ts";
-import { SearchBudget } from "../../../ports/timing/search-budget.ts";
+import { SearchBudget } from "../../../ports/clock.ts";
 import { movedParts } from "../../moved-parts.ts";
 import { openSqliteMoveTarget } from "../move/open-moving.ts";
 import { databaseFile, openSqliteStore } from "../open.ts";

@@ -23,10 +23,9 @@ import { chunkEnd, chunkKinds, chunkOf, chunkStart } from "../driver/chunks.ts";
 import { type Connection, StatementCache } from "../driver/connection.ts";
 import type { StringTable } from "../driver/string-table.ts";
 import type { StoreState } from "../state.ts";
-import { AttemptReader } from "./attempts.ts";
+import { AttemptReader, HistoryRows } from "./history-rows.ts";
 import { BacklogCounter } from "./backlog.ts";
 import { DeliverySearches, EventSearches } from "./delivery-searches.ts";
-import { HistoryRows } from "./history-rows.ts";
 
 /** Conditions of a listing as SQL with their values; null when no row can match. */
 interface Filter {

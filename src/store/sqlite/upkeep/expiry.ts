@@ -1,15 +1,15 @@
 import type { StatementSync } from "node:sqlite";
 import { type Ending, endings, isTooOld } from "../../../domain/delivery-state.ts";
-import { endingKey } from "../../../domain/statistics/keys.ts";
+import { endingKey } from "../../../domain/statistics/counts.ts";
 import type { CancelStep, ExpiredDelivery, ExpireStep, StepResult } from "../../../ports/store/upkeep.ts";
 import { retriedFrom, stateCodes, waitingMax } from "../../column-values.ts";
 import type { EndedDeliveries } from "../../statistics-rows.ts";
 import { eventCalls } from "../../documents/operational-events.ts";
 import type { SqliteSql } from "../driver/sql.ts";
-import type { StatisticsWriter } from "../documents/statistics-writer.ts";
+import type { StatisticsWriter } from "../documents/statistics.ts";
 import { chunkKinds } from "../driver/chunks.ts";
 import type { StoreState } from "../state.ts";
-import type { Sweeps, SweepVisit, SweepWindow } from "./sweeps.ts";
+import type { Sweeps, SweepVisit, SweepWindow } from "./retention.ts";
 
 type WaitingRow = [
   seq: number,

@@ -11,13 +11,12 @@ import type {
 } from "../../../ports/store/upkeep.ts";
 import { decode, queuePositionIn, retriedFrom, stateCodes, waitingMax } from "../../column-values.ts";
 import type { SqliteSql } from "../driver/sql.ts";
-import type { StatisticsWriter } from "../documents/statistics-writer.ts";
+import type { StatisticsWriter } from "../documents/statistics.ts";
 import { chunkKinds } from "../driver/chunks.ts";
 import type { SqliteDeliveries } from "../events/deliveries.ts";
 import type { StoreState } from "../state.ts";
 import { Expiry } from "./expiry.ts";
-import { Retention, type RetentionStep } from "./retention.ts";
-import { Sweeps } from "./sweeps.ts";
+import { Retention, type RetentionStep, Sweeps } from "./retention.ts";
 
 type SeenRow = [
   lane: number,

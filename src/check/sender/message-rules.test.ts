@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import type { IncomingHttpHeaders } from "node:http";
 import { suite, test } from "node:test";
-import { eventOf, sentAtMs } from "./record.ts";
-import type { RecordedEvent, RecordedRequest } from "./record.ts";
+import { eventOf, type RecordedEvent, type RecordedRequest, sentAtMs } from "./message-rules.ts";
 
 function request(headers: IncomingHttpHeaders, body = "{}"): RecordedRequest {
   return {

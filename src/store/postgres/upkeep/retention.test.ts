@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Database, Transaction } from "../driver/database.ts";
-import { Sweep, type Visit, windowRows } from "./sweeps.ts";
+import { Sweep, type Visit, windowRows } from "./retention.ts";
 
 /** Answers a sweep's queries, and can lose a transaction while it commits. */
 class ScriptedDatabase {

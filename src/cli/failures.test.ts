@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StoreUnavailableError } from "../ports/store.ts";
-import { CommandFailure } from "./failures.ts";
-import { startFailure } from "./start-failure.ts";
+import { CommandFailure, startFailure } from "./failures.ts";
 
 /** A system error. */
 function refusal(code: string, more: object): Error {

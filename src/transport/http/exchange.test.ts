@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { describe, it } from "node:test";
 import type { Clock } from "../../ports/clock.ts";
-import { Deadlines } from "./deadlines.ts";
+import { Deadlines } from "./exchange.ts";
 
 class ManualClock implements Clock {
   nowMs = 0;

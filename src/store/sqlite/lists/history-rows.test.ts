@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { attemptsOf } from "./attempts.ts";
 import { migrations } from "../migrations.ts";
+import { attemptsOf } from "./history-rows.ts";
 
 test("attempts of a webhook are found by seeks into each chunk, not by reading it", (t) => {
   const db = new DatabaseSync(":memory:");

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Logger } from "../ports/telemetry.ts";
-import { defaultSettings } from "../config/resolve.ts";
-import { ManualClock } from "../engine/manual-clock.fixture.ts";
-import { stopInTime } from "./stop-server.ts";
+import { defaultSettings } from "../../config/resolve.ts";
+import { ManualClock } from "../../engine/manual-clock.fixture.ts";
+import type { Logger } from "../../ports/telemetry.ts";
+import { stopInTime } from "./serve.ts";
 
 const shutdownGraceMs = 20_000;
 

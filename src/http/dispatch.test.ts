@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { closed, freeObject, nullableSchema, oneOf, Type } from "../resources/schema.ts";
-import { compileValidator } from "./validation.ts";
+import { compileValidator } from "./dispatch.ts";
 
 const schema = closed({
   name: Type.String({ minLength: 2, maxLength: 3 }),

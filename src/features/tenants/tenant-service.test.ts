@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ManualClock } from "../../engine/manual-clock.fixture.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
 import type { StoredSecret, WebhookStore } from "../../ports/store/webhooks.ts";
-import { ManualClock } from "../../engine/manual-clock.fixture.ts";
-import { TenantKeys } from "./tenant-keys.ts";
+import { TenantKeys } from "./tenant-service.ts";
 
 function scene() {
   const stored = new Map<string, readonly StoredSecret[]>();

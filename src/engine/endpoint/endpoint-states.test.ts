@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TransportResult } from "../../ports/transport.ts";
-import { paceOf } from "./pace.ts";
+import { paceOf } from "./endpoint-states.ts";
 
 const response = { kind: "response", status: 500 } as TransportResult["observation"];
 const failure = { kind: "failure", category: "network" } as TransportResult["observation"];
