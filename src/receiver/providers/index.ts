@@ -2,7 +2,7 @@
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier } from "../message/message.ts";
 import { type AdyenOptions, createAdyenVerifier } from "./adyen.ts";
-import { createGitlabVerifier, type GitlabOptions } from "./claim-verifier.ts";
+import { createGitlabVerifier, type GitlabOptions } from "./gitlab.ts";
 import {
   createMailchimpVerifier,
   createMandrillVerifier,
