@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { classify } from "../classify.ts";
 import { createHealth, endpointPause, observeHealth } from "../endpoint-health.ts";
-import { cloudEvents } from "./index.ts";
+import { cloudEvents } from "./cloudevents.ts";
 
 const now = 1_800_000_000_000;
 

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { type AttemptObservation, classify, failureCategories } from "../classify.ts";
 import { createHealth, endpointPause, observeHealth } from "../endpoint-health.ts";
 import { attemptsMax, nextDelayMs } from "../retry-schedule.ts";
-import { eventDelivery } from "./index.ts";
+import { eventDelivery } from "./event-delivery.ts";
 
 const now = 1_800_000_000_000;
 const { schedule } = eventDelivery;

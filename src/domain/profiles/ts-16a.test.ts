@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { type AttemptObservation, classify } from "../classify.ts";
 import { createHealth, endpointPause, observeExhausted, observeHealth } from "../endpoint-health.ts";
 import { attemptsMax, nextDelayMs } from "../retry-schedule.ts";
-import { ts16a } from "./index.ts";
+import { ts16a } from "./ts-16a.ts";
 
 const now = 1_800_000_000_000;
 const dayMs = 86_400_000;

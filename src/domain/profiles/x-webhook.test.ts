@@ -6,7 +6,7 @@ import { attemptTimeoutMs } from "../delivery-policy.ts";
 import { createHealth, endpointPause, observeHealth } from "../endpoint-health.ts";
 import { createBucket, tryTake } from "../rate-limit.ts";
 import { attemptsMax, nextDelayMs } from "../retry-schedule.ts";
-import { xWebhook } from "./index.ts";
+import { xWebhook } from "./x-webhook.ts";
 
 const now = 1_800_000_000_000;
 const { schedule } = xWebhook;
