@@ -65,7 +65,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-88",
     change: "signatures are compared byte by byte until one differs (WebCrypto)",
-    file: "src/receiver/crypto/crypto-web.ts",
+    file: "src/receiver/crypto/default-crypto.ts",
     find: "for (let index = 0; index < left.length; index++) difference |= (left[index] ?? 0) ^ (right[index] ?? 0);",
     replace:
       "for (let index = 0; index < left.length; index++) if (left[index] !== right[index]) return false;",

@@ -13,7 +13,7 @@ export type { ChallengeAnswer } from "./configured/source-verifier.ts";
 export type { ConfigurationField, ConfigurationProblem } from "./configured/fields.ts";
 export type { Received, SourceVerifier } from "./configured/source-verifier.ts";
 export type { ReceiverCrypto } from "./crypto/crypto.ts";
-export { createWebCrypto } from "./crypto/crypto-web.ts";
+export { createWebCrypto } from "./crypto/default-crypto.ts";
 export type {
   ClaimOutcome,
   DeduplicationClaim,

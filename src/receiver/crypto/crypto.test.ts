@@ -5,9 +5,8 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import published from "../../domain/signing/rfc9421-vectors.fixture.json" with { type: "json" };
 import { ReceiverError } from "../receiver-error.ts";
-import { createWebCrypto, p1363FromDer } from "./crypto-web.ts";
 import { cryptos } from "./cryptos.fixture.ts";
-import { defaultCrypto } from "./default-crypto.ts";
+import { createWebCrypto, defaultCrypto, p1363FromDer } from "./default-crypto.ts";
 
 const parts = [Buffer.from("one"), Buffer.alloc(0), Buffer.from(" and two")];
 const whole = Buffer.concat(parts);

@@ -65,3 +65,16 @@ export interface ReceiverCrypto {
   /** Constant-time; false for different lengths. */
   equal(left: Uint8Array, right: Uint8Array): boolean;
 }
+
+/** Prepares each key once. A key is identified by its byte array. */
+export function cached<Key extends object>(prepare: (bytes: Uint8Array) => Key): (bytes: Uint8Array) => Key {
+  const prepared = new WeakMap<Uint8Array, Key>();
+  return (bytes) => {
+    let key = prepared.get(bytes);
+    if (key === undefined) {
+      key = prepare(bytes);
+      prepared.set(bytes, key);
+    }
+    return key;
+  };
+}
