@@ -98,18 +98,18 @@ export function oneOf<const Word extends string>(words: readonly Word[]): ValueK
  * Several texts: separated by commas, or a list in YAML. Each is checked separately, so that an error names the
  * entry.
  */
-function listOf<Entry extends string>(entry: {
-  readonly title: string;
-  readonly problemOf: (text: string) => string | null;
-}): ValueKind<readonly Entry[]> {
+function listOf<Entry extends string>(
+  title: string,
+  problemOf: (text: string) => string | null,
+): ValueKind<readonly Entry[]> {
   return {
-    title: `list of ${entry.title}, separated by commas`,
+    title: `list of ${title}, separated by commas`,
     unit: null,
     read: (raw) => {
       const entries = Array.isArray(raw) ? raw.map(String) : String(raw).split(",");
       const texts = entries.map((one) => one.trim()).filter((one) => one !== "");
       for (const one of texts) {
-        const wrong = entry.problemOf(one);
+        const wrong = problemOf(one);
         if (wrong !== null) return problem(wrong);
       }
       return valid(texts as Entry[]);
@@ -157,40 +157,29 @@ export const shortName: ValueKind<string> = {
 };
 
 /** CIDR blocks, such as `10.0.0.0/8`. */
-export const cidr = listOf<string>({
-  title: "CIDR blocks",
-  problemOf: (block) => {
-    try {
-      createAddressPolicy({ allow: [block], allowLoopback: false });
-      return null;
-    } catch (error) {
-      if (error instanceof InvalidCidrError) return error.message;
-      throw error;
-    }
-  },
+export const cidr = listOf<string>("CIDR blocks", (block) => {
+  try {
+    createAddressPolicy([block], false);
+    return null;
+  } catch (error) {
+    if (error instanceof InvalidCidrError) return error.message;
+    throw error;
+  }
 });
 
 /** The roles of one process. */
-export const roleList = listOf<Role>({
-  title: "`api`, `scheduler`, `worker`, `gateway`",
-  problemOf: (word) =>
-    (roles as readonly string[]).includes(word)
-      ? null
-      : `must contain only ${roles.join(", ")}, not "${word}"`,
-});
+export const roleList = listOf<Role>("`api`, `scheduler`, `worker`, `gateway`", (word) =>
+  (roles as readonly string[]).includes(word) ? null : `must contain only ${roles.join(", ")}, not "${word}"`,
+);
 
 /** Any text is accepted here; its user checks the format. */
-export const secretList = listOf<string>({ title: "keys", problemOf: () => null });
+export const secretList = listOf<string>("keys", () => null);
 
 /** Exact origins: a different port or scheme is a different origin. */
-export const portalOrigins = listOf<string>({
-  title: "origins",
-  problemOf: (word) => {
-    const url = URL.parse(word);
-    const isSecure =
-      url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));
-    return isSecure && url?.origin === word ? null : "must contain origins such as https://app.example.com";
-  },
+export const portalOrigins = listOf<string>("origins", (word) => {
+  const url = URL.parse(word);
+  const isSecure = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));
+  return isSecure && url?.origin === word ? null : "must contain origins such as https://app.example.com";
 });
 
 /** Public URL of this server; without a trailing slash, because paths are appended. */

@@ -10,18 +10,23 @@ import type { Telemetry } from "../ports/telemetry.ts";
 import type { Shortage, Transport } from "../ports/transport.ts";
 import type { WorkQueue } from "../ports/work-queue.ts";
 import { EndpointNotes } from "./cluster/endpoint-notes.ts";
-import { TenantAllowances, type TenantAllowancesOptions } from "./endpoint/tenant-allowances.ts";
+import { TenantAllowances } from "./endpoint/tenant-allowances.ts";
+import type { TenantQueue } from "./endpoint/tenant-queue.ts";
 import { KnownPublishes } from "./publish/known-publishes.ts";
 
-/** The dependencies of an engine. Contains no engine types, so that every part can use a subset of it. */
-export interface EngineOptions {
+/** What all parts of one engine share. Most classes take the members that they use, followed by their other parts. */
+export interface EngineContext {
   readonly store: Store;
-  readonly transport: Transport;
-  readonly secretBox: SecretBox;
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
   readonly limits: EngineLimits;
+}
+
+/** The dependencies of an engine. Contains no engine types, so that every part can use a subset of it. */
+export interface EngineOptions extends EngineContext {
+  readonly transport: Transport;
+  readonly secretBox: SecretBox;
   readonly retention: RetentionOptions;
   /** False disables counting; existing counts can still be read, and are removed by retention. */
   readonly countsStatistics?: boolean;
@@ -107,17 +112,18 @@ export interface SharedParts {
   readonly knownPublishes: KnownPublishes | null;
 }
 
+/** `woke`: the gates of a tenant queue may have opened, or their closing time is known now. */
 export function createSharedParts(
   options: EngineOptions,
-  effects: Pick<TenantAllowancesOptions, "woke">,
+  woke: (tenantQueue: TenantQueue) => void,
 ): SharedParts {
   const { sharedState: state, store } = options;
   if (state === undefined) return { allowances: null, notes: null, knownPublishes: null };
   return {
-    allowances: new TenantAllowances({ ...options, ...effects, state }),
+    allowances: new TenantAllowances(options, state, woke),
     // A sole owner has no successor that needs notes.
-    notes: store.ownership === undefined ? null : new EndpointNotes({ ...options, state }),
-    knownPublishes: new KnownPublishes({ ...options, state }),
+    notes: store.ownership === undefined ? null : new EndpointNotes(options, state),
+    knownPublishes: new KnownPublishes(options, state),
   };
 }
 

@@ -118,7 +118,7 @@ const signatureEntriesMax = 32;
 
 interface PreparedVerificationKey {
   readonly scheme: "v1" | "v1a";
-  readonly matches: (claim: { readonly signature: string; readonly content: Content }) => boolean;
+  readonly matches: (signature: string, content: Content) => boolean;
 }
 
 /** Prepares a verifier that accepts a message signed with any of `keys`. Entries of unknown schemes are ignored. */
@@ -166,7 +166,7 @@ function matchingScheme(
     const signature = entry.slice(comma + 1);
     for (const key of keys) {
       if (key.scheme !== scheme) continue;
-      if (key.matches({ signature, content })) return key.scheme;
+      if (key.matches(signature, content)) return key.scheme;
     }
   }
   return null;
@@ -176,7 +176,7 @@ function prepareHmacCheck(key: SymmetricKey): PreparedVerificationKey {
   const mac = prepareMac(key.bytes, "base64");
   return {
     scheme: "v1",
-    matches: ({ signature, content }) => {
+    matches: (signature, content) => {
       const expected = Buffer.from(mac(content));
       const given = Buffer.from(signature);
       return given.length === expected.length && timingSafeEqual(given, expected);
@@ -188,7 +188,7 @@ function prepareEd25519Check(key: PublicKey): PreparedVerificationKey {
   const publicKey = publicKeyObject(key.bytes);
   return {
     scheme: "v1a",
-    matches: ({ signature, content }) => {
+    matches: (signature, content) => {
       const given = Buffer.from(signature, "base64");
       // The decoder ignores invalid characters; without this check, one signature would have many spellings.
       if (given.toString("base64") !== signature) return false;

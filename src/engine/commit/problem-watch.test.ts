@@ -23,11 +23,10 @@ function settlementOf(outcome: "accepted" | "transient" | "terminal", webhookId 
 const log = { debug() {}, info() {}, warn() {}, error() {} };
 
 function newWatch(troubled: readonly string[] = []): ProblemWatch {
-  return new ProblemWatch({
-    store: { troubledWebhooks: async (after) => (after === null ? troubled : []) },
-    clock: new ManualClock(),
-    telemetry: { log } as unknown as Telemetry,
-  });
+  return new ProblemWatch(
+    { clock: new ManualClock(), telemetry: { log } as unknown as Telemetry },
+    { troubledWebhooks: async (after) => (after === null ? troubled : []) },
+  );
 }
 
 function written(count: number, more: Partial<CommitResult> = {}): CommitResult {

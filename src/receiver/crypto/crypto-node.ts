@@ -21,15 +21,15 @@ export function createNodeCrypto(builtin: NodeCrypto): ReceiverCrypto {
     builtin.createPublicKey({ key: bytes as Buffer, format: "der", type: "spki" }),
   );
   return {
-    hmac({ hash, key, data }) {
+    hmac(hash, key, data) {
       const hmac = builtin.createHmac(hash, secretKey(key));
       for (const part of data) hmac.update(part);
       return hmac.digest();
     },
-    digest: ({ hash, data }) => builtin.createHash(hash).update(data).digest(),
-    verifyEd25519: ({ publicKey, signature, data }) =>
+    digest: (hash, data) => builtin.createHash(hash).update(data).digest(),
+    verifyEd25519: (publicKey, signature, data) =>
       builtin.verify(null, concat(data), ed25519Key(publicKey), signature),
-    verifyEcdsaP256: ({ publicKey, signature, data }) =>
+    verifyEcdsaP256: (publicKey, signature, data) =>
       builtin.verify("sha256", concat(data), ecdsaKey(publicKey), signature),
     equal: (left, right) => left.length === right.length && builtin.timingSafeEqual(left, right),
   };

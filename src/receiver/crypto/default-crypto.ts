@@ -59,16 +59,16 @@ export function createWebCrypto(subtle: Subtle): ReceiverCrypto {
   const ed25519Key = cached((bytes) => importEd25519(subtle, bytes));
   const ecdsaKey = cached((bytes) => subtle.importKey("spki", ownBytes(bytes), p256, false, ["verify"]));
   return {
-    async hmac({ hash, key, data }) {
+    async hmac(hash, key, data) {
       return new Uint8Array(await subtle.sign("HMAC", await hmacKeys[hash](key), concat(data)));
     },
-    async digest({ hash, data }) {
+    async digest(hash, data) {
       return new Uint8Array(await subtle.digest(hashNames[hash], ownBytes(data)));
     },
-    async verifyEd25519({ publicKey, signature, data }) {
+    async verifyEd25519(publicKey, signature, data) {
       return subtle.verify("Ed25519", await ed25519Key(publicKey), ownBytes(signature), concat(data));
     },
-    async verifyEcdsaP256({ publicKey, signature, data }) {
+    async verifyEcdsaP256(publicKey, signature, data) {
       const raw = p1363FromDer(signature);
       if (raw === null) return false;
       const algorithm = { name: "ECDSA", hash: "SHA-256" };

@@ -57,7 +57,7 @@ async function readStream(stream: ReadableStream<Uint8Array> | null, receiver: R
         return done ? { done: true, value: undefined } : { done: false, value };
       },
     },
-    receiver,
+    receiver.bodyBytesMax,
   );
   if (read.kind === "too_large" && !read.isAtEnd) await reader.cancel();
   return read;

@@ -137,7 +137,7 @@ function withBodyChecked(crypto: ReceiverCrypto, message: ReceivedMessage, resul
   const text = bodyDigestOf(message);
   if (text === null) return result;
   const expected = hexBytes(text, digestBytes);
-  return andThen(crypto.digest({ hash: "sha256", data: message.body }), (digest) =>
+  return andThen(crypto.digest("sha256", message.body), (digest) =>
     expected !== null && crypto.equal(expected, digest)
       ? result
       : rejected("body_altered", "bodySHA256 is not the digest of the body"),

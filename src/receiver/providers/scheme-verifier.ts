@@ -114,10 +114,9 @@ function proofOf(crypto: ReceiverCrypto, scheme: ProviderScheme, keys: readonly 
   const isEd25519 = algorithm === "Ed25519";
   if (!isEd25519 && algorithm !== "ECDSA P-256 with SHA-256")
     return hmacProof(crypto, hmacHashes[algorithm], keys);
-  return publicKeyProof(
-    (claim) => (isEd25519 ? crypto.verifyEd25519(claim) : crypto.verifyEcdsaP256(claim)),
-    keys,
-  );
+  const verify: ReceiverCrypto["verifyEd25519"] = (key, signature, data) =>
+    isEd25519 ? crypto.verifyEd25519(key, signature, data) : crypto.verifyEcdsaP256(key, signature, data);
+  return publicKeyProof(verify, keys);
 }
 
 interface Clocked extends Reader {

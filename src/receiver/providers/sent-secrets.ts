@@ -88,7 +88,7 @@ function secretVerifier(
       const given = secretOf(message);
       if (isRejected(given)) return given;
       if (given.length > secretLengthMax) return rejected("no_matching_signature", "the secret is too long");
-      const macs = [utf8(given), ...known].map((key) => crypto.hmac({ hash: "sha256", key, data }));
+      const macs = [utf8(given), ...known].map((key) => crypto.hmac("sha256", key, data));
       return andThen(whenAll(macs), ([mac, ...expected]) =>
         mac !== undefined && expected.some((one) => crypto.equal(mac, one))
           ? { kind: "verified", scheme: name, producer, messageId: null, timestampSeconds: null }

@@ -246,9 +246,9 @@ describe("setting up Standard Webhooks", () => {
     let trials = 0;
     const counting = {
       ...crypto,
-      verifyEd25519: (claim: Parameters<typeof crypto.verifyEd25519>[0]) => {
+      verifyEd25519: (...claim: Parameters<typeof crypto.verifyEd25519>) => {
         trials += 1;
-        return crypto.verifyEd25519(claim);
+        return crypto.verifyEd25519(...claim);
       },
     };
     const verifier = prepareStandardWebhooksVerifier(counting, {

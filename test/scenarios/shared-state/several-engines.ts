@@ -181,7 +181,7 @@ export class SeveralEngines {
         delivers: true,
         userAgent: "posthorn-test",
         requestOrigin: "posthorn.test",
-        urlRules: { policy: createAddressPolicy({ allow: [], allowLoopback: false }), allowHttp: false },
+        urlRules: { policy: createAddressPolicy([], false), allowHttp: false },
         tenantExists: () => true,
         schemas: { prepare: () => null, problems: () => [] },
       }),
