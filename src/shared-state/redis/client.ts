@@ -131,7 +131,7 @@ export function newClient(
   driver: Driver,
   address: Address,
   connectTimeoutMs: number,
-  lookup?: LookupFunction | undefined,
+  lookup?: LookupFunction,
 ): RedisClient {
   const { draw, giveBack, note } = scripts;
   const client = driver.createClient<None, None, Scripts, 2, None>({
