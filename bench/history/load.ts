@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createHealth } from "../../src/domain/endpoint-health.ts";
-import { type Fact, publishFacts, settlementFact } from "../../src/domain/statistics/facts.ts";
-import { bucketAt } from "../../src/domain/statistics/counts.ts";
+import { bucketAt, type Fact, publishFacts, settlementFact } from "../../src/domain/statistics/facts.ts";
+
 import { OpenBuckets } from "../../src/domain/statistics/open-buckets.ts";
 import type { SecretBox } from "../../src/ports/secret-box.ts";
 import type { Store } from "../../src/ports/store.ts";

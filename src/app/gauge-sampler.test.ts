@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import type { StatisticsStep } from "../domain/statistics/counts.ts";
+import type { StatisticsStep } from "../domain/statistics/facts.ts";
 import { gaugeNames, type GaugeReading, type GaugeSpan } from "../domain/statistics/gauges.ts";
 import { ManualClock } from "../engine/manual-clock.fixture.ts";
 import type { GaugeRow } from "../ports/store/statistics.ts";

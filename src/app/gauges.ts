@@ -7,7 +7,7 @@ import {
   writerBytes,
   writerOf,
 } from "../domain/statistics/gauges.ts";
-import { bucketAt, type StatisticsStep, statisticsSteps } from "../domain/statistics/counts.ts";
+import { bucketAt, type StatisticsStep, statisticsSteps } from "../domain/statistics/facts.ts";
 import type { Engine } from "../engine/engine.ts";
 import { type Clock, Loop } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";

@@ -1,6 +1,6 @@
 import { daysToMs, type Settings } from "../config/options.ts";
 import { createAddressPolicy } from "../domain/egress/address-policy.ts";
-import type { StatisticsStep } from "../domain/statistics/counts.ts";
+import type { StatisticsStep } from "../domain/statistics/facts.ts";
 import { Engine } from "../engine/engine.ts";
 import { createServices, type ServicesLifecycle } from "../features/create-services.ts";
 import { SchemaRegistry } from "../features/event-types/schema-registry.ts";

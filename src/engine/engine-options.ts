@@ -1,5 +1,5 @@
 import type { UrlRules } from "../domain/egress/url-policy.ts";
-import type { StatisticsStep } from "../domain/statistics/counts.ts";
+import type { StatisticsStep } from "../domain/statistics/facts.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { EventSchemas } from "../ports/schema-compiler.ts";
@@ -9,10 +9,6 @@ import type { Store, StoreTrouble } from "../ports/store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Shortage, Transport } from "../ports/transport.ts";
 import type { WorkQueue } from "../ports/work-queue.ts";
-import { EndpointNotes } from "./cluster/endpoint-notes.ts";
-import { TenantAllowances } from "./endpoint/tenant-allowances.ts";
-import type { TenantQueue } from "./endpoint/tenant-queue.ts";
-import { KnownPublishes } from "./publish/known-publishes.ts";
 
 /** What all parts of one engine share. Most classes take the members that they use, followed by their other parts. */
 export interface EngineContext {
@@ -103,33 +99,4 @@ export interface EngineActivity {
   readonly statisticsLagMs: number;
   /** Time since the last complete upkeep round; null in a process that does not do upkeep. */
   readonly upkeepLagMs: number | null;
-}
-
-/** The engine parts that use the shared state; each is null without it. */
-export interface SharedParts {
-  readonly allowances: TenantAllowances | null;
-  readonly notes: EndpointNotes | null;
-  readonly knownPublishes: KnownPublishes | null;
-}
-
-/** `woke`: the gates of a tenant queue may have opened, or their closing time is known now. */
-export function createSharedParts(
-  options: EngineOptions,
-  woke: (tenantQueue: TenantQueue) => void,
-): SharedParts {
-  const { sharedState: state, store } = options;
-  if (state === undefined) return { allowances: null, notes: null, knownPublishes: null };
-  return {
-    allowances: new TenantAllowances(options, state, woke),
-    // A sole owner has no successor that needs notes.
-    notes: store.ownership === undefined ? null : new EndpointNotes(options, state),
-    knownPublishes: new KnownPublishes(options, state),
-  };
-}
-
-/**
- * Returns unused tokens and sends pending notes. Call after the last commit, and before the endpoints are released.
- */
-export async function stopSharedParts({ allowances, notes, knownPublishes }: SharedParts): Promise<void> {
-  await Promise.all([allowances?.stop(), notes?.stop(), knownPublishes?.stop()]);
 }

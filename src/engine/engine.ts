@@ -1,7 +1,7 @@
 import type { CircuitTransition } from "../domain/circuit-breaker.ts";
 import { standard } from "../domain/profiles/standard.ts";
 import { WaitingSlots } from "../domain/request-slots.ts";
-import { statisticsKeptMsDefault } from "../domain/statistics/counts.ts";
+import { statisticsKeptMsDefault } from "../domain/statistics/facts.ts";
 import { createUuidV7Source } from "../domain/uuid.ts";
 import type { Webhook } from "../domain/webhook.ts";
 import type {
@@ -26,13 +26,8 @@ import { OwnerAlerts } from "./attempt/owner-alerts.ts";
 import { Settler } from "./attempt/settle.ts";
 import { DeliveryChanges, EndpointChanges } from "./changes.ts";
 import { createOwnership } from "./cluster/create-ownership.ts";
-import {
-  type EngineActivity,
-  type EngineOptions,
-  type SharedParts,
-  createSharedParts,
-  stopSharedParts,
-} from "./engine-options.ts";
+import type { EngineActivity, EngineOptions } from "./engine-options.ts";
+import { type SharedParts, createSharedParts, stopSharedParts } from "./cluster/shared-parts.ts";
 import { CommitGroup } from "./commit/commit-group.ts";
 import { WaitingStates, createCommitRiders } from "./commit/write-group.ts";
 import { type CommitStatistics, createStatistics } from "./commit/commit-statistics.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { statisticsKeptMsDefault } from "../domain/statistics/counts.ts";
+import { statisticsKeptMsDefault } from "../domain/statistics/facts.ts";
 import type { UpkeepStore } from "../ports/store/upkeep.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Directory } from "./endpoint/directory.ts";

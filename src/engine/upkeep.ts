@@ -1,4 +1,4 @@
-import type { StatisticsStep } from "../domain/statistics/counts.ts";
+import type { StatisticsStep } from "../domain/statistics/facts.ts";
 import { receivedBodiesMs, receivedMs } from "../features/gateway/relayed.ts";
 import type { OperationalEvent } from "../features/notifications/operational-event.ts";
 import { opensWithinMs, resolvesAfterMs } from "../features/problems/problem.ts";

@@ -1,5 +1,5 @@
 import type { UrlRules } from "../domain/egress/url-policy.ts";
-import { statisticsKeptMsDefault, type StatisticsStep } from "../domain/statistics/counts.ts";
+import { statisticsKeptMsDefault, type StatisticsStep } from "../domain/statistics/facts.ts";
 import { Leaderships } from "../engine/cluster/leaderships.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { Publisher } from "../engine/publish/publish.ts";

@@ -3,39 +3,42 @@
  * `tenantId: null` is an administrator; for a tenant, rows of other tenants do not exist. Methods reject with the
  * errors of domain/errors.ts.
  */
+
+import type { CircuitSnapshot } from "../domain/circuit-breaker.ts";
 import type { DeliveryStatus, WaitingFor } from "../domain/delivery.ts";
-import type { WebhookHealthState } from "../domain/endpoint-health.ts";
+import type { DeliveryPolicy } from "../domain/delivery-policy.ts";
+import type { PauseReason, WebhookHealthState } from "../domain/endpoint-health.ts";
 import type { RetrySchedule } from "../domain/profile.ts";
 import type { PortalScope, Scope } from "../domain/scope.ts";
-import type { Webhook } from "../domain/webhook.ts";
+import type { Webhook, WebhookPause, WebhookStatus } from "../domain/webhook.ts";
 import type { RenderedRequest } from "../engine/attempt/attempts.ts";
 import type { DeliveryView } from "../engine/endpoint/explain.ts";
-import type { StoredDelivery } from "../ports/store/history.ts";
-import type { BatchOperation } from "../ports/store/operations.ts";
+import type { AttemptStats, Backlog, StoredDelivery } from "../ports/store/history.ts";
+import type { BatchOperation, ExclusionCounts, OperationSelection } from "../ports/store/operations.ts";
 import type {
   circuitActionFields,
   deliveryRetryFields,
   incidentFields,
   pauseFields,
+  RetryBatchCommand,
   recoverFields,
   replayFields,
-  RetryBatchCommand,
   rotateFields,
   testFields,
 } from "../resources/actions.ts";
+import type { ApiKeyInput, ApiKeyRole } from "../resources/api-key.ts";
 import type { deliveryFilterFields, deliveryListFields } from "../resources/delivery.ts";
 import type { eventListFields } from "../resources/event.ts";
-import type { InputOf } from "../resources/field.ts";
-import type { operationChangeFields } from "../resources/operation.ts";
-import type { ApiKeyInput, ApiKeyRole } from "../resources/api-key.ts";
 import type { EventTypeInput, EventTypeName } from "../resources/event-type.ts";
+import type { InputOf } from "../resources/field.ts";
+import type { discardFields, operationChangeFields, retryDeliveriesFields } from "../resources/operation.ts";
 import type { TenantInput } from "../resources/tenant.ts";
-import type { webhookFilters, WebhookInput } from "../resources/webhook.ts";
+import type { WebhookInput, webhookFilters } from "../resources/webhook.ts";
 import type { Alerts } from "./alerts/alert-service.ts";
 import type { AuditLog } from "./audit/audit-service.ts";
-import type { EventTypes } from "./event-types/event-type-service.ts";
 import type { DeadLetters } from "./deliveries/dead-letter-service.ts";
 import type { Deliveries } from "./deliveries/delivery-service.ts";
+import type { EventTypes } from "./event-types/event-type-service.ts";
 import type { Events } from "./events/event-service.ts";
 import type { LiveFeed } from "./live/live-feed.ts";
 import type { NotificationChannels } from "./notifications/notification-channels.ts";
@@ -52,25 +55,27 @@ import type { UrlChecks } from "./verification/outside-calls.ts";
 import type { OpenCircuit } from "./webhooks/webhook-circuit.ts";
 import type { Webhooks } from "./webhooks/webhook-service.ts";
 
+export type * from "../engine/publish/publish-call.ts";
 export type {
-  RenderedRequest,
+  ClientCertificateInput,
+  OAuth2Input,
+  RetryInput,
+  VerificationInput,
+} from "../resources/webhook-parts.ts";
+export type * from "./problems/problem-service.ts";
+export type {
   ApiKeyInput,
   DeliveryStatus,
   DeliveryView,
   EventTypeInput,
   EventTypeName,
+  RenderedRequest,
   RetryBatchCommand,
   Scope,
   TenantInput,
   WaitingFor,
   WebhookInput,
 };
-export type { RetryInput, VerificationInput } from "../resources/webhook-parts.ts";
-export type { ClientCertificateInput, OAuth2Input } from "../resources/webhook-parts.ts";
-export type * from "../engine/publish/publish-call.ts";
-export type * from "./problems/problem-service.ts";
-export type * from "./operations/views.ts";
-export type * from "./webhooks/views.ts";
 
 export interface Services {
   readonly events: EventService;
@@ -319,3 +324,99 @@ export interface InactiveWebhook {
 
 /** Exported here so that API and CLI use the same names for schedules. */
 export type { RetrySchedule };
+
+/** Takes either `filter` or `ids`. `to` defaults to the time of the call. */
+export type BulkDeliveriesCommand = InputOf<typeof retryDeliveriesFields>;
+export type DiscardCommand = InputOf<typeof discardFields>;
+
+export interface BulkStarted {
+  /** Null with `dryRun`. */
+  readonly operation: BatchOperation | null;
+  /** Number of deliveries to process. */
+  readonly count: number;
+  /** False if counting stopped at its limit: there are more. */
+  readonly isExact: boolean;
+  /** The oldest of them, up to five. */
+  readonly samples: readonly ListedDelivery[];
+  readonly excluded: ExclusionCounts;
+  /** Webhooks whose open circuit delays deliveries that are sent again. */
+  readonly openCircuits: readonly OpenCircuit[];
+  /** With its times as instants. */
+  readonly selection: OperationSelection;
+  readonly requestsPerSecond: number;
+  /** Null if the count is not exact. */
+  readonly durationMs: number | null;
+}
+
+/** The visible parts of a webhook. Only the views that exist to reveal a secret contain one. */
+
+/** A webhook with its effective policy and the state of its endpoint. Never contains a secret. */
+export interface WebhookView {
+  readonly webhook: Webhook;
+  readonly policy: DeliveryPolicy;
+  readonly health: WebhookHealthState;
+  /** A manual pause in force. */
+  readonly pause: WebhookPause | null;
+  readonly lastSuccessAt: number | null;
+  readonly lastFailedAt: number | null;
+  readonly hasBearerToken: boolean;
+  /** Only the names of secret headers. */
+  readonly credentialHeaderNames: readonly string[];
+  readonly clientCertificate: ClientCertificateView | null;
+  /** The DNS record that the owner must publish for the method `dns`. */
+  readonly dnsRecord: { readonly name: string; readonly value: string } | null;
+  /** `whsec_…` masked to its last four characters. */
+  readonly secretHint: string | null;
+  /** End of a manual circuit opening (WDS-58); null if there is none. */
+  readonly forcedOpenUntil: number | null;
+}
+
+/** The visible parts of a certificate, without its key. */
+export interface ClientCertificateView {
+  readonly subject: string;
+  readonly issuer: string;
+  /** SHA-256, in hex with colons. */
+  readonly fingerprint: string;
+  /** Unix milliseconds. */
+  readonly expiresAt: number;
+  /** Set if it has expired or expires within two weeks. */
+  readonly warning: string | null;
+}
+
+export interface WebhookSecretView {
+  /** Current symmetric secret, `whsec_…`; null for a webhook that signs only with `v1a`. */
+  readonly secret: string | null;
+  /** The previous secret during the overlap of a graceful rotation. */
+  readonly previous: { readonly secret: string; readonly expiresAt: number } | null;
+}
+
+export interface WebhookPublicKeyView {
+  readonly publicKey: string;
+  readonly jwk: Readonly<Record<string, string>>;
+}
+
+export interface WebhookHealthView {
+  readonly webhookId: string;
+  readonly health: WebhookHealthState;
+  readonly status: WebhookStatus;
+  readonly statusReason: string | null;
+  readonly circuit: CircuitSnapshot;
+  readonly pausedUntil: number | null;
+  readonly pauseReason: PauseReason | null;
+  readonly inFlight: number;
+  readonly stats: AttemptStats;
+  readonly statsSince: number;
+  readonly lastSuccessAt: number | null;
+  /** When the webhook will be disabled unless a delivery is accepted first; null if no such deadline applies. */
+  readonly disablesAt: number | null;
+}
+
+export interface WebhookBacklogView extends Backlog {
+  readonly webhookId: string;
+  /** All priorities, up to the limit of counting. */
+  readonly total: number;
+  /** Accepted deliveries per second over the last five minutes. */
+  readonly perSecond: number;
+  /** Time to drain at that rate; null if unknown. */
+  readonly drainMs: number | null;
+}

@@ -257,7 +257,7 @@ export function problemAnswer(
 }
 
 /** Enforces rules for every response: a 429 has `Retry-After`, a 204 has no content. */
-export function seal(answer: ReceiverAnswer, style: AnswerStyle): ReceiverAnswer {
+function seal(answer: ReceiverAnswer, style: AnswerStyle): ReceiverAnswer {
   const headers: Record<string, string> = { ...answer.headers };
   if (answer.status === 429) headers["retry-after"] ??= retryAfterValue(style.retryAfterSeconds);
   if (answer.status !== 204 && answer.status !== 205) return { ...answer, headers };
@@ -268,7 +268,7 @@ export function seal(answer: ReceiverAnswer, style: AnswerStyle): ReceiverAnswer
 const retryAfterSecondsMax = 31_536_000;
 
 /** Whole seconds up to a year, and never `0`, which senders treat as no guidance. */
-export function retryAfterValue(seconds: number): string {
+function retryAfterValue(seconds: number): string {
   // For NaN the comparison is false, which gives the shortest wait.
   return String(seconds > 1 ? Math.min(Math.ceil(seconds), retryAfterSecondsMax) : 1);
 }

@@ -1,12 +1,13 @@
+import { Counts, unpackFacts } from "../domain/statistics/counts.ts";
 import {
-  Counts,
-  type StatisticsStep,
+  addFact,
   bucketAt,
+  type Fact,
+  type FactKind,
+  type StatisticsStep,
   statisticsSteps,
   stepMs,
-  unpackFacts,
-} from "../domain/statistics/counts.ts";
-import { addFact, type Fact, type FactKind } from "../domain/statistics/facts.ts";
+} from "../domain/statistics/facts.ts";
 
 /** The table of each kind of bucket. */
 export const statisticsTables: Readonly<Record<FactKind, string>> = {

@@ -394,11 +394,11 @@ function messageIdOf({ headers }: ArrivedRequest): string | null {
 }
 
 /** From whichever header contains it. */
-export function keyOf({ headers }: ArrivedRequest): string | null {
+function keyOf({ headers }: ArrivedRequest): string | null {
   return headerText(headers, "idempotency-key") ?? headerText(headers, "x-idempotency-key");
 }
 
-export function headerText(headers: IncomingHttpHeaders, name: string): string | null {
+function headerText(headers: IncomingHttpHeaders, name: string): string | null {
   const value = headers[name.toLowerCase()];
   if (value === undefined) return null;
   return typeof value === "string" ? value : value.join(", ");

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { defaultSettings } from "../../config/resolve.ts";
 import { ManualClock } from "../../engine/manual-clock.fixture.ts";
 import type { Logger } from "../../ports/telemetry.ts";
-import { stopInTime } from "./serve.ts";
+import { stopInTime } from "../../app/listeners.ts";
 
 const shutdownGraceMs = 20_000;
 

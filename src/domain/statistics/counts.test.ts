@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { Counts, VarintReader, keys } from "./counts.ts";
-import { percentile, placeOf, timeAt } from "./facts.ts";
+import { Counts, VarintReader } from "./counts.ts";
+import { keys, percentile, placeOf, timeAt } from "./facts.ts";
 
 const entries = fc.array(fc.tuple(fc.integer({ min: 1, max: 998 }), fc.integer({ min: 1, max: 2 ** 45 })), {
   maxLength: 60,

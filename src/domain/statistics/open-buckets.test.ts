@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { Counts, keys, packFacts, unpackFacts } from "./counts.ts";
-import { type Fact, publishFacts, settlementFact } from "./facts.ts";
+import { Counts, packFacts, unpackFacts } from "./counts.ts";
+import { type Fact, keys, publishFacts, settlementFact } from "./facts.ts";
 import { type BucketRow, OpenBuckets, otherTypes } from "./open-buckets.ts";
 
 const start = 1_800_000_000_000;

@@ -1,5 +1,5 @@
-import { Counts, bucketAt, stepMs } from "./counts.ts";
-import { addFact, type Fact, type FactKind } from "./facts.ts";
+import { Counts } from "./counts.ts";
+import { addFact, bucketAt, type Fact, type FactKind, stepMs } from "./facts.ts";
 
 /** A bucket as it is written: the total that one process has counted so far, which replaces its earlier row. */
 export interface BucketRow {

@@ -255,7 +255,43 @@ test("settlements and webhook states are split too, and waiting for a write wait
   assert.equal(batches.flatMap(({ webhookStates }) => webhookStates).length, 1_500);
   await Promise.all(settled);
   for (const { settlements, webhookStates } of batches)
-    assert.ok(settlements.length <= 128 && webhookStates.length <= 128);
+    assert.ok(settlements.length <= 1_024 && webhookStates.length <= 1_024);
+});
+
+test("a transaction takes the settlements that fit into 50 ms at the pace of the last large group", async () => {
+  const made = world();
+  const { clock, commits, batches } = made;
+  const sizes = async (msPerSettlement: number): Promise<readonly number[]> => {
+    batches.length = 0;
+    made.fail = ({ settlements }) => {
+      clock.advance(settlements.length * msPerSettlement);
+      return null;
+    };
+    const settled = Array.from({ length: 1_000 }, (_, index) => settle(commits, `s${index}`));
+    while (batches.flatMap(({ settlements }) => settlements).length < 1_000) {
+      await clock.turn();
+      clock.advance(1);
+    }
+    await Promise.all(settled);
+    return batches.map(({ settlements }) => settlements.length);
+  };
+  assert.deepEqual((await sizes(0.5)).slice(0, 3), [128, 100, 100], "128 before the pace is known");
+  assert.deepEqual((await sizes(2)).slice(0, 3), [100, 64, 64], "never fewer than 64");
+  assert.deepEqual(await sizes(0.05), [64, 936], "a fast store takes them all");
+});
+
+test("a few settlements that did not fit wait for the next group instead of starting a transaction", async () => {
+  const { clock, commits, batches } = world();
+  const settled = Array.from({ length: 130 }, (_, index) => settle(commits, `s${index}`));
+  await turnsUntil(clock, () => batches.length === 1);
+  for (let turn = 0; turn < 20; turn += 1) await clock.turn();
+  assert.equal(batches.length, 1, "two settlements are not worth a transaction");
+  clock.advance(5);
+  const published = publish(commits, "event");
+  await turnsUntil(clock, () => batches.length === 2);
+  await published;
+  assert.equal(batches[1]?.settlements.length, 2, "they share the transaction of the next publish");
+  await Promise.all(settled);
 });
 
 test("a publish shares its transaction with a bounded part of the settlements that wait", async () => {

@@ -151,6 +151,8 @@ export class CommitGroup {
   #lastWriteAt = 0;
   #commitMs: number | null = null;
   #lastWrites = 0;
+  /** Settlements that the next transaction takes. */
+  #settlementsMax = settlementsFirst;
   #failures = 0;
   /** Error of the last write; null if it succeeded. */
   #obstacle: StoreUnavailableError | null = null;
@@ -347,10 +349,12 @@ export class CommitGroup {
     const requeues = changes.filter((change) => "command" in change);
     const retries = changes.filter((change) => "retry" in change);
     const { publishes, commands } = composed(callers);
-    const settlements = this.#settlements.take(settlementsMax);
+    const settlements = this.#settlements.take(this.#settlementsMax);
     const { waitingStates } = this.#options;
-    const taken = waitingStates.take();
-    this.#cut = this.backlog + waitingStates.size > 0;
+    // Most settlements of a burst change the state of their webhook.
+    const taken = waitingStates.take(this.#settlementsMax);
+    const callersLeft = this.#publishes.length + this.#changes.length;
+    this.#cut = callersLeft + waitingStates.size > 0 || this.#settlements.length >= this.#settlementsMax;
     return {
       publishes,
       requeues,
@@ -451,6 +455,10 @@ export class CommitGroup {
     this.#lastWrites = writes;
     const durationMs = this.#lastWriteAt - startedAt;
     this.#commitMs = durationMs;
+    if (writes >= largeGroupWrites) {
+      const fitting = Math.floor((settlementMsMax * writes) / durationMs);
+      this.#settlementsMax = Math.max(settlementsMin, Math.min(fitting, settlementsMost));
+    }
     this.#options.telemetry.metrics.commitWritten({ writes, durationMs });
   }
 }
@@ -465,10 +473,15 @@ const gatherMs = 4;
 /** Writing a megabyte of bodies takes some milliseconds. */
 const bodyBytesMax = 4 * 1024 * 1024;
 /**
- * A publish waits for the running transaction and for its own. When hundreds of requests end at the same moment, for
- * example in a time-out, one transaction for all of their settlements would delay it by half a second on PostgreSQL.
+ * A publish waits for the running transaction and for its own. If hundreds of requests end at the same moment, for
+ * example in a timeout, one transaction for all of their settlements would delay it by half a second on PostgreSQL. So
+ * a transaction takes the settlements that fit into this time at the pace of the last large group.
  */
-const settlementsMax = 128;
+const settlementMsMax = 50;
+const settlementsMin = 64;
+const settlementsMost = 1_024;
+/** Before the pace is known. */
+const settlementsFirst = 128;
 /** How long a transaction may run before callers waiting for the next one are refused. */
 const callerWaitMsMax = 5_000;
 /** Bounds of the pauses between two attempts to write kept settlements. */

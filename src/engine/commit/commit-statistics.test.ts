@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Counts, keys } from "../../domain/statistics/counts.ts";
+import { Counts } from "../../domain/statistics/counts.ts";
+import { keys } from "../../domain/statistics/facts.ts";
 import type { CommitResult, PublishCommand } from "../../ports/store/deliveries.ts";
 import type { StatisticsBatch } from "../../ports/store/statistics.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";

@@ -54,15 +54,22 @@ export class WaitingSettlements {
 
   push(pending: PendingSettlement): void {
     this.#all.push(pending);
-    if (pending.isAwaited || this.#all.length >= manySettlements || this.#waitMsMax === 0) this.#isDue = true;
+    this.#see(pending.isAwaited);
+  }
+
+  /** Starts a transaction soon if the settlements are worth one, and in `waitMsMax` otherwise. */
+  #see(isAwaited: boolean): void {
+    if (isAwaited || this.#all.length >= manySettlements || this.#waitMsMax === 0) this.#isDue = true;
     if (!this.#isDue && !this.#patience.isSet) this.#patience.set(this.#waitMsMax, this.#becomeDue);
   }
 
-  /** Takes the oldest settlements. If there are more, another transaction follows soon. */
+  /** Takes the oldest settlements. Those that are left wait as if they had just arrived. */
   take(countMax: number): PendingSettlement[] {
     this.#isDue = false;
     this.#patience.cancel();
-    return this.#all.splice(0, countMax);
+    const taken = this.#all.splice(0, countMax);
+    if (this.#all.length > 0) this.#see(this.#all.some(({ isAwaited }) => isAwaited));
+    return taken;
   }
 
   /** Returns settlements that could not be written; the caller schedules the retry. */
@@ -220,9 +227,6 @@ function joined(older: WebhookRuntimeState | undefined, newer: WebhookRuntimeSta
 /** The webhook states and events of one transaction. */
 type TakenStates = Required<Pick<CommitBatch, "webhookStates" | "operationalEvents">>;
 
-/** As many as settlements fit into a transaction: most settlements of a burst change the state of their webhook. */
-const statesMax = 128;
-
 /** Data that the next transaction includes although no caller waits for it: webhook states and operational events. */
 export class WaitingStates {
   readonly #changed: () => readonly WebhookRuntimeState[];
@@ -240,7 +244,7 @@ export class WaitingStates {
     return this.#states.size;
   }
 
-  take(): TakenStates {
+  take(statesMax: number): TakenStates {
     this.#states.add(this.#changed());
     const webhookStates = this.#states.take(statesMax);
     return { webhookStates, operationalEvents: this.#events.take() };

@@ -1,4 +1,5 @@
-import { Counts, type StatisticsStep, bucketAt, stepMs } from "../../domain/statistics/counts.ts";
+import { Counts } from "../../domain/statistics/counts.ts";
+import { type StatisticsStep, bucketAt, stepMs } from "../../domain/statistics/facts.ts";
 import { type GaugeSpan, summaryOf } from "../../domain/statistics/gauges.ts";
 import type { StatisticsStore } from "../../ports/store/statistics.ts";
 import { bucketsOf, countedValue, requestSlotsUsedOf } from "./alert-readings.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bucketAt } from "../../domain/statistics/counts.ts";
+import { bucketAt } from "../../domain/statistics/facts.ts";
 import {
   gaugeNames,
   type GaugeReading,

@@ -1,5 +1,5 @@
-import { Counts, bucketAt, keys, stepMs } from "../../domain/statistics/counts.ts";
-import { type FactKind, percentile } from "../../domain/statistics/facts.ts";
+import { Counts } from "../../domain/statistics/counts.ts";
+import { bucketAt, type FactKind, keys, percentile, stepMs } from "../../domain/statistics/facts.ts";
 import {
   type GaugeName,
   type GaugeSpan,

@@ -27,8 +27,7 @@ import {
   changeableOfDefaults,
   isOfInstallation,
 } from "./alert.ts";
-import { defaultAlertRules } from "./default-rules.ts";
-import { mutedUntil } from "./alert-watch.ts";
+import { defaultAlertRules, mutedUntil } from "./default-rules.ts";
 
 /** Sources of built-in rules about tenants, which tenants can see. */
 const aboutTenants: ReadonlySet<string> = new Set([

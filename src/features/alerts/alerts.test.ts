@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { alertKey, type AlertObservation, type AlertRecord, type AlertRule, nextRecord } from "./alert.ts";
-import { defaultAlertRules } from "./default-rules.ts";
-import { dueMessages, inhibitorOf, messageEveryMs } from "./alert-watch.ts";
+import { defaultAlertRules, dueMessages, inhibitorOf, messageEveryMs } from "./default-rules.ts";
 
 const minute = 60_000;
 const observation: AlertObservation = {

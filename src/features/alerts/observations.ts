@@ -1,4 +1,5 @@
-import { Counts, categoryKey, keys, stepMs } from "../../domain/statistics/counts.ts";
+import { Counts } from "../../domain/statistics/counts.ts";
+import { categoryKey, keys, stepMs } from "../../domain/statistics/facts.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { SharedState } from "../../ports/shared-state.ts";
 import type { Store } from "../../ports/store.ts";

@@ -13,19 +13,18 @@ import { ConnectionDeduplication } from "./connection-deduplication.ts";
 import { Connections } from "./connection-service.ts";
 import { Deliverer } from "./deliverer.ts";
 import { FilterEvaluations } from "./filter-evaluation.ts";
-import type { GatewayDirectory } from "./gateway-directory.ts";
-import type { GatewayServices, ServiceDescription } from "./gateway-services.ts";
+import { type GatewayDirectory, VerificationBox } from "./gateway-directory.ts";
+import { type GatewayServices, type ServiceDescription, refusal } from "./gateway-services.ts";
 import type { ConsentSender } from "./request-admission.ts";
 import { HeldMessages } from "./held-messages.ts";
 import { GatewayInbound } from "./inbound.ts";
 import { LimitedLog } from "./limited-log.ts";
 import type { OwnAddresses } from "./address.ts";
 import { PassThrough } from "./pass-through.ts";
-import { refusal } from "./relayed.ts";
 import { RequestLog } from "./request-log.ts";
 import { Requests } from "./request-service.ts";
 import { Sources } from "./source-service.ts";
-import { type GatewayMode, type Source, VerificationBox, sourceDefaults } from "./source.ts";
+import { type GatewayMode, type Source, sourceDefaults } from "./source.ts";
 
 /** The configuration of the deployment. */
 interface DescribedDeployment {

@@ -5,11 +5,11 @@ import type { ForwardNote, ReceivedRequest } from "../../ports/store/gateway.ts"
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ConnectionDeduplication } from "./connection-deduplication.ts";
 import type { GatewayDirectory } from "./gateway-directory.ts";
-import type { InboundAnswer } from "./gateway-services.ts";
+import { type InboundAnswer, refusal } from "./gateway-services.ts";
 import type { HeldMessages } from "./held-messages.ts";
 import { type Authentic, placeOf, type Routed, routed } from "./incoming.ts";
 import type { PassThrough } from "./pass-through.ts";
-import { type GatewayOutcome, type Relayed, refusal } from "./relayed.ts";
+import type { GatewayOutcome, Relayed } from "./relayed.ts";
 import type { Connection, GatewayMode, Source } from "./source.ts";
 
 /** The result for a message, and the answer to its sender. */

@@ -34,7 +34,7 @@ import { searchBounds } from "../searched-pages.ts";
 import type { Scope } from "../services.ts";
 import { restOfShown } from "./address.ts";
 import { judgeFilter } from "./connection-service.ts";
-import type { GatewayDirectory } from "./gateway-directory.ts";
+import type { GatewayDirectory, VerificationBox } from "./gateway-directory.ts";
 import type {
   EvaluatedRequest,
   EvaluatedRequests,
@@ -46,7 +46,7 @@ import { filteredHead } from "./incoming.ts";
 import type { GatewayOutcome } from "./relayed.ts";
 import type { RequestLog } from "./request-log.ts";
 import type { Requests } from "./request-service.ts";
-import type { Source, VerificationBox } from "./source.ts";
+import type { Source } from "./source.ts";
 
 /** What filters see of messages under evaluation, and which parts of logged messages are unknown to them. */
 

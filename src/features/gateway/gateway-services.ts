@@ -2,16 +2,19 @@
  * Interfaces that the gateway (src/gateway) offers to API and CLI. As with other services, every method takes the
  * caller's scope.
  */
+
 import type { TraceStep, Verdict } from "../../domain/filter.ts";
 import type { ClientCertificateSeen } from "../../domain/http/client-certificate.ts";
 import type { ReceivedRequest, RequestFilter, RequestPlace } from "../../ports/store/gateway.ts";
+import { problemAnswer } from "../../receiver/handler-answer.ts";
+import { ReceiverError, type ReceiverErrorCode } from "../../receiver/receiver-error.ts";
 import type { SearchPageRequest } from "../searched-pages.ts";
 import type { Connections } from "./connection-service.ts";
 import type { FilterEvaluations } from "./filter-evaluation.ts";
 import type { GatewayOutcome } from "./relayed.ts";
 import type { Requests } from "./request-service.ts";
-import type { Sources } from "./source-service.ts";
 import type { GatewayMode, Source } from "./source.ts";
+import type { Sources } from "./source-service.ts";
 
 export interface GatewayServices {
   readonly sources: Pick<Sources, keyof Sources>;
@@ -141,4 +144,52 @@ export interface InboundAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array;
+}
+
+/** Error answers to senders: problem details (RFC 9457), without any data of a destination. */
+
+const style = { statuses: {}, documentationUrl: "/docs/idempotency", retryAfterSeconds: 5 };
+
+/** One of the errors defined by the receiver kit. */
+export function refusal(
+  code: ReceiverErrorCode,
+  detail: string,
+  more: { readonly retryAfterSeconds?: number; readonly headers?: Record<string, string> } = {},
+): InboundAnswer {
+  const error = new ReceiverError(code, detail, more);
+  const answer = problemAnswer(error, style, more.headers ?? {});
+  return { ...answer, body: answer.body ?? "" };
+}
+
+const titles: Readonly<Record<number, string>> = {
+  502: "The destination cannot be reached",
+  503: "The destination cannot take this now",
+  504: "The destination did not answer in time",
+  508: "Forwarding loop detected",
+};
+
+/** Errors that only an intermediary can report. */
+export function hopProblem(
+  status: number,
+  detail: string,
+  more: { readonly retryAfterSeconds?: number; readonly members?: object } = {},
+): InboundAnswer {
+  const { retryAfterSeconds, members } = more;
+  const problem = {
+    type: "about:blank",
+    title: titles[status] ?? "Not accepted",
+    status,
+    detail,
+    ...members,
+  };
+  return {
+    status,
+    headers: {
+      "content-type": "application/problem+json",
+      ...(retryAfterSeconds !== undefined && {
+        "retry-after": String(Math.max(1, Math.ceil(retryAfterSeconds))),
+      }),
+    },
+    body: JSON.stringify(problem),
+  };
 }

@@ -10,15 +10,17 @@ import { type RejectionCause, queryOf } from "../../receiver/message/message.ts"
 import { ReceiverError } from "../../receiver/receiver-error.ts";
 import { type InboundAddress, readAddress } from "./address.ts";
 import type { Delivered, Deliverer } from "./deliverer.ts";
-import { hopHeader, hopProblem, nextHops, refusal } from "./relayed.ts";
-import type { GatewayDirectory } from "./gateway-directory.ts";
-import type {
-  Inbound,
-  InboundAnswer,
-  InboundFault,
-  InboundHead,
-  InboundRequest,
+import { hopHeader, nextHops } from "./relayed.ts";
+import {
+  type Inbound,
+  type InboundAnswer,
+  type InboundFault,
+  type InboundHead,
+  type InboundRequest,
+  hopProblem,
+  refusal,
 } from "./gateway-services.ts";
+import type { GatewayDirectory, VerificationBox } from "./gateway-directory.ts";
 import {
   FailedSenders,
   RequestAdmission,
@@ -30,7 +32,7 @@ import { authenticOf, type Incoming, messageOf, readKeyField } from "./incoming.
 import { withoutPayload } from "./limited-log.ts";
 import type { RequestLog } from "./request-log.ts";
 import { hashOfToken } from "./source-service.ts";
-import type { Source, VerificationBox } from "./source.ts";
+import type { Source } from "./source.ts";
 import type { SourceProbe } from "../../domain/source-probe.ts";
 
 export interface InboundOptions {

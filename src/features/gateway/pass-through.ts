@@ -9,10 +9,9 @@ import { responseBodyBytesMaxAllowed } from "../../ports/transport.ts";
 import { deserializeStored, serializeStored, type StoredAnswer } from "../../receiver/handler-answer.ts";
 import { ReceiverError } from "../../receiver/receiver-error.ts";
 import type { Delivered } from "./deliverer.ts";
-import type { InboundAnswer } from "./gateway-services.ts";
+import { type InboundAnswer, hopProblem, refusal } from "./gateway-services.ts";
 import { type Authentic, claimMsOf, placeOf, type Routed } from "./incoming.ts";
 import { loggedError } from "./limited-log.ts";
-import { hopProblem, refusal } from "./relayed.ts";
 import { type Connection, type Source, upstreamStatus } from "./source.ts";
 
 export interface PassThroughOptions {

@@ -23,12 +23,12 @@ import type { Scope } from "../services.ts";
 import { readAddress } from "./address.ts";
 import type { Delivered, Deliverer } from "./deliverer.ts";
 import { hopHeader, nextHops } from "./relayed.ts";
-import type { GatewayDirectory } from "./gateway-directory.ts";
+import type { GatewayDirectory, VerificationBox } from "./gateway-directory.ts";
 import type { RequestQuery } from "./gateway-services.ts";
 import { answerConsent, type ConsentSender, giveConsent } from "./request-admission.ts";
 import { authenticOf, type Incoming, messageOf, readKeyField, routed } from "./incoming.ts";
 import type { RequestLog } from "./request-log.ts";
-import type { Connection, Source, VerificationBox } from "./source.ts";
+import type { Connection, Source } from "./source.ts";
 
 /** Creates new deliveries of a received event, with the key and ID of its sender. */
 export async function requeueFor(

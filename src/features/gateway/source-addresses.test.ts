@@ -3,9 +3,8 @@ import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { createUuidV7Source } from "../../domain/uuid.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
-import { GatewayDirectory } from "./gateway-directory.ts";
+import { GatewayDirectory, VerificationBox } from "./gateway-directory.ts";
 import { hashOfToken, Sources, type SourceServiceOptions } from "./source-service.ts";
-import { VerificationBox } from "./source.ts";
 
 const admin = { tenantId: null };
 const hourMs = 3_600_000;

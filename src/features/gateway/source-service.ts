@@ -24,7 +24,7 @@ import { isVisible, resolveTenant, tenantFilter } from "../scope.ts";
 import type { Scope } from "../services.ts";
 import type { TenantDirectory } from "../tenants/tenant-service.ts";
 import { isForwardable, recentRequestsMax } from "./relayed.ts";
-import type { GatewayDirectory } from "./gateway-directory.ts";
+import type { GatewayDirectory, VerificationBox } from "./gateway-directory.ts";
 import type { RecentRequests, ServiceDescription, SourceView, SourceWithPath } from "./gateway-services.ts";
 import type { RequestLog } from "./request-log.ts";
 import {
@@ -33,7 +33,6 @@ import {
   type Source,
   type SourceToken,
   type StatusOverrides,
-  type VerificationBox,
   isPossibleOverride,
   sourceDefaults,
 } from "./source.ts";

@@ -13,9 +13,8 @@ import type { Telemetry } from "../../ports/telemetry.ts";
 import { operationChangeFields } from "../../resources/operation.ts";
 import { ProblemList, readFields } from "../input.ts";
 import type { ChangeOperationCommand, Scope } from "../services.ts";
-import { OperationOutcomes } from "./bulk-actions.ts";
+import { OperationOutcomes, type SelectionWalk } from "./selection-walk.ts";
 import { OperationRun } from "./operation-run.ts";
-import type { SelectionWalk } from "./selection-walk.ts";
 
 export interface BatchOperationsOptions {
   readonly access: Pick<

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Counts, bucketsWithin, keys, stepMs } from "../../domain/statistics/counts.ts";
+import { Counts } from "../../domain/statistics/counts.ts";
+import { bucketsWithin, keys, stepMs } from "../../domain/statistics/facts.ts";
 import type { StatisticsProgress, StatisticsQuery, StatisticsRow } from "../../ports/store/statistics.ts";
 import { failureRateOf } from "./series.ts";
 import { LastDayCounts, StatisticsReader } from "./statistics-reader.ts";

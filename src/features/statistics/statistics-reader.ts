@@ -1,12 +1,12 @@
 import { InvalidRequestError } from "../../domain/errors.ts";
+import { Counts } from "../../domain/statistics/counts.ts";
 import {
-  Counts,
-  type StatisticsStep,
   bucketAt,
   bucketsWithin,
+  type FactKind,
+  type StatisticsStep,
   stepMs,
-} from "../../domain/statistics/counts.ts";
-import type { FactKind } from "../../domain/statistics/facts.ts";
+} from "../../domain/statistics/facts.ts";
 import type {
   StatisticsOf,
   StatisticsProgress,

@@ -1,5 +1,5 @@
-import { Counts, type StatisticsStep, keys, stepMs } from "../../domain/statistics/counts.ts";
-import type { FactKind } from "../../domain/statistics/facts.ts";
+import { Counts } from "../../domain/statistics/counts.ts";
+import { type FactKind, keys, type StatisticsStep, stepMs } from "../../domain/statistics/facts.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { DeliveryStore, StoreDepth } from "../../ports/store/deliveries.ts";

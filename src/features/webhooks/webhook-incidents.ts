@@ -1,6 +1,6 @@
 import { PosthornError } from "../../domain/errors.ts";
 import { createBucket, type RateBucket, tryTake } from "../../domain/rate-limit.ts";
-import { bucketAt } from "../../domain/statistics/counts.ts";
+import { bucketAt } from "../../domain/statistics/facts.ts";
 import { pauseAt, type Webhook } from "../../domain/webhook.ts";
 import type { LiveWebhook } from "../../engine/endpoint/endpoint-config.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";

@@ -1,5 +1,4 @@
-import type { StatisticsStep } from "../../domain/statistics/counts.ts";
-import type { Fact, FactKind } from "../../domain/statistics/facts.ts";
+import type { Fact, FactKind, StatisticsStep } from "../../domain/statistics/facts.ts";
 import type { BucketRow } from "../../domain/statistics/open-buckets.ts";
 import type { CommitResult, PublishResult } from "./deliveries.ts";
 import type { StepResult } from "./upkeep.ts";

@@ -162,12 +162,12 @@ const metaChallenge = /^[\w.~+/=-]{1,512}$/;
 const crcToken = /^[\w.~+/=-]{1,256}$/;
 
 /** Whether the provider's challenge is a GET request, which arrives before anything is verified. */
-export function isAskedByGet(name: ChallengeName): boolean {
+function isAskedByGet(name: ChallengeName): boolean {
   return name === "meta" || name === "x";
 }
 
 /** For GET requests: every valid one is a challenge. */
-export function answerGet(
+function answerGet(
   crypto: ReceiverCrypto,
   name: ChallengeName,
   message: ReceivedMessage,
@@ -207,7 +207,7 @@ function answerX(
 }
 
 /** For verified messages; null if the message is not a challenge. */
-export function answerPost(
+function answerPost(
   crypto: ReceiverCrypto,
   name: ChallengeName,
   message: ReceivedMessage,

@@ -223,6 +223,9 @@ const insert = sql(
    ORDER BY g.place`,
 );
 
+/** Limit per webhook on stored revisions, and on other entries. */
+const historyEntriesMax = 100;
+
 const prune = ["IS NULL", "IS NOT NULL"].map((revision) =>
   sql(
     `DELETE FROM posthorn.webhook_history WHERE seq IN (
@@ -262,7 +265,7 @@ interface WebhookChange {
 }
 
 /** The webhook to store, with its revision, and the history entry of the change. */
-export function webhookChange(
+function webhookChange(
   given: Webhook,
   /** Null for a new webhook. */ document: string | null,
   keys: readonly StoredKey[],
@@ -295,7 +298,7 @@ function changedNames(before: readonly StoredKey[], after: readonly StoredKey[])
   return [...new Set(changed.map((kind) => keyNames[kind]))];
 }
 
-export function historyDocument(entry: WebhookHistoryEntry): string {
+function historyDocument(entry: WebhookHistoryEntry): string {
   return JSON.stringify(entry, (_, value: unknown) =>
     typeof value === "string" && value.length > valueLengthMax
       ? `${value.slice(0, valueLengthMax)}… (${value.length} characters)`
@@ -303,6 +306,4 @@ export function historyDocument(entry: WebhookHistoryEntry): string {
   );
 }
 
-/** Limit per webhook on stored revisions, and on other entries. */
-export const historyEntriesMax = 100;
 const valueLengthMax = 1_024;

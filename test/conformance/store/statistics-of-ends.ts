@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { Counts, keys } from "../../../src/domain/statistics/counts.ts";
+import { Counts } from "../../../src/domain/statistics/counts.ts";
+import { keys } from "../../../src/domain/statistics/facts.ts";
 import type { EndCommand } from "../../../src/ports/store/deliveries.ts";
 import type { StatisticsQuery } from "../../../src/ports/store/statistics.ts";
 import type { Store } from "../../../src/ports/store.ts";

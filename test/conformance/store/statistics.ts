@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { Counts, keys } from "../../../src/domain/statistics/counts.ts";
-import { addFact, type Fact } from "../../../src/domain/statistics/facts.ts";
+import { Counts } from "../../../src/domain/statistics/counts.ts";
+import { addFact, type Fact, keys } from "../../../src/domain/statistics/facts.ts";
 import type { BucketRow } from "../../../src/domain/statistics/open-buckets.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import type {

@@ -6,13 +6,13 @@ import type { PendingLane } from "../../../ports/store/ownership.ts";
 import type { ControlConnection } from "../driver/control-connection.ts";
 import type { Runner } from "../driver/database.ts";
 import { realTime } from "../driver/driver.ts";
-import { texts } from "../driver/sql.ts";
+import { texts } from "../driver/columns.ts";
 import type { StoreState } from "../state.ts";
 import { configChangeOf, configChannel } from "./config-changes.ts";
 import { pendingLanesIn } from "./ownership-sql.ts";
 
 /** The channel of work announcements (`LISTEN posthorn_work`). */
-export const workChannel = "posthorn_work";
+const workChannel = "posthorn_work";
 
 /**
  * Minimum time between two announcements. The lanes of a busy process are announced together, because a notification

@@ -19,7 +19,7 @@ import type {
 } from "../../../ports/store/ownership.ts";
 import { orderingCodes, tierSpan } from "../../column-values.ts";
 import { type RuntimeRow, toRuntimeState } from "../../document-rows.ts";
-import { numbers, texts } from "../driver/sql.ts";
+import { numbers, texts } from "../driver/columns.ts";
 import type { Value } from "../driver/database.ts";
 import { hasFree, hasLeased, lanesFound } from "../events/lane-counters.ts";
 import type { StoreState } from "../state.ts";

@@ -30,7 +30,8 @@ import {
   toRequest,
 } from "../../gateway-rows.ts";
 import type { Database, Runner, Transaction } from "../driver/database.ts";
-import { numbers, plainWords, runCalls, texts } from "../driver/sql.ts";
+import { runCalls } from "../driver/sql.ts";
+import { numbers, plainWords, texts } from "../driver/columns.ts";
 import {
   Parameters,
   type SeenWindow,

@@ -18,7 +18,8 @@ import {
   unresolvedSql,
 } from "../../problem-rows.ts";
 import { saveCalls } from "../../documents/problems.ts";
-import { numbers, plainWords, runCalls, texts } from "../driver/sql.ts";
+import { runCalls } from "../driver/sql.ts";
+import { numbers, plainWords, texts } from "../driver/columns.ts";
 import type { Runner } from "../driver/database.ts";
 
 /**

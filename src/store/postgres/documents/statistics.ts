@@ -1,10 +1,12 @@
-import { type FactKind, factKinds } from "../../../domain/statistics/facts.ts";
 import {
   bucketsWithin,
+  type FactKind,
+  factKinds,
   type StatisticsStep,
   statisticsSteps,
   stepMs,
-} from "../../../domain/statistics/counts.ts";
+} from "../../../domain/statistics/facts.ts";
+
 import type {
   GaugeRow,
   StatisticsForgetting,
@@ -31,7 +33,7 @@ import {
   stepCode,
   summedPortion,
 } from "../../statistics-rows.ts";
-import { numbers } from "../driver/sql.ts";
+import { numbers } from "../driver/columns.ts";
 import type { Transaction, Transactor, Value } from "../driver/database.ts";
 import type { StoreState } from "../state.ts";
 import { byteColumn } from "./statistics-sql.ts";

@@ -9,7 +9,7 @@ import {
   stateCodes,
   storable,
 } from "../../column-values.ts";
-import { booleans, numbers, plainWords, texts } from "../driver/sql.ts";
+import { booleans, numbers, plainWords, texts } from "../driver/columns.ts";
 import type { Transaction, Value } from "../driver/database.ts";
 import type { StoredLane } from "../driver/string-table.ts";
 import { addToCounters, type Deltas } from "./lane-counters.ts";

@@ -1,5 +1,6 @@
 import { endings } from "../../../domain/delivery-state.ts";
-import { Counts, endingKey } from "../../../domain/statistics/counts.ts";
+import { Counts } from "../../../domain/statistics/counts.ts";
+import { endingKey } from "../../../domain/statistics/facts.ts";
 import type { EndCommand, EndResult } from "../../../ports/store/deliveries.ts";
 import { endingSql, isStoredId, waitingMax } from "../../column-values.ts";
 import {
@@ -10,7 +11,7 @@ import {
   storeWriter,
 } from "../../statistics-rows.ts";
 import { byteColumn } from "../documents/statistics-sql.ts";
-import { numbers, plainWords } from "../driver/sql.ts";
+import { numbers, plainWords } from "../driver/columns.ts";
 import type { Transaction } from "../driver/database.ts";
 import type { StoreState } from "../state.ts";
 import { addToCounters, deadLetterKind } from "./lane-counters.ts";

@@ -1,5 +1,5 @@
 import { StoreUnavailableError } from "../../../ports/store.ts";
-import { numbers, plainWords } from "../driver/sql.ts";
+import { numbers, plainWords } from "../driver/columns.ts";
 import type { Runner } from "../driver/database.ts";
 import type { LeasedDelivery } from "./event-rows.ts";
 

@@ -8,7 +8,7 @@ import type {
 import { priorityCodes, storable } from "../../column-values.ts";
 import { answerToRepeat, type EarlierPublish, isKeyed, partsOf, unpackPart } from "../../publish-rows.ts";
 import type { Transaction } from "../driver/database.ts";
-import { numbers, plainWords, texts } from "../driver/sql.ts";
+import { numbers, plainWords, texts } from "../driver/columns.ts";
 import type { StoreState } from "../state.ts";
 import {
   DeliveryRows,

@@ -17,7 +17,7 @@ import {
   waitingMax,
   withRetry,
 } from "../../column-values.ts";
-import { booleans, numbers, plainWords, texts } from "../driver/sql.ts";
+import { booleans, numbers, plainWords, texts } from "../driver/columns.ts";
 import type { Transaction } from "../driver/database.ts";
 import type { StoreState } from "../state.ts";
 import type { DeliveryRows, EventRef } from "./event-rows.ts";

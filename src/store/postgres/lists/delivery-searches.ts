@@ -3,7 +3,7 @@ import type { StoredDelivery } from "../../../ports/store/history.ts";
 import { type DeliverySearch, type SearchPage, waitingLookedMax } from "../../../ports/store/search.ts";
 import { isStoredId } from "../../column-values.ts";
 import type { DeliveryRow } from "../../history-rows.ts";
-import { numbers } from "../driver/sql.ts";
+import { numbers } from "../driver/columns.ts";
 import type { StoreState } from "../state.ts";
 import { deliveryColumns, type HistoryRows } from "./history-rows.ts";
 import {

@@ -1,7 +1,7 @@
 import type { EventSummary } from "../../../ports/store/history.ts";
 import type { EventSearch, SearchPage } from "../../../ports/store/search.ts";
 import type { EventRow } from "../../history-rows.ts";
-import { numbers } from "../driver/sql.ts";
+import { numbers } from "../driver/columns.ts";
 import type { StoreState } from "../state.ts";
 import { eventSummaryColumns, type HistoryRows } from "./history-rows.ts";
 import {

@@ -33,7 +33,7 @@ import {
   type EventRow,
   toAttempt,
 } from "../../history-rows.ts";
-import { numbers, plainWords, texts } from "../driver/sql.ts";
+import { numbers, plainWords, texts } from "../driver/columns.ts";
 import type { Value } from "../driver/database.ts";
 import type { StringTable } from "../driver/string-table.ts";
 import type { StoreState } from "../state.ts";

@@ -11,7 +11,7 @@ import {
   type SearchPage,
 } from "../../../ports/store/search.ts";
 import { categoryCodes, originCodes, stateCodes, storable } from "../../column-values.ts";
-import { numbers, texts } from "../driver/sql.ts";
+import { numbers, texts } from "../driver/columns.ts";
 import type { Transactor, Value } from "../driver/database.ts";
 import type { ServerBounds } from "../driver/server.ts";
 

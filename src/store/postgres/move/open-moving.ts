@@ -17,7 +17,7 @@ import {
   judgeServer,
   readServerFacts,
 } from "../driver/server.ts";
-import { numbers, texts } from "../driver/sql.ts";
+import { numbers, texts } from "../driver/columns.ts";
 import { planMigrations } from "../migrations.ts";
 import { type PostgresStoreOptions, preparePostgres, withSetup } from "../open.ts";
 import { Partitions } from "../upkeep/partitions.ts";
@@ -125,7 +125,7 @@ async function refuseFull(runner: Runner, at: string): Promise<void> {
 }
 
 /** Receives everything that another store holds. */
-export class PostgresMoveTarget implements MoveTarget {
+class PostgresMoveTarget implements MoveTarget {
   readonly #database: Transactor;
   readonly #partitions: Partitions;
   readonly #close: () => Promise<void>;

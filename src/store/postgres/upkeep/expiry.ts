@@ -1,9 +1,10 @@
 import { endings } from "../../../domain/delivery-state.ts";
-import { endingKey } from "../../../domain/statistics/counts.ts";
+import { endingKey } from "../../../domain/statistics/facts.ts";
 import type { CancelStep, ExpiredDelivery, ExpireStep, StepResult } from "../../../ports/store/upkeep.ts";
 import { endingSql } from "../../column-values.ts";
 import { eventCalls } from "../../documents/operational-events.ts";
-import { numbers, runCalls } from "../driver/sql.ts";
+import { runCalls } from "../driver/sql.ts";
+import { numbers } from "../driver/columns.ts";
 import type { Transaction } from "../driver/database.ts";
 import { endedColumn, endedFrom, writeEnded } from "../events/hand-endings.ts";
 import { addToCounters, deadLetterKind, hasWork } from "../events/lane-counters.ts";

@@ -1,14 +1,14 @@
 import type { StatementSync } from "node:sqlite";
 import { setImmediate } from "node:timers/promises";
+import { Counts, packFacts } from "../../../domain/statistics/counts.ts";
 import {
   bucketsWithin,
-  Counts,
-  packFacts,
+  type FactKind,
+  factKinds,
   type StatisticsStep,
   statisticsSteps,
   stepMs,
-} from "../../../domain/statistics/counts.ts";
-import { type FactKind, factKinds } from "../../../domain/statistics/facts.ts";
+} from "../../../domain/statistics/facts.ts";
 import type { CommitResult } from "../../../ports/store/deliveries.ts";
 import {
   factsOf,

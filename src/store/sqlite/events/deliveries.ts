@@ -1,6 +1,6 @@
 import type { StatementSync } from "node:sqlite";
 import { endings } from "../../../domain/delivery-state.ts";
-import { endingKey } from "../../../domain/statistics/counts.ts";
+import { endingKey } from "../../../domain/statistics/facts.ts";
 import type { LaneKey } from "../../../domain/webhook.ts";
 import type { ProblemMove } from "../../../features/problems/problem.ts";
 import type {

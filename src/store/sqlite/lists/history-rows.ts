@@ -23,7 +23,7 @@ import { chunkKinds, chunkOf, chunkStart } from "../driver/chunks.ts";
 import type { StoreState } from "../state.ts";
 
 /** Of `attempts a`. */
-export const attemptColumns = `a.key & 65535, a.id, a.outcome, a.state_unknown, a.category, a.status_code,
+const attemptColumns = `a.key & 65535, a.id, a.outcome, a.state_unknown, a.category, a.status_code,
   a.response_sample,
   a.error_message, a.duration_ms, a.scheduled_at, a.executed_at, a.next_retry_at, a.notes`;
 const selectEvent = (body: string): string =>

@@ -1,6 +1,6 @@
 import type { StatementSync } from "node:sqlite";
 import { type Ending, endings, isTooOld } from "../../../domain/delivery-state.ts";
-import { endingKey } from "../../../domain/statistics/counts.ts";
+import { endingKey } from "../../../domain/statistics/facts.ts";
 import type { CancelStep, ExpiredDelivery, ExpireStep, StepResult } from "../../../ports/store/upkeep.ts";
 import { retriedFrom, stateCodes, waitingMax } from "../../column-values.ts";
 import type { EndedDeliveries } from "../../statistics-rows.ts";
