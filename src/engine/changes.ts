@@ -8,7 +8,6 @@ import type {
   RetryCommand,
   RetryResult,
 } from "../ports/store/deliveries.ts";
-import type { StoredSecret } from "../ports/store/webhooks.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import { circuitOrder } from "./cluster/endpoint-notes.ts";
 import type { CommitGroup } from "./commit/commit-group.ts";
@@ -17,7 +16,7 @@ import type { Directory } from "./endpoint/directory.ts";
 import type { EndpointStates } from "./endpoint/endpoint-states.ts";
 import type { Endpoint } from "./endpoint/endpoint.ts";
 import type { Ownership } from "./endpoint/ownership.ts";
-import type { EndDeliveries } from "./engine-access.ts";
+import type { EndDeliveries, WebhookChange } from "./engine-access.ts";
 
 /** Actions of users on stored deliveries: requeue, retry, end. */
 export class DeliveryChanges {
@@ -99,11 +98,6 @@ interface EndpointChangesOptions {
   readonly dispatcher: Dispatcher;
   readonly ownership: Ownership;
   readonly commits: CommitGroup;
-}
-
-interface WebhookChange {
-  readonly webhook: Webhook;
-  readonly secrets: readonly StoredSecret[];
 }
 
 /** Changes by users to running endpoints, in this or another process. */

@@ -39,7 +39,7 @@ export interface EngineAccess {
   /** Call after `saveTenantKeys`: webhooks of the tenant sign with these keys from the next attempt on. */
   applyTenantKeys(tenantId: string, keys: readonly StoredSecret[]): void;
   /** Call after `saveTenant`. */
-  applyTenantLimit(change: TenantLimitChange): void;
+  applyTenantLimit(tenantId: string, rateLimit: RateLimitConfig | null): void;
 
   /** Publishes a `posthorn.*` event of the system to its subscribers, or only to the named webhook. */
   publishSystemEvent(
@@ -84,9 +84,4 @@ export interface EndDeliveries extends Omit<EndCommand, "ids"> {
 export interface WebhookChange {
   readonly webhook: Webhook;
   readonly secrets: readonly StoredSecret[];
-}
-
-export interface TenantLimitChange {
-  readonly tenantId: string;
-  readonly rateLimit: RateLimitConfig | null;
 }

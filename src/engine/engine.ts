@@ -1,4 +1,5 @@
 import type { CircuitTransition } from "../domain/circuit-breaker.ts";
+import type { RateLimitConfig } from "../domain/profile.ts";
 import { standard } from "../domain/profiles/standard.ts";
 import { WaitingSlots } from "../domain/request-slots.ts";
 import { statisticsKeptMsDefault } from "../domain/statistics/facts.ts";
@@ -44,7 +45,7 @@ import type { LiveWebhook } from "./endpoint/endpoint-config.ts";
 import type { Leadership, Ownership } from "./endpoint/ownership.ts";
 import { Wakeups } from "./endpoint/wakeups.ts";
 import { WebhookLifecycle } from "./endpoint/webhook-lifecycle.ts";
-import type { EndDeliveries, EngineAccess, TenantLimitChange, WebhookChange } from "./engine-access.ts";
+import type { EndDeliveries, EngineAccess, WebhookChange } from "./engine-access.ts";
 import { Forwarder } from "./forward/forwarder.ts";
 import { RelayedMessages } from "./forward/relayed-messages.ts";
 import { FanOuts } from "./publish/fan-outs.ts";
@@ -238,7 +239,7 @@ export class Engine implements EngineAccess {
       nextId: this.nextId,
       payloadBytesMax: limits.payloadBytesMax,
       leaseMs: limits.leaseMs,
-      ...(limits.eventRowsMax !== undefined && { eventRowsMax: limits.eventRowsMax }),
+      eventRowsMax: limits.eventRowsMax,
       spans: this.#spans,
       fanOuts: this.#fanOuts,
     });
@@ -360,9 +361,9 @@ export class Engine implements EngineAccess {
     this.#directory.applyTenantKeys(tenantId, keys);
   }
 
-  applyTenantLimit(change: TenantLimitChange): void {
-    this.#directory.applyTenantLimit(change.tenantId, change.rateLimit);
-    this.#dispatcher.considerTenantQueue(this.#directory.tenantQueue(change.tenantId));
+  applyTenantLimit(tenantId: string, rateLimit: RateLimitConfig | null): void {
+    this.#directory.applyTenantLimit(tenantId, rateLimit);
+    this.#dispatcher.considerTenantQueue(this.#directory.tenantQueue(tenantId));
   }
 
   publishSystemEvent(event: SystemEvent): ReturnType<EngineAccess["publishSystemEvent"]> {

@@ -250,7 +250,7 @@ async function twice(
 ): Promise<{ readonly first: ProbeAnswer; readonly second: ProbeAnswer }> {
   const event = { eventId: bench.messages.newEventId(), occurredAt: Date.now() };
   const first = await bench.post(bench.messages.make(event));
-  const second = await bench.post(bench.messages.make({ ...event, ...(word !== undefined && { word }) }));
+  const second = await bench.post(bench.messages.make(word === undefined ? event : { ...event, word }));
   return { first, second };
 }
 

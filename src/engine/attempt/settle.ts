@@ -30,7 +30,7 @@ import type { Lane } from "../endpoint/lane.ts";
 import type { OwnerNotes } from "../endpoint/ownership.ts";
 import type { WebhookLifecycle } from "../endpoint/webhook-lifecycle.ts";
 import { attemptRecord, masked, type NotedAnswer, shownLocation, statusOf } from "./attempt-record.ts";
-import type { EventSpans } from "./event-spans.ts";
+import type { EventSpans, SettledAttempt } from "./event-spans.ts";
 import type { Flight, FlightListener } from "./attempts.ts";
 import type { OwnFaults } from "./own-faults.ts";
 import type { OwnerAlerts } from "./owner-alerts.ts";
@@ -405,12 +405,6 @@ function settlementOf(
 interface Judgement {
   readonly verdict: Verdict;
   readonly retryAtOnce: boolean;
-}
-
-interface SettledAttempt {
-  readonly verdict: Verdict;
-  readonly result: TransportResult;
-  readonly progress: DeliveryProgress;
 }
 
 const unauthorized = 401;

@@ -151,7 +151,7 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
     wakeups,
     isBrought,
     hasQueue: queue !== undefined,
-    ...(news !== undefined && { news }),
+    news,
     consider: (lane) => dispatcher.consider(lane),
     wanted: (id) => member.wanted(id),
     ordered: () => member.ordered(),

@@ -13,10 +13,10 @@ import {
   type TransportResult,
 } from "../../ports/transport.ts";
 
-/** The validated response of a token endpoint. `detail` is one sentence without secrets that says what to fix. */
+/** The validated response of a token endpoint. */
 type TokenAnswer =
   | { readonly kind: "granted"; readonly accessToken: string; readonly lifetimeMs: number }
-  | { readonly kind: "failed"; readonly detail: string; readonly shortage?: Shortage };
+  | FailedToken;
 
 /** For responses without `expires_in`, which RFC 6749 (5.1) only recommends. */
 const defaultLifetimeMs = 5 * 60_000;
@@ -218,9 +218,13 @@ function formEncoded(text: string): string {
 }
 
 /** An access token, or why there is none: one sentence without secrets that says what to fix. */
-export type AccessToken =
-  | { readonly kind: "token"; readonly accessToken: string }
-  | { readonly kind: "failed"; readonly detail: string; readonly shortage?: Shortage };
+export type AccessToken = { readonly kind: "token"; readonly accessToken: string } | FailedToken;
+
+interface FailedToken {
+  readonly kind: "failed";
+  readonly detail: string;
+  readonly shortage?: Shortage;
+}
 
 /** The access tokens of one webhook. Returns a valid token synchronously, so that an attempt does not wait. */
 export interface AccessTokens {

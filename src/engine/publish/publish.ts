@@ -54,7 +54,7 @@ export interface PublisherOptions extends EventGateOptions {
   readonly nextId: () => string;
   readonly leaseMs: number;
   /** See `EngineLimits`. */
-  readonly eventRowsMax?: number;
+  readonly eventRowsMax: number | undefined;
   /** Recent publishes by key; null if only the store knows them. */
   readonly knownPublishes: KnownPublishes | null;
   readonly fanOuts: Pick<FanOuts, "kick">;

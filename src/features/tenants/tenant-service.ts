@@ -80,7 +80,7 @@ export class Tenants {
     problems.throwIfAny("the tenant");
     await registry.saveTenant(tenant, scope.audit?.take({ id, tenantId: id }));
     tenants.set(tenant);
-    access.applyTenantLimit({ tenantId: id, rateLimit: tenant.rateLimit });
+    access.applyTenantLimit(id, tenant.rateLimit);
     return { tenant, created: existing === undefined };
   }
 }
