@@ -241,31 +241,26 @@ function credentialsProblem(url: URL): { readonly kind: "problem"; readonly prob
   return { kind: "problem", problem };
 }
 
-/** A proxy for outgoing requests; may contain credentials, so it is never shown. */
-export const proxyUrl: ValueKind<string | null> = {
-  ...optionalText,
-  title: "URL",
-  problemsHideValue: true,
-  read: (raw) => {
-    const url = URL.parse(String(raw));
-    if (url === null || !/^https?:$/.test(url.protocol) || url.hostname === "")
-      return { kind: "problem", problem: "must be a URL such as http://user:password@proxy.example:3128" };
-    return credentialsProblem(url) ?? { kind: "value", value: String(raw) };
-  },
-};
+/** May contain credentials, so it is never shown. */
+function serverUrl(protocols: RegExp, example: string): ValueKind<string | null> {
+  return {
+    ...optionalText,
+    title: "URL",
+    problemsHideValue: true,
+    read: (raw) => {
+      const url = URL.parse(String(raw));
+      if (url === null || !protocols.test(url.protocol) || url.hostname === "")
+        return { kind: "problem", problem: `must be a URL such as ${example}` };
+      return credentialsProblem(url) ?? { kind: "value", value: String(raw) };
+    },
+  };
+}
 
-/** A mail server; may contain credentials, so it is never shown. */
-export const smtpUrl: ValueKind<string | null> = {
-  ...optionalText,
-  title: "URL",
-  problemsHideValue: true,
-  read: (raw) => {
-    const url = URL.parse(String(raw));
-    if (url === null || !/^smtps?:$/.test(url.protocol) || url.hostname === "")
-      return { kind: "problem", problem: "must be a URL such as smtps://user:password@mail.example.com" };
-    return credentialsProblem(url) ?? { kind: "value", value: String(raw) };
-  },
-};
+/** A proxy for outgoing requests. */
+export const proxyUrl = serverUrl(/^https?:$/, "http://user:password@proxy.example:3128");
+
+/** A mail server. */
+export const smtpUrl = serverUrl(/^smtps?:$/, "smtps://user:password@mail.example.com");
 
 /** API calls per minute. */
 export const callsPerMinute: ValueKind<number> = {

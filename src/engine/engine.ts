@@ -28,11 +28,11 @@ import { Settler } from "./attempt/settle.ts";
 import { DeliveryChanges, EndpointChanges } from "./changes.ts";
 import { createOwnership } from "./cluster/create-ownership.ts";
 import type { EngineActivity, EngineOptions } from "./engine-options.ts";
-import { type SharedParts, createSharedParts, stopSharedParts } from "./cluster/shared-parts.ts";
+import { EndpointNotes } from "./cluster/endpoint-notes.ts";
 import { CommitGroup } from "./commit/commit-group.ts";
 import { WaitingStates, createCommitRiders } from "./commit/write-group.ts";
 import { type CommitStatistics, createStatistics } from "./commit/commit-statistics.ts";
-import { createProblemWatch, type ProblemListener, type ProblemWatch } from "./commit/problem-watch.ts";
+import { ProblemWatch } from "./commit/problem-watch.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { OldestDue } from "./dispatch/oldest-due.ts";
 import { BacklogReader, loadWebhooks } from "./dispatch/recovery.ts";
@@ -45,12 +45,15 @@ import type { LiveWebhook } from "./endpoint/endpoint-config.ts";
 import type { Leadership, Ownership } from "./endpoint/ownership.ts";
 import { Wakeups } from "./endpoint/wakeups.ts";
 import { WebhookLifecycle } from "./endpoint/webhook-lifecycle.ts";
+import { TenantAllowances } from "./endpoint/tenant-allowances.ts";
+import type { TenantQueue } from "./endpoint/tenant-queue.ts";
 import type { EndDeliveries, EngineAccess, WebhookChange } from "./engine-access.ts";
 import { Forwarder } from "./forward/forwarder.ts";
 import { RelayedMessages } from "./forward/relayed-messages.ts";
 import { FanOuts } from "./publish/fan-outs.ts";
 import { OperationalRelay } from "./publish/operational-relay.ts";
 import type { SystemEvent } from "./publish/publish-call.ts";
+import { KnownPublishes } from "./publish/known-publishes.ts";
 import { Publisher } from "./publish/publish.ts";
 import { ProblemUpkeep, Upkeep } from "./upkeep.ts";
 
@@ -118,7 +121,11 @@ export class Engine implements EngineAccess {
     const { events } = this.relay;
     this.#states = new EndpointStates(options, this.#directory, this.#shared.notes, events, touch);
     this.#statistics = createStatistics(options, touch);
-    this.#problems = createProblemWatch(options, this.relay);
+    const { problems } = options.store;
+    this.#problems =
+      problems === undefined
+        ? null
+        : new ProblemWatch(options, problems, (move) => this.relay.problemMoved(move));
     this.#commits = this.#makeCommitGroup();
     this.#flights = new Flights(clock);
     this.#shortages = new Shortages(options, () => this.#dispatcher);
@@ -413,14 +420,6 @@ export class Engine implements EngineAccess {
     return this.#ownership.refresh(webhookIds, part);
   }
 
-  /**
-   * Calls back after a problem opened or was resolved, in the process that wrote it. Returns a function that ends the
-   * subscription.
-   */
-  watchProblems(listener: ProblemListener): () => void {
-    return this.#problems?.watch(listener) ?? (() => undefined);
-  }
-
   /** Runs one round of upkeep at once, for tests and commands. */
   upkeepRound(): Promise<void> {
     return this.#upkeep.round();
@@ -449,4 +448,30 @@ export class Engine implements EngineAccess {
     const endpoint = this.#directory.get(webhook.id);
     if (endpoint !== undefined) this.#changes.apply({ webhook, secrets: endpoint.secrets });
   }
+}
+
+/** The engine parts that use the shared state; each is null without it. */
+interface SharedParts {
+  readonly allowances: TenantAllowances | null;
+  readonly notes: EndpointNotes | null;
+  readonly knownPublishes: KnownPublishes | null;
+}
+
+/** `woke`: the gates of a tenant queue may have opened, or their closing time is known now. */
+function createSharedParts(options: EngineOptions, woke: (tenantQueue: TenantQueue) => void): SharedParts {
+  const { sharedState: state, store } = options;
+  if (state === undefined) return { allowances: null, notes: null, knownPublishes: null };
+  return {
+    allowances: new TenantAllowances(options, state, woke),
+    // A sole owner has no successor that needs notes.
+    notes: store.ownership === undefined ? null : new EndpointNotes(options, state),
+    knownPublishes: new KnownPublishes(options, state),
+  };
+}
+
+/**
+ * Returns unused tokens and sends pending notes. Call after the last commit, and before the endpoints are released.
+ */
+async function stopSharedParts({ allowances, notes, knownPublishes }: SharedParts): Promise<void> {
+  await Promise.all([allowances?.stop(), notes?.stop(), knownPublishes?.stop()]);
 }

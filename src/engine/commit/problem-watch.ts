@@ -7,11 +7,7 @@ import type {
   ProblemFact,
 } from "../../ports/store/delivery-problems.ts";
 import type { EngineContext } from "../engine-options.ts";
-import type { OperationalRelay } from "../publish/operational-relay.ts";
 import type { Group, PendingSettlement } from "./write-group.ts";
-
-/** Called once for each problem that opened or was resolved, after that is stored. Must not throw. */
-export type ProblemListener = (move: ProblemMove) => void;
 
 /**
  * Adds failures and recoveries of troubled webhooks to each commit. It counts accepted attempts only for troubled
@@ -25,16 +21,22 @@ export class ProblemWatch {
   readonly #store: Pick<DeliveryProblemStore, "troubledWebhooks">;
   /** Accepted attempts in a row, by webhook with failures. */
   readonly #troubled = new Map<string, number>();
-  readonly #listeners = new Set<ProblemListener>();
+  readonly #moved: (move: ProblemMove) => void;
   #recovering = new Set<string>();
   #resolved = new Set<string>();
 
+  /**
+   * `moved` is called once for each problem that this process opened or resolved, after that is stored. It must not
+   * throw.
+   */
   constructor(
     context: Pick<EngineContext, "clock" | "telemetry">,
     store: Pick<DeliveryProblemStore, "troubledWebhooks">,
+    moved: (move: ProblemMove) => void,
   ) {
     this.#context = context;
     this.#store = store;
+    this.#moved = moved;
   }
 
   /** Loads webhooks that already had problems before this process started. */
@@ -45,12 +47,6 @@ export class ProblemWatch {
       after = found.at(-1) ?? null;
       if (found.length < pageMax) return;
     }
-  }
-
-  /** Calls back after a problem opened or was resolved. Returns a function that ends the subscription. */
-  watch(listener: ProblemListener): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
   }
 
   /** Problem changes for the next commit; undefined if there are none. */
@@ -104,7 +100,7 @@ export class ProblemWatch {
     for (const id of batch?.resolved ?? []) this.#resolved.add(id);
   }
 
-  /** Notifies listeners. Upkeep resolves some problems too. */
+  /** Reports moves. Upkeep resolves some problems too. */
   tell(moves: readonly ProblemMove[]): void {
     for (const move of moves) {
       const { id, webhookId, tenantId, kind } = move.problem;
@@ -119,7 +115,7 @@ export class ProblemWatch {
         what,
         `a problem ${move.kind === "opened" ? "opened" : "was resolved"}`,
       );
-      for (const listener of this.#listeners) listener(move);
+      this.#moved(move);
     }
   }
 
@@ -139,15 +135,6 @@ export class ProblemWatch {
     this.#troubled.delete(webhookId);
     this.#resolved.add(webhookId);
   }
-}
-
-/** Null if the store does not keep problems. */
-export function createProblemWatch(context: EngineContext, relay: OperationalRelay): ProblemWatch | null {
-  const { problems } = context.store;
-  if (problems === undefined) return null;
-  const watch = new ProblemWatch(context, problems);
-  watch.watch((move) => relay.problemMoved(move));
-  return watch;
 }
 
 function failureOf(
