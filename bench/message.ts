@@ -22,13 +22,7 @@ export function eventTypeOf(webhook: number): string {
 
 /** The body as the product renders it. */
 export function messageBody(): Buffer {
-  return renderStandardPayload({
-    eventType: eventTypeOf(0),
-    timestamp: 1_764_000_000_000,
-    dataJson: JSON.stringify(eventData),
-    metadataJson: null,
-    links: null,
-  });
+  return renderStandardPayload(eventTypeOf(0), 1_764_000_000_000, JSON.stringify(eventData), null, null);
 }
 
 /** A benchmark has nothing to hide. */

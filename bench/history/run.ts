@@ -33,10 +33,7 @@ const { values: options } = parseArgs({
 const { POSTHORN_MASTER_KEY, POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } = serverUnderTest;
 const masterKey = Buffer.from(POSTHORN_MASTER_KEY, "base64");
 const random = { bytes: randomBytes, uniform: Math.random };
-const secretBox = createSecretBox({
-  ring: createKeyRing({ current: masterKey, previous: [], random }),
-  digestKey: randomBytes(32),
-});
+const secretBox = createSecretBox(createKeyRing(masterKey, [], random), randomBytes(32));
 /** The parent of PostgreSQL's processes; null without PostgreSQL. */
 let postmaster: number | null = null;
 

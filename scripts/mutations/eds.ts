@@ -83,7 +83,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-9.2.1-3",
     change: "207 is accepted without an agreement",
-    file: "src/domain/profiles/index.ts",
+    file: "src/domain/profiles/event-delivery.ts",
     find: '207: { outcome: "transient", category: "protocol", attention: "notify" },',
     replace: "",
     test: onTheWire,
@@ -111,7 +111,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-9.2.3-14",
     change: "a 451 is not escalated",
-    file: "src/domain/profiles/index.ts",
+    file: "src/domain/profiles/event-delivery.ts",
     find: '451: { outcome: "terminal", category: "client_error", attention: "escalate" },',
     replace: '451: { outcome: "terminal", category: "client_error" },',
     test: "test/scenarios/sunset-and-attention.test.ts",
@@ -129,7 +129,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-9.6-4",
     change: "half of each delay is certain",
-    file: "src/domain/profiles/index.ts",
+    file: "src/domain/profiles/event-delivery.ts",
     find: "jitter: { from: 0, to: 1 }",
     replace: "jitter: { from: 0.5, to: 1 }",
     test: "src/domain/profiles/event-delivery.test.ts",
@@ -174,7 +174,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-6.1-1",
     change: "an attempt without a response ends the delivery",
-    file: "src/domain/profiles/index.ts",
+    file: "src/domain/profiles/event-delivery.ts",
     find: 'network: { outcome: "transient", category: "network" },',
     replace: 'network: { outcome: "terminal", category: "network" },',
     test: "test/scenarios/semantics-of-attempts.test.ts",
@@ -202,7 +202,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-9.2.3-8",
     change: "a 410 leaves the webhook active",
-    file: "src/domain/profiles/index.ts",
+    file: "src/domain/profiles/event-delivery.ts",
     find: "suspendStatuses: [410],",
     replace: "suspendStatuses: [],",
     test: "test/scenarios/outcome-wire.test.ts",
@@ -211,7 +211,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-9.2.3-12",
     change: "a 422 is retried",
-    file: "src/domain/profiles/index.ts",
+    file: "src/domain/profiles/event-delivery.ts",
     find: '421: { outcome: "transient", category: "client_error" },',
     replace:
       '421: { outcome: "transient", category: "client_error" },\n      422: { outcome: "transient", category: "client_error" },',

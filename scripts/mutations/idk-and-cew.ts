@@ -181,7 +181,7 @@ export const cewMutations: readonly Mutation[] = [
   {
     ids: "CEW-2.1-6 CEW-4.1.2-2",
     change: "deliveries do not say which system sends",
-    file: "src/domain/profiles/index.ts",
+    file: "src/domain/profiles/cloudevents.ts",
     find: '{ name: "WebHook-Request-Origin", value: "request_origin" },',
     replace: "",
     test: messages,

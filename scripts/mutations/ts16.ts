@@ -29,7 +29,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-58",
     change: "signs with the shared secret as well by default",
-    file: "src/domain/profiles/index.ts",
+    file: "src/domain/profiles/ts-16a.ts",
     find: 'signatureSchemes: ["v1a"],',
     replace: 'signatureSchemes: ["v1a", "v1"],',
     test: messages,
@@ -65,7 +65,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-88",
     change: "signatures are compared byte by byte until one differs (WebCrypto)",
-    file: "src/receiver/crypto/crypto-web.ts",
+    file: "src/receiver/crypto/default-crypto.ts",
     find: "for (let index = 0; index < left.length; index++) difference |= (left[index] ?? 0) ^ (right[index] ?? 0);",
     replace:
       "for (let index = 0; index < left.length; index++) if (left[index] !== right[index]) return false;",
@@ -93,7 +93,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-91",
     change: "a 502 throttles nothing",
-    file: "src/domain/profiles/index.ts",
+    file: "src/domain/profiles/ts-16a.ts",
     find: "throttleStatusesMs: { 502: 5 * secondMs, 504: 5 * secondMs },",
     replace: "throttleStatusesMs: {},",
     test: "test/scenarios/semantics-of-attempts.test.ts",
@@ -111,7 +111,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-94",
     change: "a 429 delays only its own delivery",
-    file: "src/domain/profiles/index.ts",
+    file: "src/domain/profiles/ts-16a.ts",
     find: "retryAfterStatuses: [429],\n    categoriesMs: { rate_limit: minuteMs, timeout: minuteMs },",
     replace: "retryAfterStatuses: [],\n    categoriesMs: { timeout: minuteMs },",
     test: "test/scenarios/semantics-of-attempts.test.ts",
@@ -120,7 +120,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-101",
     change: "a connection that ends without an answer pauses nothing",
-    file: "src/domain/profiles/index.ts",
+    file: "src/domain/profiles/ts-16a.ts",
     find: "unansweredMs: minuteMs,",
     replace: "unansweredMs: 0,",
     test: profile,
@@ -147,7 +147,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-112",
     change: "after the last attempt the webhook stays active",
-    file: "src/domain/profiles/index.ts",
+    file: "src/domain/profiles/ts-16a.ts",
     find: 'onExhausted: "always",',
     replace: 'onExhausted: "never",',
     test: "test/scenarios/sunset-and-attention.test.ts",
@@ -219,7 +219,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-65",
     change: "v1 may not be chosen",
-    file: "src/domain/profiles/index.ts",
+    file: "src/domain/profiles/ts-16a.ts",
     find: 'signatureSchemesAllowed: ["v1a", "v1"],',
     replace: 'signatureSchemesAllowed: ["v1a"],',
     test: "src/domain/profiles/ts-16a.test.ts",
@@ -237,7 +237,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-89",
     change: "a 2xx is not a success",
-    file: "src/domain/profiles/index.ts",
+    file: "src/domain/profiles/ts-16a.ts",
     find: '2: { outcome: "accepted" },\n      // TS16-96',
     replace: '2: { outcome: "transient", category: "protocol" },\n      // TS16-96',
     test: "test/scenarios/outcome-wire.test.ts",
@@ -246,7 +246,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-90",
     change: "a 5xx ends the delivery",
-    file: "src/domain/profiles/index.ts",
+    file: "src/domain/profiles/ts-16a.ts",
     find: 'attention: "warn" },\n      5: { outcome: "transient", category: "server_error" },',
     replace: 'attention: "warn" },\n      5: { outcome: "terminal", category: "server_error" },',
     test: "test/scenarios/outcome-wire.test.ts",

@@ -91,7 +91,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-128",
     change: "a bad certificate is tried five times",
-    file: "src/domain/profiles/index.ts",
+    file: "src/domain/profiles/x-webhook.ts",
     find: "attemptsMaxByCategory: { ssl: 3 },",
     replace: "attemptsMaxByCategory: { ssl: 5 },",
     test: "test/scenarios/outcome-wire.test.ts",
@@ -244,7 +244,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-46",
     change: "six requests",
-    file: "src/domain/profiles/index.ts",
+    file: "src/domain/profiles/x-webhook.ts",
     find: "attemptsMax: 5,",
     replace: "attemptsMax: 6,",
     test: "src/domain/profiles/x-webhook.test.ts",
@@ -253,7 +253,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-48",
     change: "delays grow to an hour",
-    file: "src/domain/profiles/index.ts",
+    file: "src/domain/profiles/x-webhook.ts",
     find: "delayMsMax: 5 * minuteMs,",
     replace: "delayMsMax: 60 * minuteMs,",
     test: "src/domain/profiles/x-webhook.test.ts",
@@ -271,7 +271,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-72",
     change: "a 413 is any client error",
-    file: "src/domain/profiles/index.ts",
+    file: "src/domain/profiles/x-webhook.ts",
     find: '413: { outcome: "terminal", category: "payload_too_large" },\n      414',
     replace: '413: { outcome: "terminal", category: "client_error" },\n      414',
     test: "test/scenarios/outcome-wire.test.ts",
@@ -316,7 +316,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-122",
     change: "jitter only lengthens",
-    file: "src/domain/profiles/index.ts",
+    file: "src/domain/profiles/x-webhook.ts",
     find: "jitter: { from: 0.75, to: 1.25 },",
     replace: "jitter: { from: 1, to: 1.25 },",
     test: "src/domain/profiles/x-webhook.test.ts",
@@ -334,7 +334,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-193",
     change: "a terminal outcome is retried",
-    file: "src/domain/profiles/index.ts",
+    file: "src/domain/profiles/x-webhook.ts",
     find: '400: { outcome: "terminal", category: "client_error" },',
     replace: '400: { outcome: "transient", category: "client_error" },',
     test: "test/scenarios/modes/embedded.test.ts",

@@ -18,7 +18,7 @@ const answerMs = 5_000;
 const endlessBytesMax = 16 * 1024 * 1024;
 
 const { egressAllow, allowLoopback, requestOrigin } = workerData as ExaminerSettings;
-const policy = createAddressPolicy({ allow: egressAllow, allowLoopback });
+const policy = createAddressPolicy(egressAllow, allowLoopback);
 const lookup = guardedLookup(policy);
 
 parentPort?.on("message", (examination: Examination) => {

@@ -65,11 +65,11 @@ export async function loadKeys(
   },
 ): Promise<Keys> {
   const { master, holder, store, folder, random } = given;
-  const ring = createKeyRing({ current: master.current, previous: master.previous, random });
+  const ring = createKeyRing(master.current, master.previous, random);
   const digestKey = await loadDigestKey(holder, ring, random, () => store.webhooks.hasSecrets());
   const admin = adminKeyOf(settings, folder, random);
   return {
-    secretBox: createSecretBox({ ring, digestKey }),
+    secretBox: createSecretBox(ring, digestKey),
     adminKey: admin.key,
     adminKeyFile: admin.file,
     cursorKey: createHmac("sha256", master.current).update("posthorn cursor key").digest(),
@@ -83,7 +83,7 @@ export async function replaceLostDigestKey(
   master: MasterKeys,
   random: Random,
 ): Promise<void> {
-  const ring = createKeyRing({ current: master.current, previous: master.previous, random });
+  const ring = createKeyRing(master.current, master.previous, random);
   await loadDigestKey(holder, ring, random, async () => false);
 }
 
@@ -116,7 +116,7 @@ function adminKeyOf(
   const generate = () => `phk_admin_${Buffer.from(random.bytes(adminKeyBytes)).toString("base64url")}`;
   // Without a listener the key cannot be used, so it is not stored.
   if (!needsFolder({ adminKey, roles, databaseUrl })) return { key: generate(), file: null, warnings: [] };
-  const { text, warnings } = readOrCreateKeyFile({ path, generate });
+  const { text, warnings } = readOrCreateKeyFile(path, generate);
   if (databaseUrl === null) return { key: text, file: path, warnings };
   const own = `only this process knows the admin key in ${path}: set POSTHORN_ADMIN_KEY if several processes serve the API`;
   return { key: text, file: path, warnings: [...warnings, own] };

@@ -162,5 +162,5 @@ function refuseDuplicateEntry(entry: PublishEntry): PublishEntry {
 
 function duplicate({ id, idempotencyKey }: PublishReceipt): DuplicateEventError {
   const detail = `the idempotency key "${idempotencyKey}" was used before, for event ${id}`;
-  return new DuplicateEventError(id, { code: "conflict", detail });
+  return new DuplicateEventError(id, "conflict", detail);
 }

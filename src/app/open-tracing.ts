@@ -30,7 +30,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export async function openTracing(env: Environment, clock: Clock, log: Logger): Promise<OtlpTracer | null> {
   if (!isAskedFor(env)) return null;
   const { OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: argument } = env;
-  const sampling = samplingOf({ sampler, argument });
+  const sampling = samplingOf(sampler, argument);
   if (sampling === null) {
     const fields = { sampler, argument };
     log.error(fields, "OTEL_TRACES_SAMPLER or OTEL_TRACES_SAMPLER_ARG is not valid; tracing is disabled");

@@ -86,7 +86,7 @@ function retentionOf(settings: Settings) {
 /** Wires the engine to its adapters. */
 export async function assembleEngine(parts: EngineParts): Promise<AssembledEngine> {
   const { settings, store, companions, clock, keys, random, telemetry } = parts;
-  const policy = createAddressPolicy({ allow: settings.egressAllow, allowLoopback: settings.dev });
+  const policy = createAddressPolicy(settings.egressAllow, settings.dev);
   const transport = parts.transport ?? openTransport(settings, clock, telemetry.log);
   const urlRules = {
     policy,

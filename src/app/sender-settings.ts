@@ -29,7 +29,7 @@ export function openInThread(
 ): Transport {
   return createHttpTransport({
     ...limits,
-    addressPolicy: createAddressPolicy({ allow: egressAllow, allowLoopback }),
+    addressPolicy: createAddressPolicy(egressAllow, allowLoopback),
     clock,
     idleSocketMs,
     dns: createHostNames({ lookupSlots }),

@@ -261,10 +261,12 @@ export class Caller {
       if (request.signal?.aborted === true) throw request.signal.reason;
       if (!deadline.aborted) throw error;
       const { origin } = this.addressOf(request.path);
-      throw new UnansweredError(`${origin} did not respond within ${timeoutMs / 1_000} s`, failed, {
-        reason: "timeout",
-        cause: error,
-      });
+      throw new UnansweredError(
+        `${origin} did not respond within ${timeoutMs / 1_000} s`,
+        failed,
+        "timeout",
+        error,
+      );
     }
   }
 
@@ -291,15 +293,17 @@ export class Caller {
     const problem = problemOf(text, this.#parts.readJson);
     if (problem === null)
       return this.#unexpected(`responded with ${status} and no explanation`, response, failed);
-    return new ApiError(problem, failed, { retryAfterMs: this.#retryAfterMs(response) });
+    return new ApiError(problem, failed, this.#retryAfterMs(response));
   }
 
   #unexpected(what: string, response: Response, failed: FailedCall): UnexpectedAnswerError {
-    return new UnexpectedAnswerError(`${this.addressOf(failed.path).origin} ${what}`, failed, {
-      status: response.status,
-      location: response.headers.get("location"),
-      retryAfterMs: this.#retryAfterMs(response),
-    });
+    return new UnexpectedAnswerError(
+      `${this.addressOf(failed.path).origin} ${what}`,
+      failed,
+      response.status,
+      response.headers.get("location"),
+      this.#retryAfterMs(response),
+    );
   }
 
   #retryAfterMs(response: Response): number | null {
@@ -335,10 +339,7 @@ async function textOf(response: Response, sent: Sent): Promise<string> {
 function unanswered(error: unknown, { failed, request, url }: Sent): unknown {
   if (request.signal?.aborted === true) return request.signal.reason;
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
-  return new UnansweredError(`cannot reach ${url.origin}: ${messageOf(cause)}`, failed, {
-    reason: "unreachable",
-    cause,
-  });
+  return new UnansweredError(`cannot reach ${url.origin}: ${messageOf(cause)}`, failed, "unreachable", cause);
 }
 
 function problemOf(text: string, readJson: CallerParts["readJson"]): Problem | null {

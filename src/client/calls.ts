@@ -2,6 +2,7 @@ import type {
   BatchOperation,
   DeadLettersApi,
   DeliveriesApi,
+  Delivery,
   EventsApi,
   EventTypesApi,
   OperationsApi,
@@ -182,7 +183,7 @@ function callsOf<Api>(caller: Caller, routes: Readonly<Record<string, ApiRoute>>
 export interface Deliveries extends DeliveriesApi {
   /** Sends it again, due at once: the same delivery, or a copy of one that succeeded. */
   retry(
-    delivery: { readonly webhook_id: string; readonly id: string },
+    delivery: Pick<Delivery, "webhook_id" | "id">,
     body?: RetryInput,
     options?: CallOptions,
   ): Promise<RetriedDelivery>;

@@ -36,11 +36,7 @@ export class ApiError extends PosthornClientError {
   readonly retryAfterSeconds: number | null;
   readonly problem: Problem;
 
-  constructor(
-    problem: Problem,
-    call: FailedCall,
-    { retryAfterMs }: { readonly retryAfterMs: number | null },
-  ) {
+  constructor(problem: Problem, call: FailedCall, retryAfterMs: number | null) {
     super(problem.detail === "" ? problem.title : problem.detail, call);
     this.problem = problem;
     this.code = problem.code;
@@ -55,11 +51,7 @@ export class UnansweredError extends PosthornClientError {
   override readonly name = "UnansweredError";
   readonly reason: "unreachable" | "timeout";
 
-  constructor(
-    message: string,
-    call: FailedCall,
-    { reason, cause }: { readonly reason: "unreachable" | "timeout"; readonly cause: unknown },
-  ) {
+  constructor(message: string, call: FailedCall, reason: "unreachable" | "timeout", cause: unknown) {
     super(message, call, cause);
     this.reason = reason;
   }
@@ -76,15 +68,13 @@ export class UnexpectedAnswerError extends PosthornClientError {
   constructor(
     message: string,
     call: FailedCall,
-    answer: {
-      readonly status: number;
-      readonly location: string | null;
-      readonly retryAfterMs: number | null;
-    },
+    status: number,
+    location: string | null,
+    retryAfterMs: number | null,
   ) {
     super(message, call);
-    this.status = answer.status;
-    this.location = answer.location;
-    this.retryAfterSeconds = answer.retryAfterMs === null ? null : Math.ceil(answer.retryAfterMs / 1_000);
+    this.status = status;
+    this.location = location;
+    this.retryAfterSeconds = retryAfterMs === null ? null : Math.ceil(retryAfterMs / 1_000);
   }
 }

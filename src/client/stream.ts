@@ -51,7 +51,7 @@ async function* oneConnection(caller: Caller, { topics, query, signal }: StreamO
   const path = "/v1/stream";
   const lost = (cause: unknown) => {
     const call = { method: "GET", path, attempts: 1, idempotencyKey: null };
-    return new UnansweredError("the stream broke off", call, { reason: "unreachable", cause });
+    return new UnansweredError("the stream broke off", call, "unreachable", cause);
   };
   const { body } = await caller.open({
     path,

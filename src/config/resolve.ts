@@ -177,25 +177,22 @@ function resolveGathered(gathered: readonly Gathered[]): Resolution {
     else if (!isUnread) values[name] = chosen.value;
     sources[name] = chosen.source;
   }
-  return finish({ values, sources, problems });
+  return finish(values, sources as Record<OptionName, Source>, problems);
 }
 
-function finish(found: {
-  readonly values: Partial<Record<OptionName, unknown>>;
-  readonly sources: Partial<Record<OptionName, Source>>;
-  readonly problems: string[];
-}): Resolution {
-  const sources = found.sources as Record<OptionName, Source>;
+function finish(
+  values: Partial<Record<OptionName, unknown>>,
+  sources: Record<OptionName, Source>,
+  problems: string[],
+): Resolution {
   // A setting that could not be parsed has no value to compare. Use its default, so that the other settings are
   // checked too.
-  const settings = { ...defaultSettings(), ...found.values } as Settings;
+  const settings = { ...defaultSettings(), ...values } as Settings;
   for (const { options: involved, problem } of contradictions(settings)) {
-    if (involved.some((name) => !(name in found.values))) continue;
-    found.problems.push(
-      `${involved.map((name) => nameWithSource(name, sources[name])).join(" and ")}: ${problem}`,
-    );
+    if (involved.some((name) => !(name in values))) continue;
+    problems.push(`${involved.map((name) => nameWithSource(name, sources[name])).join(" and ")}: ${problem}`);
   }
-  if (found.problems.length > 0) return { kind: "refused", problems: found.problems };
+  if (problems.length > 0) return { kind: "refused", problems };
   return { kind: "resolved", settings, sources };
 }
 

@@ -98,18 +98,18 @@ export function oneOf<const Word extends string>(words: readonly Word[]): ValueK
  * Several texts: separated by commas, or a list in YAML. Each is checked separately, so that an error names the
  * entry.
  */
-function listOf<Entry extends string>(entry: {
-  readonly title: string;
-  readonly problemOf: (text: string) => string | null;
-}): ValueKind<readonly Entry[]> {
+function listOf<Entry extends string>(
+  title: string,
+  problemOf: (text: string) => string | null,
+): ValueKind<readonly Entry[]> {
   return {
-    title: `list of ${entry.title}, separated by commas`,
+    title: `list of ${title}, separated by commas`,
     unit: null,
     read: (raw) => {
       const entries = Array.isArray(raw) ? raw.map(String) : String(raw).split(",");
       const texts = entries.map((one) => one.trim()).filter((one) => one !== "");
       for (const one of texts) {
-        const wrong = entry.problemOf(one);
+        const wrong = problemOf(one);
         if (wrong !== null) return problem(wrong);
       }
       return valid(texts as Entry[]);
@@ -157,40 +157,29 @@ export const shortName: ValueKind<string> = {
 };
 
 /** CIDR blocks, such as `10.0.0.0/8`. */
-export const cidr = listOf<string>({
-  title: "CIDR blocks",
-  problemOf: (block) => {
-    try {
-      createAddressPolicy({ allow: [block], allowLoopback: false });
-      return null;
-    } catch (error) {
-      if (error instanceof InvalidCidrError) return error.message;
-      throw error;
-    }
-  },
+export const cidr = listOf<string>("CIDR blocks", (block) => {
+  try {
+    createAddressPolicy([block], false);
+    return null;
+  } catch (error) {
+    if (error instanceof InvalidCidrError) return error.message;
+    throw error;
+  }
 });
 
 /** The roles of one process. */
-export const roleList = listOf<Role>({
-  title: "`api`, `scheduler`, `worker`, `gateway`",
-  problemOf: (word) =>
-    (roles as readonly string[]).includes(word)
-      ? null
-      : `must contain only ${roles.join(", ")}, not "${word}"`,
-});
+export const roleList = listOf<Role>("`api`, `scheduler`, `worker`, `gateway`", (word) =>
+  (roles as readonly string[]).includes(word) ? null : `must contain only ${roles.join(", ")}, not "${word}"`,
+);
 
 /** Any text is accepted here; its user checks the format. */
-export const secretList = listOf<string>({ title: "keys", problemOf: () => null });
+export const secretList = listOf<string>("keys", () => null);
 
 /** Exact origins: a different port or scheme is a different origin. */
-export const portalOrigins = listOf<string>({
-  title: "origins",
-  problemOf: (word) => {
-    const url = URL.parse(word);
-    const isSecure =
-      url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));
-    return isSecure && url?.origin === word ? null : "must contain origins such as https://app.example.com";
-  },
+export const portalOrigins = listOf<string>("origins", (word) => {
+  const url = URL.parse(word);
+  const isSecure = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));
+  return isSecure && url?.origin === word ? null : "must contain origins such as https://app.example.com";
 });
 
 /** Public URL of this server; without a trailing slash, because paths are appended. */
@@ -252,31 +241,26 @@ function credentialsProblem(url: URL): { readonly kind: "problem"; readonly prob
   return { kind: "problem", problem };
 }
 
-/** A proxy for outgoing requests; may contain credentials, so it is never shown. */
-export const proxyUrl: ValueKind<string | null> = {
-  ...optionalText,
-  title: "URL",
-  problemsHideValue: true,
-  read: (raw) => {
-    const url = URL.parse(String(raw));
-    if (url === null || !/^https?:$/.test(url.protocol) || url.hostname === "")
-      return { kind: "problem", problem: "must be a URL such as http://user:password@proxy.example:3128" };
-    return credentialsProblem(url) ?? { kind: "value", value: String(raw) };
-  },
-};
+/** May contain credentials, so it is never shown. */
+function serverUrl(protocols: RegExp, example: string): ValueKind<string | null> {
+  return {
+    ...optionalText,
+    title: "URL",
+    problemsHideValue: true,
+    read: (raw) => {
+      const url = URL.parse(String(raw));
+      if (url === null || !protocols.test(url.protocol) || url.hostname === "")
+        return { kind: "problem", problem: `must be a URL such as ${example}` };
+      return credentialsProblem(url) ?? { kind: "value", value: String(raw) };
+    },
+  };
+}
 
-/** A mail server; may contain credentials, so it is never shown. */
-export const smtpUrl: ValueKind<string | null> = {
-  ...optionalText,
-  title: "URL",
-  problemsHideValue: true,
-  read: (raw) => {
-    const url = URL.parse(String(raw));
-    if (url === null || !/^smtps?:$/.test(url.protocol) || url.hostname === "")
-      return { kind: "problem", problem: "must be a URL such as smtps://user:password@mail.example.com" };
-    return credentialsProblem(url) ?? { kind: "value", value: String(raw) };
-  },
-};
+/** A proxy for outgoing requests. */
+export const proxyUrl = serverUrl(/^https?:$/, "http://user:password@proxy.example:3128");
+
+/** A mail server. */
+export const smtpUrl = serverUrl(/^smtps?:$/, "smtps://user:password@mail.example.com");
 
 /** API calls per minute. */
 export const callsPerMinute: ValueKind<number> = {

@@ -26,7 +26,7 @@ export interface PostgresQueryable {
 }
 
 /** Whether a name can be used in SQL unquoted, optionally with a schema prefix. */
-export function isTableName(name: string, { schemaAllowed }: { readonly schemaAllowed: boolean }): boolean {
+export function isTableName(name: string, schemaAllowed: boolean): boolean {
   const parts = name.split(".");
   return (
     parts.length <= (schemaAllowed ? 2 : 1) && parts.every((part) => /^[a-z_][a-z0-9_]{0,62}$/i.test(part))

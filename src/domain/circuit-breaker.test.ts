@@ -26,8 +26,7 @@ const config = standard.circuitBreaker;
 
 function recordMany(state: CircuitBreakerState, results: string, now = start): CircuitTransition | null {
   let last: CircuitTransition | null = null;
-  for (const result of results)
-    last = recordResult(state, config, { now, accepted: result === "+", lease: null }) ?? last;
+  for (const result of results) last = recordResult(state, config, now, result === "+", null) ?? last;
   return last;
 }
 
@@ -107,7 +106,7 @@ test("WDS-140 WDS-141 WDS-148 two of three successful probes close it with an em
     const now = start + config.sleepWindowMs;
     const leases = [probe(state, now), probe(state, now), probe(state, now)];
     const transitions = leases.map((lease, index) =>
-      recordResult(state, config, { now: now + 9, accepted: results[index] === "+", lease }),
+      recordResult(state, config, now + 9, results[index] === "+", lease),
     );
     assert.deepEqual(transitions, [null, null, { from: "half_open", to: phase }]);
     const snapshot = snapshotCircuit(state, config, now + 9);
@@ -124,10 +123,7 @@ test("a crashed probe frees its slot, and its late result is ignored", () => {
   probe(state, now);
   assert.equal(allow(state, config, now + probeLeaseMs - 1).kind, "deny");
   for (let count = 0; count < 3; count += 1) probe(state, now + probeLeaseMs);
-  assert.equal(
-    recordResult(state, config, { now: now + probeLeaseMs, accepted: true, lease: crashed }),
-    null,
-  );
+  assert.equal(recordResult(state, config, now + probeLeaseMs, true, crashed), null);
   assert.equal(snapshotCircuit(state, config, now + probeLeaseMs).halfOpenSuccesses, 0);
 });
 
@@ -152,11 +148,11 @@ test("a probe limit lowered while probes are in flight cannot lock the circuit",
   const state = opened();
   const now = start + config.sleepWindowMs;
   const leases = [probe(state, now), probe(state, now)];
-  for (const lease of leases) recordResult(state, config, { now, accepted: true, lease });
+  for (const lease of leases) recordResult(state, config, now, true, lease);
   const lowered = { ...config, halfOpenMaxCalls: 1 };
   const permission = allow(state, lowered, now);
   assert.ok(permission.kind === "probe");
-  assert.deepEqual(recordResult(state, lowered, { now, accepted: true, lease: permission.lease }), {
+  assert.deepEqual(recordResult(state, lowered, now, true, permission.lease), {
     from: "half_open",
     to: "closed",
   });
@@ -195,8 +191,7 @@ test("reset: closed with an empty window, after any forced state", () => {
 test("WDS-52 a disabled breaker counts but never opens", () => {
   const state = createCircuit(start);
   const disabled = { ...config, enabled: false };
-  for (let count = 0; count < 50; count += 1)
-    recordResult(state, disabled, { now: start, accepted: false, lease: null });
+  for (let count = 0; count < 50; count += 1) recordResult(state, disabled, start, false, null);
   assert.equal(allow(state, disabled, start).kind, "allow");
   assert.equal(snapshotCircuit(state, disabled, start).failureCountInWindow, 50);
 });
@@ -274,7 +269,7 @@ test("property: never more live probes than allowed, and never locked for longer
         if (name === "sleep") now += config.sleepWindowMs;
         if (name === "lose") leases.shift();
         if (name === "succeed" || name === "fail")
-          recordResult(state, config, { now, accepted: name === "succeed", lease: leases.shift() ?? null });
+          recordResult(state, config, now, name === "succeed", leases.shift() ?? null);
         if (name === "request") {
           const permission = allow(state, config, now);
           if (permission.kind === "probe") leases.push(permission.lease);
@@ -309,8 +304,7 @@ test("WDS-147 half-opening stores its time and counts probes from 0, even after 
       round,
     );
     const leases = [permission.lease, probe(state, at), probe(state, at)];
-    for (const [index, lease] of leases.entries())
-      recordResult(state, config, { now: at, accepted: index === 0, lease });
+    for (const [index, lease] of leases.entries()) recordResult(state, config, at, index === 0, lease);
     assert.equal(state.phase, "open", "one of three is not enough");
   }
 });

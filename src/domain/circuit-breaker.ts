@@ -184,15 +184,9 @@ export function circuitSignal(
     : "failure";
 }
 
-/** How one request ended. `now` is in Unix ms; `lease` is that of the probe, or null for an ordinary request. */
-interface CircuitResult {
-  readonly now: number;
-  readonly accepted: boolean;
-  readonly lease: number | null;
-}
-
 /**
- * Records one result and decides (WDS-136 to 141). `lease` is that of the probe, or null for an ordinary request.
+ * Records one result and decides (WDS-136 to 141). `lease` is that of the probe, or null for an ordinary request; `now`
+ * is in Unix ms.
  *
  * A late result enters the window but decides nothing: the request was sent before the circuit opened, or the probe's
  * lease had expired. Returns the transition it caused. O(1), and allocates nothing while the circuit is closed.
@@ -200,9 +194,10 @@ interface CircuitResult {
 export function recordResult(
   state: CircuitBreakerState,
   config: CircuitBreakerConfig,
-  result: CircuitResult,
+  now: number,
+  accepted: boolean,
+  lease: number | null,
 ): CircuitTransition | null {
-  const { now, accepted, lease } = result;
   resizeWindow(state.window, config.windowSizeMs);
   countResult(state.window, now, accepted);
   if (state.phase === "closed") return shouldOpen(state, config, now) ? open(state, config, now) : null;

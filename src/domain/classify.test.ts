@@ -3,8 +3,10 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { type AttemptObservation, type Outcome, classify, failureCategories, judge } from "./classify.ts";
 import type { Profile } from "./profile.ts";
-import { eventDelivery, profiles, xWebhook } from "./profiles/index.ts";
+import { eventDelivery } from "./profiles/event-delivery.ts";
+import { profiles } from "./profiles/index.ts";
 import { standard } from "./profiles/standard.ts";
+import { xWebhook } from "./profiles/x-webhook.ts";
 
 // Written from the documents, not from the profile: one line per range of statuses, later lines win.
 const expectations: readonly (readonly [from: number, to: number, expected: string])[] = [
@@ -119,26 +121,25 @@ const now = 1_800_000_000_000;
 
 test("WDS-128 a certificate error allows three attempts in all; other failures do not count towards them", () => {
   const seen = classify({ kind: "failure", category: "ssl", requestSent: false }, xWebhook);
-  const judged = (attemptNumber: number) => judge(seen, { attemptNumber, sunsetAt: null, now }, xWebhook);
+  const judged = (attemptNumber: number) => judge(seen, attemptNumber, null, now, xWebhook);
   assert.deepEqual([judged(1), judged(2)], [seen, seen]);
   for (const attemptNumber of [3, 4]) {
     const { outcome, reason } = judged(attemptNumber);
     assert.deepEqual([outcome, reason], ["terminal", "permanent_ssl_error_retry_limit"]);
   }
   const refused = classify({ kind: "failure", category: "network", requestSent: false }, xWebhook);
-  assert.equal(judge(refused, { attemptNumber: 4, sunsetAt: null, now }, xWebhook), refused);
-  assert.equal(judge(seen, { attemptNumber: 9, sunsetAt: null, now }, standard), seen);
+  assert.equal(judge(refused, 4, null, now, xWebhook), refused);
+  assert.equal(judge(seen, 9, null, now, standard), seen);
 });
 
 test("EDS-9.2.3-16 after the announced sunset the next failure is the last, and a success still counts", () => {
   const failed = classify(response(503), eventDelivery);
-  const at = (sunsetAt: number | null, verdict = failed) =>
-    judge(verdict, { attemptNumber: 1, sunsetAt, now }, eventDelivery);
+  const at = (sunsetAt: number | null, verdict = failed) => judge(verdict, 1, sunsetAt, now, eventDelivery);
   assert.equal(at(null), failed);
   assert.equal(at(now + 1), failed, "not before its time");
   assert.deepEqual([at(now).outcome, at(now).reason], ["terminal", "permanent_after_sunset"]);
   assert.equal(at(now - 1, classify(response(200), eventDelivery)).outcome, "accepted");
-  const patient = judge(failed, { attemptNumber: 1, sunsetAt: now - 1, now }, standard);
+  const patient = judge(failed, 1, now - 1, now, standard);
   assert.equal(patient, failed, "`standard` does not read the header");
 });
 

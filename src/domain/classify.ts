@@ -31,26 +31,19 @@ export function classify(observation: AttemptObservation, rules: Pick<Profile, "
   return rule.outcome === "accepted" ? accepted : statusVerdict(rule, observation.status);
 }
 
-/** Facts outside the observation that affect its verdict. */
-export interface AttemptCircumstances {
-  /** Requests sent so far, including this one. */
-  readonly attemptNumber: number;
-  /** When the endpoint announced that it would be gone (RFC 8594), in Unix milliseconds; null if it did not. */
-  readonly sunsetAt: number | null;
-  readonly now: number;
-}
-
 /**
- * Adjusts a verdict to the circumstances. A transient failure becomes final when its category allows no further request
+ * Adjusts a verdict to the circumstances. `attemptNumber` counts the requests sent so far, including this one;
+ * `sunsetAt` is when the endpoint announced that it would be gone (RFC 8594), or null. A transient failure becomes final when its category allows no further request
  * (WDS-128), or when the endpoint had announced that it would be gone by now (EDS-9.2.3-16).
  */
 export function judge(
   verdict: Verdict,
-  circumstances: AttemptCircumstances,
+  attemptNumber: number,
+  sunsetAt: number | null,
+  now: number,
   rules: Pick<Profile, "attemptsMaxByCategory" | "sunset">,
 ): Verdict {
   if (verdict.outcome !== "transient") return verdict;
-  const { attemptNumber, sunsetAt, now } = circumstances;
   const attemptsMax =
     verdict.category === undefined ? undefined : rules.attemptsMaxByCategory[verdict.category];
   if (attemptsMax !== undefined && attemptNumber >= attemptsMax) {

@@ -3,8 +3,12 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { type Outcome, classify } from "./classify.ts";
 import { attemptTimeoutMs, attemptTimeoutMsMax, resolvePolicy } from "./delivery-policy.ts";
-import { cloudEvents, eventDelivery, profiles, ts16a, xWebhook } from "./profiles/index.ts";
+import { cloudEvents } from "./profiles/cloudevents.ts";
+import { eventDelivery } from "./profiles/event-delivery.ts";
+import { profiles } from "./profiles/index.ts";
 import { standard } from "./profiles/standard.ts";
+import { ts16a } from "./profiles/ts-16a.ts";
+import { xWebhook } from "./profiles/x-webhook.ts";
 import { type Webhook, type WebhookAgreements, webhookDefaults } from "./webhook.ts";
 
 const webhook: Webhook = {

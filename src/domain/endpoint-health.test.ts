@@ -127,16 +127,16 @@ test("a schedule of a few seconds disables nothing before the endpoint has faile
   assert.deepEqual(failed(6_000 + 24 * hourMs), { kind: "disable", reason: "exhausted" });
   observe(health, 200, { now: start + 31 * hourMs });
   assert.equal(failed(32 * hourMs), null, "one success begins the day anew");
-  const expired = { firstAttemptAt: start + 32 * hourMs, now: start + 33 * hourMs };
-  assert.equal(observeExhausted(health, expired, rules), null, "nor does one that expired");
+  const expired = observeExhausted(health, start + 32 * hourMs, start + 33 * hourMs, rules);
+  assert.equal(expired, null, "nor does one that expired");
 });
 
 test("TS16-112 `always` and `never` are exact", () => {
   const health = { ...createHealth(), lastAcceptedAt: start };
-  const seen = { firstAttemptAt: start, now: start };
   const literal = { ...rules, exhaustedMsMin: 0 };
-  assert.equal(observeExhausted(health, seen, { ...literal, onExhausted: "never" }), null);
-  assert.equal(observeExhausted(health, seen, { ...literal, onExhausted: "always" })?.kind, "disable");
+  assert.equal(observeExhausted(health, start, start, { ...literal, onExhausted: "never" }), null);
+  const always = observeExhausted(health, start, start, { ...literal, onExhausted: "always" });
+  assert.equal(always?.kind, "disable");
 });
 
 test("health is restored from its JSON, and invalid JSON is ignored", () => {
@@ -166,7 +166,7 @@ test("property: an accepted newest attempt resets the health of an endpoint", ()
 function pauseAfter(observation: AttemptObservation, retryAfterMs: number | null = null) {
   const statusCode = observation.kind === "response" ? observation.status : null;
   const verdict = classify(observation, standard);
-  return endpointPause({ verdict, statusCode, retryAfterMs, now: start }, standard.pauses);
+  return endpointPause(verdict, statusCode, retryAfterMs, start, standard.pauses);
 }
 
 test("TS16-94 429 pauses the endpoint for the longer of Retry-After and a minute", () => {
@@ -225,7 +225,7 @@ test("TS16-101 a connection closed without a response pauses if the rules say so
   const after = (observation: AttemptObservation, pauses = rulesWith) => {
     const statusCode = observation.kind === "response" ? observation.status : null;
     const verdict = classify(observation, standard);
-    return endpointPause({ verdict, statusCode, retryAfterMs: null, now: start }, pauses);
+    return endpointPause(verdict, statusCode, null, start, pauses);
   };
   const unanswered: AttemptObservation = { kind: "failure", category: "network", requestSent: true };
   assert.deepEqual(after(unanswered), { until: start + 45_000, reason: "failure" });
@@ -266,12 +266,10 @@ test("an endpoint is failing when its last three attempts, or most of the last e
 });
 
 test("the strictest health rule applies", () => {
-  const facts = { status: "active", isPaused: true, isCircuitClosed: false } as const;
   const recent = afterAttempts("fff");
-  assert.equal(webhookHealthState({ ...facts, status: "suspended", recent }), "suspended");
-  assert.equal(webhookHealthState({ ...facts, recent }), "paused");
-  assert.equal(webhookHealthState({ ...facts, isPaused: false, recent }), "circuit_open");
-  const running = { status: "active", isPaused: false, isCircuitClosed: true } as const;
-  assert.equal(webhookHealthState({ ...running, recent }), "failing");
-  assert.equal(webhookHealthState({ ...running, recent: afterAttempts("") }), "healthy");
+  assert.equal(webhookHealthState("suspended", true, false, recent), "suspended");
+  assert.equal(webhookHealthState("active", true, false, recent), "paused");
+  assert.equal(webhookHealthState("active", false, false, recent), "circuit_open");
+  assert.equal(webhookHealthState("active", false, true, recent), "failing");
+  assert.equal(webhookHealthState("active", false, true, afterAttempts("")), "healthy");
 });

@@ -107,7 +107,8 @@ export function observeHealth(
   health.lastFailedAt = now;
   if (verdict.outcome === "terminal") health.consecutiveTerminal += 1;
   if (persistsTooLong(health, observation, rules)) return persistentFailure;
-  const disabling = exhausted === null ? null : observeExhausted(health, { ...exhausted, now }, rules);
+  const disabling =
+    exhausted === null ? null : observeExhausted(health, exhausted.firstAttemptAt, now, rules);
   if (disabling !== null) return disabling;
   if (health.suspendedAt !== null) return null;
   const suspending = suspensionReason(health, observation, rules);
@@ -166,13 +167,12 @@ export type WebhookHealthState = (typeof webhookHealthStates)[number];
  * The strictest state wins: first states that a person has to end, then those that the engine ends, then the outcomes
  * of attempts.
  */
-export function webhookHealthState(facts: {
-  readonly status: "active" | "disabled" | "suspended" | "unverified";
-  readonly isPaused: boolean;
-  readonly isCircuitClosed: boolean;
-  readonly recent: Readonly<RecentAttempts>;
-}): WebhookHealthState {
-  const { status, isPaused, isCircuitClosed, recent } = facts;
+export function webhookHealthState(
+  status: "active" | "disabled" | "suspended" | "unverified",
+  isPaused: boolean,
+  isCircuitClosed: boolean,
+  recent: Readonly<RecentAttempts>,
+): WebhookHealthState {
   if (status !== "active") return status;
   if (isPaused) return "paused";
   if (!isCircuitClosed) return "circuit_open";
@@ -186,7 +186,8 @@ export function webhookHealthState(facts: {
  */
 export function observeExhausted(
   health: EndpointHealth,
-  { firstAttemptAt, now }: { readonly firstAttemptAt: number; readonly now: number },
+  firstAttemptAt: number,
+  now: number,
   rules: DisableRules,
 ): HealthDecision | null {
   if (rules.onExhausted === "never") return null;
@@ -287,19 +288,17 @@ export function boundedPause(pause: EndpointPause, now: number, ageMsMax: number
   return pause.until <= untilMax ? pause : { until: untilMax, reason: pause.reason };
 }
 
-export interface PauseObservation {
-  readonly verdict: Verdict;
-  readonly statusCode: number | null;
-  readonly retryAfterMs: number | null;
-  readonly now: number;
-}
-
 /**
  * The pause that one attempt causes for all deliveries of its webhook, or null: the longest of Retry-After, the
  * category's pause and the throttle. The caller keeps the later of this pause and the one in force.
  */
-export function endpointPause(observation: PauseObservation, rules: PauseRules): EndpointPause | null {
-  const { verdict, statusCode, retryAfterMs, now } = observation;
+export function endpointPause(
+  verdict: Verdict,
+  statusCode: number | null,
+  retryAfterMs: number | null,
+  now: number,
+  rules: PauseRules,
+): EndpointPause | null {
   if (verdict.outcome === "accepted") return null;
   const askedMs =
     statusCode !== null && rules.retryAfterStatuses.includes(statusCode) ? (retryAfterMs ?? 0) : 0;

@@ -40,6 +40,12 @@ export interface FieldError {
   readonly message: string;
 }
 
+interface ErrorDetails {
+  readonly fields?: readonly FieldError[];
+  readonly retryAfterSeconds?: number;
+  readonly cause?: unknown;
+}
+
 /** Base class of every error with a code. Both `instanceof` and `code` identify an error. */
 export class PosthornError extends Error {
   override readonly name: string = "PosthornError";
@@ -48,15 +54,7 @@ export class PosthornError extends Error {
   /** Seconds after which a retry makes sense; sent as `Retry-After`. */
   readonly retryAfterSeconds: number | null;
 
-  constructor(
-    code: ErrorCode,
-    detail: string,
-    more: {
-      readonly fields?: readonly FieldError[];
-      readonly retryAfterSeconds?: number;
-      readonly cause?: unknown;
-    } = {},
-  ) {
+  constructor(code: ErrorCode, detail: string, more: ErrorDetails = {}) {
     super(detail, more.cause === undefined ? undefined : { cause: more.cause });
     this.code = code;
     this.fields = more.fields ?? [];
@@ -85,8 +83,8 @@ export class SchemaViolationError extends PosthornError {
 /** WDS-116, WDS-201: names the limit and the actual size. */
 export class PayloadTooLargeError extends PosthornError {
   override readonly name = "PayloadTooLargeError";
-  constructor(size: { readonly bytes: number; readonly bytesMax: number }) {
-    super("payload_too_large", `the payload has ${size.bytes} bytes; the limit is ${size.bytesMax} bytes`);
+  constructor(bytes: number, bytesMax: number) {
+    super("payload_too_large", `the payload has ${bytes} bytes; the limit is ${bytesMax} bytes`);
   }
 }
 
@@ -95,11 +93,8 @@ export class DuplicateEventError extends PosthornError {
   override readonly name = "DuplicateEventError";
   /** Id of the event that was first published with this key. */
   readonly eventId: string;
-  constructor(
-    eventId: string,
-    more: { readonly code: "event_key_reused" | "conflict"; readonly detail: string },
-  ) {
-    super(more.code, more.detail);
+  constructor(eventId: string, code: "event_key_reused" | "conflict", detail: string) {
+    super(code, detail);
     this.eventId = eventId;
   }
 }

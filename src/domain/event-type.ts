@@ -34,12 +34,6 @@ export function isEventTypeName(text: string): boolean {
   return text.length <= eventTypeLengthMax && namePattern.test(text);
 }
 
-export function isEventTypePattern(text: string): boolean {
-  if (text === "*") return true;
-  if (text.length > eventTypeLengthMax) return false;
-  return isEventTypeName(text.endsWith(".*") ? text.slice(0, -2) : text);
-}
-
 /** Reserved for the system: applications may not publish these. */
 export function isSystemEventType(name: string): boolean {
   return name.startsWith(systemEventPrefix);

@@ -149,15 +149,15 @@ interface Compiling {
 
 /** Throws InvalidRequestError, whose fields name the paths. */
 export function compileFilter(source: unknown): Filter {
-  return filterOf(source, { isStrict: false });
+  return filterOf(source, false);
 }
 
 /** Validates a new filter; unlike `compileFilter`, it also refuses conditions that no message can meet. */
 export function checkFilter(source: unknown): void {
-  filterOf(source, { isStrict: true });
+  filterOf(source, true);
 }
 
-function filterOf(source: unknown, { isStrict }: { readonly isStrict: boolean }): Filter {
+function filterOf(source: unknown, isStrict: boolean): Filter {
   const rule = compile(source, { at: "", depth: 0, counted: { nodes: 0 }, of: "message", isStrict });
   // For a complete message the result is never undefined.
   const filter = (message: FilteredMessage, look = new Look()): string | null => rule(message, look) ?? null;

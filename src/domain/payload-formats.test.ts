@@ -24,13 +24,13 @@ function jsonEvent(
     sequenceNumber: 42,
     contentType: "application/json",
     raw: false,
-    body: renderStandardPayload({
+    body: renderStandardPayload(
       eventType,
       timestamp,
-      dataJson: JSON.stringify(data),
-      links: null,
-      metadataJson: metadata === undefined ? null : JSON.stringify(metadata),
-    }),
+      JSON.stringify(data),
+      metadata === undefined ? null : JSON.stringify(metadata),
+      null,
+    ),
     ...fields,
   };
 }

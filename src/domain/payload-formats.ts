@@ -38,16 +38,6 @@ type PayloadRenderer = (content: EventContent) => RenderedContent;
 
 const noContentHeaders: readonly string[] = [];
 
-interface StandardPayloadInput {
-  readonly eventType: string;
-  /** Unix milliseconds. */
-  readonly timestamp: number;
-  /** The event's `data` and `metadata`, as their publisher wrote them. */
-  readonly dataJson: string;
-  readonly metadataJson: string | null;
-  readonly links: readonly EventLink[] | null;
-}
-
 export const standardContentType = "application/json";
 
 /**
@@ -55,11 +45,17 @@ export const standardContentType = "application/json";
  * (TS16-42, 43). Posthorn's part is minified (TS16-50); the publisher's part is unchanged. Nothing about the delivery
  * itself is included (TS16-53).
  */
-export function renderStandardPayload(input: StandardPayloadInput): Buffer {
+export function renderStandardPayload(
+  eventType: string,
+  timestamp: number,
+  dataJson: string,
+  metadataJson: string | null,
+  links: readonly EventLink[] | null,
+): Buffer {
   const tail =
-    (input.metadataJson === null ? "" : `,"metadata":${input.metadataJson}`) +
-    (input.links === null ? "" : `,"links":${JSON.stringify(input.links)}`);
-  return Buffer.from(`${standardHead(input.eventType, input.timestamp)}${input.dataJson}${tail}}`);
+    (metadataJson === null ? "" : `,"metadata":${metadataJson}`) +
+    (links === null ? "" : `,"links":${JSON.stringify(links)}`);
+  return Buffer.from(`${standardHead(eventType, timestamp)}${dataJson}${tail}}`);
 }
 
 /** The stored bytes are sent unchanged, both the standard object and raw content (TS16-41). */

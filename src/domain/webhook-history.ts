@@ -102,14 +102,11 @@ export interface WebhookHistoryEntry {
 export function webhookHistory(
   before: Webhook | null,
   after: Webhook,
-  of: {
-    readonly keys: readonly WebhookKeyName[];
-    readonly at: number;
-    readonly by: AuditActor | null;
-  },
+  keys: readonly WebhookKeyName[],
+  at: number,
+  actor: AuditActor | null,
 ): readonly WebhookHistoryEntry[] {
-  const { at, keys } = of;
-  const by = of.by && { kind: of.by.kind, keyName: of.by.keyName, reference: of.by.reference };
+  const by = actor && { kind: actor.kind, keyName: actor.keyName, reference: actor.reference };
   const entry = (
     kind: WebhookHistoryKind,
     more: Partial<Pick<WebhookHistoryEntry, "revision" | "reason" | "changes">> = {},

@@ -8,7 +8,6 @@ import type {
   RetryCommand,
   RetryResult,
 } from "../ports/store/deliveries.ts";
-import type { StoredSecret } from "../ports/store/webhooks.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import { circuitOrder } from "./cluster/endpoint-notes.ts";
 import type { CommitGroup } from "./commit/commit-group.ts";
@@ -17,27 +16,34 @@ import type { Directory } from "./endpoint/directory.ts";
 import type { EndpointStates } from "./endpoint/endpoint-states.ts";
 import type { Endpoint } from "./endpoint/endpoint.ts";
 import type { Ownership } from "./endpoint/ownership.ts";
-import type { EndDeliveries } from "./engine-access.ts";
-
-interface DeliveryChangesOptions {
-  readonly store: Pick<DeliveryStore, "end">;
-  readonly commits: CommitGroup;
-  readonly directory: Directory;
-  readonly dispatcher: Dispatcher;
-  readonly isCounted: boolean;
-}
+import type { EndDeliveries, WebhookChange } from "./engine-access.ts";
 
 /** Actions of users on stored deliveries: requeue, retry, end. */
 export class DeliveryChanges {
-  readonly #options: DeliveryChangesOptions;
+  readonly #store: DeliveryStore;
+  readonly #commits: CommitGroup;
+  readonly #directory: Directory;
+  readonly #dispatcher: Dispatcher;
+  readonly #isCounted: boolean;
 
-  constructor(options: DeliveryChangesOptions) {
-    this.#options = options;
+  /** `isCounted`: statistics count deliveries that the store ends. */
+  constructor(
+    store: DeliveryStore,
+    commits: CommitGroup,
+    directory: Directory,
+    dispatcher: Dispatcher,
+    isCounted: boolean,
+  ) {
+    this.#store = store;
+    this.#commits = commits;
+    this.#directory = directory;
+    this.#dispatcher = dispatcher;
+    this.#isCounted = isCounted;
   }
 
   async requeue(command: RequeueCommand): Promise<RequeueResult> {
     const result = await new Promise<RequeueResult>((resolve, reject) => {
-      this.#options.commits.requeue({
+      this.#commits.requeue({
         command,
         done: (answer) => (answer instanceof Error ? reject(answer) : resolve(answer)),
       });
@@ -48,41 +54,39 @@ export class DeliveryChanges {
 
   async retry(command: RetryCommand): Promise<RetryResult> {
     const result = await new Promise<RetryResult>((resolve, reject) => {
-      this.#options.commits.retry({
+      this.#commits.retry({
         retry: command,
         done: (answer) => (answer instanceof Error ? reject(answer) : resolve(answer)),
       });
     });
-    const endpoint = this.#options.directory.get(command.lane.webhookId);
+    const endpoint = this.#directory.get(command.lane.webhookId);
     if (result.kind !== "accepted" || endpoint === undefined) return result;
     // It may have been the head that a lane waited for, including a lane from before a change of the ordering.
-    this.#options.dispatcher.headsChanged(endpoint);
+    this.#dispatcher.headsChanged(endpoint);
     const lane = endpoint.lane(command.lane);
-    this.#options.dispatcher.stored(lane, lane.tier(result.priority), command.retry.at);
+    this.#dispatcher.stored(lane, lane.tier(result.priority), command.retry.at);
     return result;
   }
 
   async end({ deliveries, ...command }: EndDeliveries): Promise<readonly EndResult[]> {
-    const { store, directory, dispatcher, isCounted } = this.#options;
     const ids = deliveries.map(({ id }) => id);
-    const results = await store.end({ ...command, ids, isCounted });
+    const results = await this.#store.end({ ...command, ids, isCounted: this.#isCounted });
     if (command.event === "discarded") return results;
     const ended = deliveries.filter((_, index) => results[index] === "ended");
     for (const webhookId of new Set(ended.map((delivery) => delivery.webhookId))) {
-      const endpoint = directory.get(webhookId);
-      if (endpoint !== undefined) dispatcher.headsChanged(endpoint);
+      const endpoint = this.#directory.get(webhookId);
+      if (endpoint !== undefined) this.#dispatcher.headsChanged(endpoint);
     }
     return results;
   }
 
   /** Deliveries of an old event were stored: their lanes have work. */
   #requeued({ deliveries }: RequeueCommand): void {
-    const { directory, dispatcher } = this.#options;
     for (const delivery of deliveries) {
-      const endpoint = directory.get(delivery.lane.webhookId);
+      const endpoint = this.#directory.get(delivery.lane.webhookId);
       if (endpoint === undefined || delivery.state !== "pending") continue;
       const lane = endpoint.lane(delivery.lane);
-      dispatcher.stored(lane, lane.tier(delivery.priority), delivery.dueAt);
+      this.#dispatcher.stored(lane, lane.tier(delivery.priority), delivery.dueAt);
     }
   }
 }
@@ -94,11 +98,6 @@ interface EndpointChangesOptions {
   readonly dispatcher: Dispatcher;
   readonly ownership: Ownership;
   readonly commits: CommitGroup;
-}
-
-interface WebhookChange {
-  readonly webhook: Webhook;
-  readonly secrets: readonly StoredSecret[];
 }
 
 /** Changes by users to running endpoints, in this or another process. */

@@ -14,6 +14,7 @@ import type {
 import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
 import type { DeliveryView } from "./endpoint/explain.ts";
+import type { Leadership } from "./endpoint/ownership.ts";
 import type { RelayedMessages } from "./forward/relayed-messages.ts";
 import type { LiveWebhook } from "./endpoint/endpoint-config.ts";
 import type { RenderedFrom, RenderedRequest } from "./attempt/attempts.ts";
@@ -36,9 +37,9 @@ export interface EngineAccess {
   /** Ends the pause that a response of the receiver requested, and resolves once that is stored. */
   resume(webhookId: string): Promise<void>;
   /** Call after `saveTenantKeys`: webhooks of the tenant sign with these keys from the next attempt on. */
-  applyTenantKeys(change: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }): void;
+  applyTenantKeys(tenantId: string, keys: readonly StoredSecret[]): void;
   /** Call after `saveTenant`. */
-  applyTenantLimit(change: TenantLimitChange): void;
+  applyTenantLimit(tenantId: string, rateLimit: RateLimitConfig | null): void;
 
   /** Publishes a `posthorn.*` event of the system to its subscribers, or only to the named webhook. */
   publishSystemEvent(
@@ -47,7 +48,7 @@ export interface EngineAccess {
   /** Publishes operational events. */
   readonly relay: Pick<OperationalRelay, "stored" | "compose">;
   /** Whether this process leads in a task that one process does at a time. */
-  leads(leadership: { readonly name: string; readonly forMs: number }): Promise<boolean>;
+  leads(leadership: Leadership): Promise<boolean>;
   /** The slots of requests that have waited for more than a second, of any kind. */
   readonly waitingSlots: WaitingSlots;
   /** Stores or forwards messages of the gateway. */
@@ -83,9 +84,4 @@ export interface EndDeliveries extends Omit<EndCommand, "ids"> {
 export interface WebhookChange {
   readonly webhook: Webhook;
   readonly secrets: readonly StoredSecret[];
-}
-
-export interface TenantLimitChange {
-  readonly tenantId: string;
-  readonly rateLimit: RateLimitConfig | null;
 }

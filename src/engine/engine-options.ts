@@ -10,15 +10,19 @@ import type { Telemetry } from "../ports/telemetry.ts";
 import type { Shortage, Transport } from "../ports/transport.ts";
 import type { WorkQueue } from "../ports/work-queue.ts";
 
-/** The dependencies of an engine. Contains no engine types, so that every part can use a subset of it. */
-export interface EngineOptions {
+/** What all parts of one engine share. Most classes take the members that they use, followed by their other parts. */
+export interface EngineContext {
   readonly store: Store;
-  readonly transport: Transport;
-  readonly secretBox: SecretBox;
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
   readonly limits: EngineLimits;
+}
+
+/** The dependencies of an engine. Contains no engine types, so that every part can use a subset of it. */
+export interface EngineOptions extends EngineContext {
+  readonly transport: Transport;
+  readonly secretBox: SecretBox;
   readonly retention: RetentionOptions;
   /** False disables counting; existing counts can still be read, and are removed by retention. */
   readonly countsStatistics?: boolean;

@@ -1,4 +1,5 @@
 import type { CircuitTransition } from "../domain/circuit-breaker.ts";
+import type { RateLimitConfig } from "../domain/profile.ts";
 import { standard } from "../domain/profiles/standard.ts";
 import { WaitingSlots } from "../domain/request-slots.ts";
 import { statisticsKeptMsDefault } from "../domain/statistics/facts.ts";
@@ -27,29 +28,32 @@ import { Settler } from "./attempt/settle.ts";
 import { DeliveryChanges, EndpointChanges } from "./changes.ts";
 import { createOwnership } from "./cluster/create-ownership.ts";
 import type { EngineActivity, EngineOptions } from "./engine-options.ts";
-import { type SharedParts, createSharedParts, stopSharedParts } from "./cluster/shared-parts.ts";
+import { EndpointNotes } from "./cluster/endpoint-notes.ts";
 import { CommitGroup } from "./commit/commit-group.ts";
 import { WaitingStates, createCommitRiders } from "./commit/write-group.ts";
 import { type CommitStatistics, createStatistics } from "./commit/commit-statistics.ts";
-import { createProblemWatch, type ProblemListener, type ProblemWatch } from "./commit/problem-watch.ts";
-import { OAuth2Tokens } from "./credentials/oauth2-tokens.ts";
+import { ProblemWatch } from "./commit/problem-watch.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
-import { createOldestDue, type OldestDue } from "./dispatch/oldest-due.ts";
+import { OldestDue } from "./dispatch/oldest-due.ts";
 import { BacklogReader, loadWebhooks } from "./dispatch/recovery.ts";
 import { Directory } from "./endpoint/directory.ts";
 import { EndpointStates } from "./endpoint/endpoint-states.ts";
 import { type DeliveryView, explain } from "./endpoint/explain.ts";
 import { placeOf } from "./endpoint/lane.ts";
+import type { EndpointWakes } from "./endpoint/endpoint.ts";
 import type { LiveWebhook } from "./endpoint/endpoint-config.ts";
-import type { Ownership } from "./endpoint/ownership.ts";
+import type { Leadership, Ownership } from "./endpoint/ownership.ts";
 import { Wakeups } from "./endpoint/wakeups.ts";
 import { WebhookLifecycle } from "./endpoint/webhook-lifecycle.ts";
-import type { EndDeliveries, EngineAccess, TenantLimitChange, WebhookChange } from "./engine-access.ts";
+import { TenantAllowances } from "./endpoint/tenant-allowances.ts";
+import type { TenantQueue } from "./endpoint/tenant-queue.ts";
+import type { EndDeliveries, EngineAccess, WebhookChange } from "./engine-access.ts";
 import { Forwarder } from "./forward/forwarder.ts";
 import { RelayedMessages } from "./forward/relayed-messages.ts";
 import { FanOuts } from "./publish/fan-outs.ts";
-import { createRelay, type OperationalRelay } from "./publish/operational-relay.ts";
+import { OperationalRelay } from "./publish/operational-relay.ts";
 import type { SystemEvent } from "./publish/publish-call.ts";
+import { KnownPublishes } from "./publish/known-publishes.ts";
 import { Publisher } from "./publish/publish.ts";
 import { ProblemUpkeep, Upkeep } from "./upkeep.ts";
 
@@ -100,52 +104,59 @@ export class Engine implements EngineAccess {
     const { tracer } = options.telemetry;
     this.#spans = tracer === undefined ? null : new EventSpans(tracer, clock);
     this.#wakeups = new Wakeups(clock, () => this.#upkeep.clockSetBack());
-    this.#shared = createSharedParts(options, {
-      woke: (tenantQueue) => this.#dispatcher.considerTenantQueue(tenantQueue),
-    });
+    this.#shared = createSharedParts(options, (tenantQueue) =>
+      this.#dispatcher.considerTenantQueue(tenantQueue),
+    );
+    const touch = () => this.#commits.touch();
     this.#directory = this.#makeDirectory();
     const severalTenants = () => this.#directory.hasSeveralTenants;
     this.waitingSlots = new WaitingSlots(options.limits.waitingRequests, severalTenants);
-    this.relay = createRelay(options, {
-      ...this.#common(),
-      directory: this.#directory,
-      touch: () => this.#commits.touch(),
-      publisher: () => this.publisher,
-      ownership: () => this.#ownership,
-    });
-    this.#states = new EndpointStates({
-      ...this.#common(),
-      operationalEvents: this.relay.events,
-      directory: this.#directory,
-      touch: () => this.#commits.touch(),
-    });
-    this.#statistics = createStatistics(options, () => this.#commits.touch());
-    this.#problems = createProblemWatch(options.store, { ...this.#common(), relay: this.relay });
+    this.relay = new OperationalRelay(
+      options,
+      this.#directory,
+      () => this.publisher,
+      () => this.#ownership,
+      touch,
+    );
+    const { events } = this.relay;
+    this.#states = new EndpointStates(options, this.#directory, this.#shared.notes, events, touch);
+    this.#statistics = createStatistics(options, touch);
+    const { problems } = options.store;
+    this.#problems =
+      problems === undefined
+        ? null
+        : new ProblemWatch(options, problems, (move) => this.relay.problemMoved(move));
     this.#commits = this.#makeCommitGroup();
     this.#flights = new Flights(clock);
-    this.#shortages = new Shortages({ ...this.#common(), dispatcher: () => this.#dispatcher });
-    this.#ownerAlerts = new OwnerAlerts({ ...this.#common(), operationalEvents: this.relay.events });
-    this.#ownFaults = new OwnFaults(this.#common());
-    this.#lifecycle = this.#makeLifecycle();
+    this.#shortages = new Shortages(options, () => this.#dispatcher);
+    this.#ownerAlerts = new OwnerAlerts(options, events);
+    this.#ownFaults = new OwnFaults(options);
+    this.#lifecycle = new WebhookLifecycle(
+      options,
+      (webhook) => this.#applyStatus(webhook),
+      () => this.relay.stored(),
+    );
     this.#dispatcher = this.#makeDispatcher(this.#makeSettler());
-    this.#fanOuts = new FanOuts({
-      ...this.#common(),
-      store: options.store.deliveries,
-      directory: this.#directory,
-      dispatcher: this.#dispatcher,
-    });
+    this.#fanOuts = new FanOuts(options, this.#directory, this.#dispatcher);
     this.publisher = this.#makePublisher();
     const parts = { directory: this.#directory, dispatcher: this.#dispatcher, commits: this.#commits };
-    this.#backlog = new BacklogReader({ ...this.#common(), ...parts, store: options.store.deliveries });
-    this.oldestDue = createOldestDue(options, parts);
+    const { deliveries } = options.store;
+    this.#backlog = new BacklogReader(options, deliveries, this.#directory, this.#dispatcher);
+    this.oldestDue = this.#makeOldestDue();
     this.#ownership = this.#makeOwnership();
     this.#upkeep = this.#makeUpkeep();
-    const { telemetry, store } = options;
+    const { telemetry } = options;
     const ownership = this.#ownership;
     this.gateway = this.#makeGateway();
     this.#changes = new EndpointChanges({ ...parts, telemetry, states: this.#states, ownership });
     const isCounted = this.#statistics !== null;
-    this.#deliveries = new DeliveryChanges({ ...parts, store: store.deliveries, isCounted });
+    this.#deliveries = new DeliveryChanges(
+      deliveries,
+      this.#commits,
+      this.#directory,
+      this.#dispatcher,
+      isCounted,
+    );
   }
 
   // ---- the parts ----------------------------------------------------------------------------------------------
@@ -156,21 +167,12 @@ export class Engine implements EngineAccess {
   }
 
   #makeDirectory(): Directory {
-    const { secretBox, userAgent, requestOrigin } = this.#options;
-    return new Directory({
-      ...this.#common(),
-      secretBox,
-      userAgent,
-      requestOrigin,
-      wakeups: this.#wakeups,
-      accessTokens: (credentials) => new OAuth2Tokens({ ...this.#options, credentials }),
-      wakes: {
-        endpointWoke: (endpoint) => this.#dispatcher.considerEndpoint(endpoint),
-        laneWoke: (lane) => this.#dispatcher.consider(lane),
-        tenantQueueWoke: (tenantQueue) => this.#dispatcher.considerTenantQueue(tenantQueue),
-      },
-      ownsAll: this.#options.store.ownership === undefined,
-    });
+    const wakes: EndpointWakes = {
+      endpointWoke: (endpoint) => this.#dispatcher.considerEndpoint(endpoint),
+      laneWoke: (lane) => this.#dispatcher.consider(lane),
+      tenantQueueWoke: (tenantQueue) => this.#dispatcher.considerTenantQueue(tenantQueue),
+    };
+    return new Directory(this.#options, this.#wakeups, wakes, this.#shared.allowances);
   }
 
   #makeCommitGroup(): CommitGroup {
@@ -186,14 +188,11 @@ export class Engine implements EngineAccess {
     });
   }
 
-  #makeLifecycle(): WebhookLifecycle {
-    return new WebhookLifecycle({
-      ...this.#common(),
-      store: this.#options.store.webhooks,
-      apply: (webhook) => this.#applyStatus(webhook),
-      told: () => this.relay.stored(),
-      urlRules: this.#options.urlRules,
-    });
+  /** If several processes share a store, the schedulers check unowned webhooks. */
+  #makeOldestDue(): OldestDue {
+    const { store, delivers, schedules = delivers } = this.#options;
+    const ownership = schedules ? (store.ownership ?? null) : null;
+    return new OldestDue(this.#options, store.deliveries, ownership, this.#directory, this.#dispatcher);
   }
 
   #makeSettler(): Settler {
@@ -211,7 +210,7 @@ export class Engine implements EngineAccess {
   }
 
   #makeDispatcher(settler: Settler): Dispatcher {
-    const { store, limits, transport } = this.#options;
+    const { store, limits } = this.#options;
     return new Dispatcher({
       ...this.#common(),
       ...limits,
@@ -219,13 +218,7 @@ export class Engine implements EngineAccess {
       waitingSlots: this.waitingSlots,
       store: store.deliveries,
       wakeups: this.#wakeups,
-      attempts: new Attempts({
-        ...this.#common(),
-        transport,
-        settler,
-        flights: this.#flights,
-        shortages: this.#shortages,
-      }),
+      attempts: new Attempts(this.#options, this.#flights, settler, this.#shortages),
       settler,
       states: this.#states,
       commits: this.#commits,
@@ -236,11 +229,9 @@ export class Engine implements EngineAccess {
   }
 
   #makeGateway(): RelayedMessages {
-    const parts = { ...this.#common(), states: this.#states, commits: this.#commits, nextId: this.nextId };
-    const { transport, limits } = this.#options;
-    const forwarder = new Forwarder({ ...parts, ...limits, transport, ownFaults: this.#ownFaults });
+    const forwarder = new Forwarder(this.#options, this.#commits, this.nextId, this.#states, this.#ownFaults);
     const refresh = (ids: readonly string[]) => this.#ownership.refresh(ids);
-    return new RelayedMessages({ publisher: this.publisher, forwarder, directory: this.#directory, refresh });
+    return new RelayedMessages(this.#directory, refresh, this.publisher, forwarder);
   }
 
   #makePublisher(): Publisher {
@@ -255,7 +246,7 @@ export class Engine implements EngineAccess {
       nextId: this.nextId,
       payloadBytesMax: limits.payloadBytesMax,
       leaseMs: limits.leaseMs,
-      ...(limits.eventRowsMax !== undefined && { eventRowsMax: limits.eventRowsMax }),
+      eventRowsMax: limits.eventRowsMax,
       spans: this.#spans,
       fanOuts: this.#fanOuts,
     });
@@ -373,13 +364,13 @@ export class Engine implements EngineAccess {
     return this.#upkeep.cancelWaiting(webhookId);
   }
 
-  applyTenantKeys(change: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }): void {
-    this.#directory.applyTenantKeys(change.tenantId, change.keys);
+  applyTenantKeys(tenantId: string, keys: readonly StoredSecret[]): void {
+    this.#directory.applyTenantKeys(tenantId, keys);
   }
 
-  applyTenantLimit(change: TenantLimitChange): void {
-    this.#directory.applyTenantLimit(change.tenantId, change.rateLimit);
-    this.#dispatcher.considerTenantQueue(this.#directory.tenantQueue(change.tenantId));
+  applyTenantLimit(tenantId: string, rateLimit: RateLimitConfig | null): void {
+    this.#directory.applyTenantLimit(tenantId, rateLimit);
+    this.#dispatcher.considerTenantQueue(this.#directory.tenantQueue(tenantId));
   }
 
   publishSystemEvent(event: SystemEvent): ReturnType<EngineAccess["publishSystemEvent"]> {
@@ -387,7 +378,7 @@ export class Engine implements EngineAccess {
     return this.publisher.publishSystem(event, only);
   }
 
-  leads(leadership: Parameters<Ownership["isLeader"]>[0]): Promise<boolean> {
+  leads(leadership: Leadership): Promise<boolean> {
     return this.#ownership.isLeader(leadership);
   }
 
@@ -429,14 +420,6 @@ export class Engine implements EngineAccess {
     return this.#ownership.refresh(webhookIds, part);
   }
 
-  /**
-   * Calls back after a problem opened or was resolved, in the process that wrote it. Returns a function that ends the
-   * subscription.
-   */
-  watchProblems(listener: ProblemListener): () => void {
-    return this.#problems?.watch(listener) ?? (() => undefined);
-  }
-
   /** Runs one round of upkeep at once, for tests and commands. */
   upkeepRound(): Promise<void> {
     return this.#upkeep.round();
@@ -465,4 +448,30 @@ export class Engine implements EngineAccess {
     const endpoint = this.#directory.get(webhook.id);
     if (endpoint !== undefined) this.#changes.apply({ webhook, secrets: endpoint.secrets });
   }
+}
+
+/** The engine parts that use the shared state; each is null without it. */
+interface SharedParts {
+  readonly allowances: TenantAllowances | null;
+  readonly notes: EndpointNotes | null;
+  readonly knownPublishes: KnownPublishes | null;
+}
+
+/** `woke`: the gates of a tenant queue may have opened, or their closing time is known now. */
+function createSharedParts(options: EngineOptions, woke: (tenantQueue: TenantQueue) => void): SharedParts {
+  const { sharedState: state, store } = options;
+  if (state === undefined) return { allowances: null, notes: null, knownPublishes: null };
+  return {
+    allowances: new TenantAllowances(options, state, woke),
+    // A sole owner has no successor that needs notes.
+    notes: store.ownership === undefined ? null : new EndpointNotes(options, state),
+    knownPublishes: new KnownPublishes(options, state),
+  };
+}
+
+/**
+ * Returns unused tokens and sends pending notes. Call after the last commit, and before the endpoints are released.
+ */
+async function stopSharedParts({ allowances, notes, knownPublishes }: SharedParts): Promise<void> {
+  await Promise.all([allowances?.stop(), notes?.stop(), knownPublishes?.stop()]);
 }

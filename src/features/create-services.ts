@@ -174,7 +174,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
     lifecycle: {
       async start() {
         await Promise.all([apiKeys.load(), gatewayDirectory.load()]);
-        for (const { id, rateLimit } of tenants.all()) access.applyTenantLimit({ tenantId: id, rateLimit });
+        for (const { id, rateLimit } of tenants.all()) access.applyTenantLimit(id, rateLimit);
         await operations.start();
         reload.start();
         alertWatch?.start();

@@ -120,7 +120,7 @@ export class RegistryReload {
       tenants.set(tenant);
       const { id: tenantId, rateLimit } = tenant;
       if (JSON.stringify(known?.rateLimit ?? null) !== JSON.stringify(rateLimit))
-        access.applyTenantLimit({ tenantId, rateLimit });
+        access.applyTenantLimit(tenantId, rateLimit);
     }
     if (isFromScratch) this.#isFromScratch = false;
   }

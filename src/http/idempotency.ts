@@ -298,7 +298,7 @@ export function fingerprintOf(
 /** The key in the header, validated in full before it is looked up (IDK-29). Throws `idempotency_key_malformed`. */
 export function readIdempotencyKey(header: string | readonly string[]): string {
   // Node joins a repeated header with commas, which the strict form refuses as trailing characters.
-  const parsed = parseKeyHeader(typeof header === "string" ? header : header.join(", "), { lenient: true });
+  const parsed = parseKeyHeader(typeof header === "string" ? header : header.join(", "), true);
   if (parsed.kind === "ok") return parsed.key;
   const message = keyProblems[parsed.reason];
   throw new PosthornError("idempotency_key_malformed", `Idempotency-Key ${message}.`, {

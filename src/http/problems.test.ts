@@ -41,7 +41,7 @@ test("headers that belong to an error", () => {
 });
 
 test("a reused event key names the first event", () => {
-  const error = new DuplicateEventError("0198c3f2", { code: "event_key_reused", detail: "x" });
+  const error = new DuplicateEventError("0198c3f2", "event_key_reused", "x");
   assert.equal(problemOf(error, "").event_id, "0198c3f2");
 });
 

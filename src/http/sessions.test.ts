@@ -10,8 +10,8 @@ const hourMs = 60 * minuteMs;
 /** Sessions with one key and a manual clock. */
 function open() {
   const random = { bytes: (count: number) => randomBytes(count), uniform: () => 0.5 };
-  const ring = createKeyRing({ current: randomBytes(32), previous: [], random });
-  const secretBox = createSecretBox({ ring, digestKey: randomBytes(32) });
+  const ring = createKeyRing(randomBytes(32), [], random);
+  const secretBox = createSecretBox(ring, randomBytes(32));
   const keys = new Set(["hash of key"]);
   const clock = { time: 1_000, now: () => clock.time };
   const apiKeys = {

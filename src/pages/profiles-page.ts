@@ -86,7 +86,7 @@ function signatureLines({ signatureSchemes, signatureSchemesAllowed }: Profile):
 }
 
 function formatSection(profile: Profile, format: PayloadFormatName, isDefault: boolean): string {
-  const { headers, body } = exampleMessage(profile, { format, ...exampleEvent });
+  const { headers, body } = exampleMessage(profile, format, exampleEvent.eventType, exampleEvent.data);
   const { pathname, host } = new URL(exampleKeys.url);
   const lines = [`POST ${pathname} HTTP/1.1`, `Host: ${host}`];
   for (const [name, value] of headers) lines.push(`${name}: ${value}`);

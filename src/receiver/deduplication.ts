@@ -24,9 +24,9 @@ export interface DeduplicationStore {
    */
   finish(completion: DeduplicationCompletion): Promise<boolean>;
   /** Removes a claim, so that the key can be claimed again. Completed keys and claims of other callers stay. */
-  release(claim: { readonly key: string; readonly token: string }): Promise<void>;
+  release(key: string, token: string): Promise<void>;
   /** Removes some expired entries and returns how many. The receiver calls it from time to time. */
-  purge(request: { readonly now: number }): Promise<number>;
+  purge(now: number): Promise<number>;
 }
 
 export interface DeduplicationClaim {
@@ -85,12 +85,10 @@ type TransactionWork<Transaction, Result> = (scope: {
 
 /** Runs the work of a message, or determines why it must not run. */
 export interface Deduplication<Transaction> {
+  /** `keys` are store keys; the message is new only if all of them are. */
   run(
-    identity: {
-      /** Store keys; the message is new only if all of them are. */
-      readonly keys: readonly string[];
-      readonly fingerprint: string;
-    },
+    keys: readonly string[],
+    fingerprint: string,
     work: (transaction: Transaction | undefined) => Promise<StoredAnswer>,
   ): Promise<DeduplicatedAnswer>;
 }
@@ -126,14 +124,14 @@ export function createDeduplication<Transaction>(
   const purgeNowAndThen = async (used: DeduplicationStore): Promise<void> => {
     if (now() - purgedAt < purgeIntervalMs) return;
     purgedAt = now();
-    await used.purge({ now: now() });
+    await used.purge(now());
   };
 
   if (inTransaction !== undefined) {
     return {
-      run: (identity, work) =>
+      run: (keys, fingerprint, work) =>
         withRollback(inTransaction, async ({ transaction, store: inside }) => {
-          const claims = new Claims(inside, setup, identity.keys, identity.fingerprint);
+          const claims = new Claims(inside, setup, keys, fingerprint);
           const refusal = await claims.take();
           if (refusal !== null) return refusal;
           const answer = await work(transaction);
@@ -147,8 +145,8 @@ export function createDeduplication<Transaction>(
   }
   if (store === undefined) throw new ReceiverError("misconfigured", "deduplication has no store");
   return {
-    run: async (identity, work) => {
-      const claims = new Claims(store, setup, identity.keys, identity.fingerprint);
+    run: async (keys, fingerprint, work) => {
+      const claims = new Claims(store, setup, keys, fingerprint);
       const refusal = await claims.take().catch(unavailable);
       if (refusal !== null) return refusal;
       const answer = await workOrRelease(claims, work);
@@ -225,7 +223,7 @@ class Claims {
   }
 
   async release(): Promise<void> {
-    for (const key of this.#held) await this.#store.release({ key, token: this.#token });
+    for (const key of this.#held) await this.#store.release(key, this.#token);
   }
 
   #claimUntil(durationMs: number) {

@@ -9,11 +9,10 @@ export {
   withSecrets,
 } from "./configured/configured-verifier.ts";
 export type { ConfiguredVerifier } from "./configured/configured-verifier.ts";
-export type { ChallengeAnswer } from "./configured/source-verifier.ts";
 export type { ConfigurationField, ConfigurationProblem } from "./configured/fields.ts";
-export type { Received, SourceVerifier } from "./configured/source-verifier.ts";
+export type { ChallengeAnswer, Received, SourceVerifier } from "./configured/source-verifier.ts";
 export type { ReceiverCrypto } from "./crypto/crypto.ts";
-export { createWebCrypto } from "./crypto/crypto-web.ts";
+export { createWebCrypto } from "./crypto/default-crypto.ts";
 export type {
   ClaimOutcome,
   DeduplicationClaim,
@@ -86,15 +85,11 @@ export type { ReceiverErrorCode } from "./receiver-error.ts";
 export type { DeduplicationOptions, ReceiverOptions } from "./receiver-options.ts";
 export { createReceiver } from "./receiver.ts";
 export type { Receiver } from "./receiver.ts";
-export { allOf } from "./schemes/first-match.ts";
-export { anyOf } from "./schemes/first-match.ts";
-export type { ApiKeyOptions } from "./schemes/plain-credentials.ts";
-export type { BasicOptions } from "./schemes/plain-credentials.ts";
-export type { BearerOptions } from "./schemes/plain-credentials.ts";
+export { allOf, anyOf } from "./schemes/first-match.ts";
+export type { ApiKeyOptions, BasicOptions, BearerOptions } from "./schemes/plain-credentials.ts";
 export type { ByProducer } from "./schemes/first-match.ts";
 export type { HmacOptions } from "./schemes/hmac.ts";
-export type { HttpSignatureKey } from "./schemes/http-signatures.ts";
-export type { HttpSignaturesOptions } from "./schemes/http-signatures.ts";
+export type { HttpSignatureKey, HttpSignaturesOptions } from "./schemes/http-signatures.ts";
 export type { StandardWebhooksOptions } from "./schemes/standard-webhooks.ts";
 export type { XWebhookOptions } from "./schemes/x-webhook.ts";
 export { reportIncident } from "./receiver-options.ts";

@@ -216,10 +216,12 @@ export function resolveOptions<Transaction>(options: ReceiverOptions<Transaction
   checkRange(resolved);
   checkStatuses(resolved.statuses);
   if (resolved.deduplication !== null)
-    checkTimes(resolved.deduplication.retentionMs, resolved.deduplication.claimMs, {
+    checkTimes(
+      resolved.deduplication.retentionMs,
+      resolved.deduplication.claimMs,
       toleranceSeconds,
       budgetMs,
-    });
+    );
   if (options.inbox !== undefined && resolved.deduplication?.inTransaction !== undefined) {
     throw misconfigured("an inbox cannot be used with inTransaction; give deduplication a store");
   }
@@ -271,7 +273,8 @@ function withDefaults<Transaction>(options: DeduplicationOptions<Transaction>) {
 function checkTimes(
   retentionMs: number,
   claimMs: number,
-  { toleranceSeconds, budgetMs }: { readonly toleranceSeconds: number | null; readonly budgetMs: number },
+  toleranceSeconds: number | null,
+  budgetMs: number,
 ): void {
   // A database would refuse larger numbers, so the claim would expire, and with it the record of the message.
   for (const [name, value] of Object.entries({ retentionMs, claimMs })) {
@@ -286,12 +289,9 @@ function checkTimes(
   if (!(claimMs > budgetMs)) throw misconfigured("claimMs must be more than budgetMs");
 }
 
-function checkRange(values: {
-  readonly budgetMs: number;
-  readonly bodyBytesMax: number;
-  readonly retryAfterSeconds: number;
-  readonly toleranceSeconds: number | null;
-}): void {
+type Ranged = "budgetMs" | "bodyBytesMax" | "retryAfterSeconds" | "toleranceSeconds";
+
+function checkRange(values: Readonly<Record<Ranged, number | null>>): void {
   for (const name of ["budgetMs", "bodyBytesMax", "retryAfterSeconds", "toleranceSeconds"] as const) {
     const value = values[name];
     // The maximum of timers, in ms.

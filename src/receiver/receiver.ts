@@ -248,10 +248,10 @@ class Endpoint<Transaction> implements Receiver {
       }
       return { kind: "ran", answer: await work(undefined) };
     }
-    const scope = { producer, endpoint: endpointOf(message.url, this.#options.endpoint) };
-    const keys = await Promise.all(identities.map((identity) => storeKey({ ...scope, identity })));
+    const endpoint = endpointOf(message.url, this.#options.endpoint);
+    const keys = await Promise.all(identities.map((identity) => storeKey(producer, endpoint, identity)));
     const fingerprint = await sha256Hex(options.fingerprintOf(message));
-    return this.#deduplication.run({ keys, fingerprint }, work);
+    return this.#deduplication.run(keys, fingerprint, work);
   }
 
   /** Stores the message for later or runs the handler now. */

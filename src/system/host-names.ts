@@ -17,17 +17,12 @@ import {
   withoutEndDot,
 } from "./name-files.ts";
 
-interface NameLookupOptions {
-  /** `address:port` of name servers to query instead of the system's. */
-  readonly servers?: readonly string[];
-}
-
 const textsMax = 100;
 const textLengthMax = 1_024;
 
-/** TXT records from the name servers of the system. */
-export function createNameLookup(options: NameLookupOptions = {}): NameLookup {
-  const servers = new NameServers(undefined, options.servers);
+/** TXT records from the name servers of the system, or from these servers (`address:port`). */
+export function createNameLookup(addresses?: readonly string[]): NameLookup {
+  const servers = new NameServers(undefined, addresses);
   return {
     async texts(name): Promise<TextLookup> {
       try {
@@ -154,7 +149,8 @@ class HostNames implements NameSource {
   /** Completes short names with the search domains (`resolv.conf(5)`). */
   async #askServers(hostname: string): Promise<ServiceResult> {
     let error: unknown;
-    for (const candidate of candidatesFor(hostname, this.#servers.settings())) {
+    const { search, ndots } = this.#servers.settings();
+    for (const candidate of candidatesFor(hostname, search, ndots)) {
       try {
         const found = await this.#servers.addresses(candidate);
         if (found.length > 0) return { found, status: "notfound" };
@@ -193,10 +189,7 @@ class HostNames implements NameSource {
 
 const ownServices: ReadonlySet<string> = new Set(["files", "dns", "resolve", "myhostname"]);
 
-function candidatesFor(
-  hostname: string,
-  { search, ndots }: { readonly search: readonly string[]; readonly ndots: number },
-): string[] {
+function candidatesFor(hostname: string, search: readonly string[], ndots: number): string[] {
   if (hostname.endsWith(".")) return [withoutEndDot(hostname)];
   const completed = search.map((domain) => `${hostname}.${domain}`);
   const isLong = hostname.split(".").length - 1 >= ndots;

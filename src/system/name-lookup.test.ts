@@ -6,7 +6,7 @@ import { createNameLookup } from "./host-names.ts";
 test("texts of a name come from a real name server, whole and several", async (t) => {
   const server = await startNameServer();
   t.after(() => server.close());
-  const names = createNameLookup({ servers: [server.address] });
+  const names = createNameLookup([server.address]);
   const long = "x".repeat(600);
   server.records.set("_a.example.test", ["one", long]);
   assert.deepEqual(await names.texts("_a.example.test"), { kind: "found", texts: ["one", long] });
@@ -19,7 +19,7 @@ test("texts of a name come from a real name server, whole and several", async (t
 test("a failing server and a cancelled query are distinguished from an absent record", async (t) => {
   const server = await startNameServer();
   t.after(() => server.close());
-  const names = createNameLookup({ servers: [server.address] });
+  const names = createNameLookup([server.address]);
   server.mood = "failing";
   const failed = await names.texts("_a.example.test");
   assert.equal(failed.kind, "failed");

@@ -10,14 +10,14 @@ import { openOwnSchema } from "../receiver/own-schema.ts";
 import { eventually } from "../scenarios/eventually.ts";
 
 const now = 1_800_000_000_000;
-const claimAs = (token: string) => ({ token, now, leaseUntil: now + 60_000, limit: 100 });
+const claimAs = (token: string, at = now) => [token, at, now + 60_000, 100] as const;
 
 test("a claim that began before another one was committed gets nothing newer than the other", async (t) => {
   const { pool, drop, url } = await openOwnSchema();
   t.after(drop);
   await createPostgresOutboxTable(pool);
   const store = createPostgresOutboxStore(pool);
-  for (const id of ["1", "2"]) await store.put({ id, event: "{}" });
+  for (const id of ["1", "2"]) await store.put(id, "{}");
 
   // The first process has claimed, and its transaction is not committed yet.
   const connection = new pg.Client({ connectionString: url });
@@ -26,12 +26,12 @@ test("a claim that began before another one was committed gets nothing newer tha
   await connection.query("BEGIN");
   const first = createPostgresOutboxStore(connection);
   assert.deepEqual(
-    (await first.claim(claimAs("first"))).map(({ id }) => id),
+    (await first.claim(...claimAs("first"))).map(({ id }) => id),
     ["1", "2"],
   );
 
-  await store.put({ id: "3", event: "{}" });
-  const second = store.claim(claimAs("second"));
+  await store.put("3", "{}");
+  const second = store.claim(...claimAs("second"));
   await eventually("the second claim waits for the first", {
     ask: () =>
       pool.query(
@@ -42,8 +42,8 @@ test("a claim that began before another one was committed gets nothing newer tha
   await connection.query("COMMIT");
   assert.deepEqual(await second, [], "3 must not overtake 1 and 2");
 
-  await store.done({ token: "first", ids: ["1", "2"] });
-  const [entry, ...more] = await store.claim(claimAs("third"));
+  await store.done("first", ["1", "2"]);
+  const [entry, ...more] = await store.claim(...claimAs("third"));
   assert.deepEqual([entry?.id, entry?.attempts, more.length], ["3", 1, 0]);
 });
 
@@ -52,14 +52,13 @@ test("newer events wait while an older one waits for its time", async (t) => {
   t.after(drop);
   await createPostgresOutboxTable(pool);
   const store = createPostgresOutboxStore(pool);
-  await store.put({ id: "1", event: "{}" });
-  await store.claim(claimAs("first"));
-  await store.release({ token: "first", ids: ["1"], dueAt: now + 1_000 });
-  await store.put({ id: "2", event: "{}" });
-  assert.deepEqual(await store.claim(claimAs("second")), []);
-  const later = { ...claimAs("third"), now: now + 1_000 };
+  await store.put("1", "{}");
+  await store.claim(...claimAs("first"));
+  await store.release("first", ["1"], now + 1_000);
+  await store.put("2", "{}");
+  assert.deepEqual(await store.claim(...claimAs("second")), []);
   assert.deepEqual(
-    (await store.claim(later)).map(({ id }) => id),
+    (await store.claim(...claimAs("third", now + 1_000))).map(({ id }) => id),
     ["1", "2"],
   );
 });

@@ -60,12 +60,12 @@ function opened(
 
 const published: Answer = (events) => events.map(({ idempotency_key: id }) => ({ id }));
 const unreachable: Answer = () => {
-  throw new UnansweredError("cannot reach it", call, { reason: "unreachable", cause: null });
+  throw new UnansweredError("cannot reach it", call, "unreachable", null);
 };
 
 function refusal(code: string, status: number, retryAfterMs: number | null = null): ApiError {
   const problem = { type: "", title: "No", detail: `no: ${code}`, status, code } as Problem;
-  return new ApiError(problem, call, { retryAfterMs });
+  return new ApiError(problem, call, retryAfterMs);
 }
 
 test("events are published in order, with a key and the time at which they were added", async (t) => {

@@ -33,7 +33,7 @@ import {
 import { createSchemaCompiler } from "../../src/schema/ajv/schema-compiler.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { systemClock } from "../../src/system/clock.ts";
-import { createKeyRing, createSecretBox } from "../../src/system/keys/secret-box.ts";
+import { createKeyRing, createSecretBox, type KeyRing } from "../../src/system/keys/secret-box.ts";
 import { createSystemRandom } from "../../src/system/random.ts";
 import { waitMsMax } from "../scenarios/eventually.ts";
 
@@ -105,12 +105,12 @@ export async function openWorld(
   const open = async () => {
     const store = await (options.openStore?.(clock.now()) ??
       openSqliteStore({ dataDir, now: clock.now(), pid: process.pid }));
-    const secretBox = createSecretBox(box);
+    const secretBox = createSecretBox(box.ring, box.digestKey);
     const schemaCompiler = createSchemaCompiler();
     const telemetry = { log: recordingLogger(log), metrics: silentMetrics };
     const tenants = await loadTenantDirectory(store.registry, clock);
     const schemas = new SchemaRegistry(store.registry, schemaCompiler);
-    const urlRules = { policy: createAddressPolicy({ allow: [], allowLoopback: false }), allowHttp: false };
+    const urlRules = { policy: createAddressPolicy([], false), allowHttp: false };
     const transport = fakeTransport({ requests, statuses, answers });
     const engine = new Engine({
       store,
@@ -244,15 +244,16 @@ export async function openWorld(
   };
 }
 
-/** Ends only a test that will never pass. */
-
 /** The keys with which the processes of a deployment read each other's secrets. */
-export type WorldKeys = Parameters<typeof createSecretBox>[0];
+export interface WorldKeys {
+  readonly ring: KeyRing;
+  readonly digestKey: Uint8Array;
+}
 
 export function newWorldKeys(): WorldKeys {
   const random = createSystemRandom();
   return {
-    ring: createKeyRing({ current: random.bytes(32), previous: [], random }),
+    ring: createKeyRing(random.bytes(32), [], random),
     digestKey: random.bytes(32),
   };
 }

@@ -39,7 +39,7 @@ export function assertHoldsNothingElse(installed: InstalledPackage): void {
 export function assertImportsNeighboursOnly(installed: InstalledPackage): void {
   for (const path of installed.files().filter((name) => name.endsWith(".js"))) {
     const code = readFileSync(join(installed.path, path), "utf8");
-    const imports = [...code.matchAll(/(?:from|import)\s*\(?\s*["']([^"']+)["']/g)].map(
+    const imports = [...code.matchAll(/(?<![.\w])(?:from|import)\s*\(?\s*["']([^"']+)["']/g)].map(
       ([, name = ""]) => name,
     );
     const foreign = imports.filter((name) => !name.startsWith("."));

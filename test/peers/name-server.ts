@@ -5,7 +5,7 @@
  * const server = await startNameServer();
  * server.records.set("_posthorn-challenge.localhost", ["posthorn-verification=…"]);
  * server.addresses.set("hooks.example.test", ["192.0.2.1", "2001:db8::1"]);
- * createNameLookup({ servers: [server.address] });
+ * createNameLookup([server.address]);
  * ```
  */
 import { createSocket } from "node:dgram";

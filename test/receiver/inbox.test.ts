@@ -119,7 +119,7 @@ test("a message that repeatedly crashes the process is parked without another ru
   const { send, inbox, clock } = inboxWith({ store, attemptsMax: 2, handler: () => assert.fail("ran") });
   await send();
   for (const token of ["crash-1", "crash-2"]) {
-    await store.claim({ now: clock.now, leaseUntil: clock.now + 10, token });
+    await store.claim(clock.now, clock.now + 10, token);
     clock.now += 10;
   }
   await inbox.runDue();
@@ -156,9 +156,9 @@ test("a store that fails for a while does not end the loop", async () => {
   let runs = 0;
   const flaky = {
     ...store,
-    claim: (request: Parameters<typeof store.claim>[0]) => {
+    claim: (...request: Parameters<typeof store.claim>) => {
       failures += 1;
-      return failures <= 3 ? Promise.reject(new Error("down")) : store.claim(request);
+      return failures <= 3 ? Promise.reject(new Error("down")) : store.claim(...request);
     },
   };
   const { send, inbox } = inboxWith({
@@ -188,7 +188,7 @@ test("a restart loses nothing and processes the messages of the last run", async
   }
   // One message was being processed when the process died.
   const now = Date.now();
-  await createSqliteInboxStore(before).claim({ now, leaseUntil: now, token: "dead" });
+  await createSqliteInboxStore(before).claim(now, now, "dead");
   before.close();
 
   const after = new DatabaseSync(file);

@@ -69,10 +69,7 @@ test("EDS-11.5-1 an endpoint with its own name is the same whatever the path", a
 
 test("EDS-11.5-1 x-webhook: a new Idempotency-Key with the same signature runs nothing again", async () => {
   const { seen, send } = endpointWith({ verifier: xWebhook({ secrets: secret }) });
-  const signature = prepareXWebhookSigner([secret])({
-    timestampSeconds: nowSeconds,
-    body: Buffer.from(body),
-  });
+  const signature = prepareXWebhookSigner([secret])(nowSeconds, Buffer.from(body));
   for (const key of ['"first"', '"forged-1"', '"forged-2"']) {
     const headers = { "x-webhook-signature": signature, "idempotency-key": key };
     assert.equal((await send({ body, headers })).status, 204);

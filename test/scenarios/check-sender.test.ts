@@ -30,7 +30,7 @@ async function watch(profile: Profile, { send, endsWithSending = false, ...other
   const findings = await checkSender({
     port: 0,
     profile,
-    verifier: verifierFor(secret, { profile, keyId }),
+    verifier: verifierFor(secret, profile, keyId),
     bearerToken: null,
     durationMs: 20_000,
     listening: (url) => {
@@ -60,7 +60,7 @@ async function watchPosthorn(
         { url, events: ["check.*"], profile: profile.name, schemes: [scheme] },
         token === null ? {} : { bearer: token },
       );
-      verifier = verifierFor(world.secretOf(id, signatureSchemeKeys[scheme]), { profile, keyId: id });
+      verifier = verifierFor(world.secretOf(id, signatureSchemeKeys[scheme]), profile, id);
       await world.publishMany("default", [
         { eventType: "check.one", data: { number: 1 } },
         { eventType: "check.two", data: { number: 2 } },

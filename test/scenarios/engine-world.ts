@@ -171,7 +171,7 @@ async function open({ dataDir, log, metrics }: Kept, options: WorldOptions): Pro
     delivers: options.delivers ?? true,
     userAgent: "Posthorn/test",
     requestOrigin: "posthorn.test",
-    urlRules: { policy: createAddressPolicy({ allow: [], allowLoopback: true }), allowHttp: true },
+    urlRules: { policy: createAddressPolicy([], true), allowHttp: true },
     limits: { ...defaultLimits, ...options.limits },
     retention: { payloadMs: 30 * dayMs, historyMs: 90 * dayMs },
     tenantExists: () => true,
@@ -183,7 +183,7 @@ async function open({ dataDir, log, metrics }: Kept, options: WorldOptions): Pro
 
 function inThread({ ca }: WorldOptions): Transport {
   return createHttpTransport({
-    addressPolicy: createAddressPolicy({ allow: [], allowLoopback: true }),
+    addressPolicy: createAddressPolicy([], true),
     clock: systemClock,
     dns: createHostNames(),
     socketsMax: 500,

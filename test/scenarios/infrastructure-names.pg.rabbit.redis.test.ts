@@ -120,7 +120,7 @@ test("a collector of traces is found by the configured lookup", async (t) => {
   const { port } = collector.address() as AddressInfo;
   process.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = `http://${name}:${port}`;
   t.after(() => delete process.env["OTEL_EXPORTER_OTLP_ENDPOINT"]);
-  const sampling = samplingOf({ sampler: "always_on", argument: undefined });
+  const sampling = samplingOf("always_on", undefined);
   assert.ok(sampling !== null);
   const { lookup, asked } = lookupHere();
   const tracer = new OtlpTracer({ sampling, serviceVersion: "1", clock, log: new RecordedLog(), lookup });

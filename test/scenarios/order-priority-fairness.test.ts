@@ -219,7 +219,7 @@ describe("fairness", () => {
     t.after(() => receiver.close());
     for (const name of ["a", "b", "c"])
       await world.addWebhook({ url: receiver.url(`/${name}`), events: [`${name}.x`] });
-    world.engine.applyTenantLimit({ tenantId: "default", rateLimit: { requestsPerMinute: 1_200, burst: 1 } });
+    world.engine.applyTenantLimit("default", { requestsPerMinute: 1_200, burst: 1 });
     const types = ["a.x", "b.x", "c.x"];
     const startedAtMs = performance.now();
     await world.publishMany(

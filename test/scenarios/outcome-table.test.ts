@@ -92,7 +92,7 @@ for (const profile of profiles) {
       const verdict = classify(observation, profile);
       for (const attemptNumber of [1, 2, 3, 4]) {
         for (const sunsetAt of [null, 999, 1_001]) {
-          const judged = judge(verdict, { attemptNumber, sunsetAt, now: 1_000 }, profile);
+          const judged = judge(verdict, attemptNumber, sunsetAt, 1_000, profile);
           const isLast =
             attemptNumber >= (limits[verdict.category ?? ""] ?? Infinity) ||
             (sunset === "terminal" && sunsetAt === 999);
@@ -219,9 +219,7 @@ test("WDS-125 WDS-129 WDS-130 WDS-131 WDS-132 the reasons of x-webhook are those
 test("WDS-128 x-webhook tries a broken TLS setup at most three times", () => {
   const profile = named("x-webhook");
   const verdict = classify({ kind: "failure", category: "ssl", requestSent: false }, profile);
-  const judged = [1, 2, 3].map((attemptNumber) =>
-    judge(verdict, { attemptNumber, sunsetAt: null, now: 0 }, profile),
-  );
+  const judged = [1, 2, 3].map((attemptNumber) => judge(verdict, attemptNumber, null, 0, profile));
   assert.deepEqual(
     judged.map(({ outcome }) => outcome),
     ["transient", "transient", "terminal"],

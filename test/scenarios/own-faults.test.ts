@@ -30,7 +30,7 @@ beforeEach(() => {
 });
 
 function breakable(): Transport {
-  const addressPolicy = createAddressPolicy({ allow: [], allowLoopback: true });
+  const addressPolicy = createAddressPolicy([], true);
   const transport = createHttpTransport({
     addressPolicy,
     clock: systemClock,

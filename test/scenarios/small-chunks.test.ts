@@ -41,7 +41,7 @@ test("the kit keeps the bytes of a body and not its chunks", async () => {
       return { done: false, value: chunkAt(index++) };
     },
   };
-  const read = await readKitBody(chunks, { bodyBytesMax: 1_048_576 });
+  const read = await readKitBody(chunks, 1_048_576);
   assert.ok(read.kind === "read" && expected.equals(read.body));
   assert.ok(grown < heapBytesMax, `${grown} bytes`);
 });

@@ -256,7 +256,7 @@ test("TS16-125 a domain is verified by a TXT record from a real name server", as
   const resolution = resolveValues({ dataDir, port: 0, dev: true, logLevel: "error" });
   assert.equal(resolution.kind, "resolved");
   const posthorn = await startPosthorn(resolution.settings, {
-    names: createNameLookup({ servers: [names.address] }),
+    names: createNameLookup([names.address]),
   });
   t.after(async () => {
     await posthorn.stop();

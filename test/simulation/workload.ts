@@ -189,7 +189,7 @@ export class Workload {
       { requestsPerMinute: 60, burst: 3 },
       { requestsPerMinute: 600, burst: 50 },
     ]);
-    engine.applyTenantLimit({ tenantId, rateLimit });
+    engine.applyTenantLimit(tenantId, rateLimit);
     invariants.tenantLimited(tenantId, rateLimit);
   }
 

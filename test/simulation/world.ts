@@ -212,7 +212,7 @@ export class World {
       delivers: true,
       userAgent: "posthorn-simulation",
       requestOrigin: "posthorn.test",
-      urlRules: { policy: createAddressPolicy({ allow: [], allowLoopback: false }), allowHttp: false },
+      urlRules: { policy: createAddressPolicy([], false), allowHttp: false },
       tenantExists: () => true,
       schemas: { prepare: () => null, problems: () => [] },
     });

@@ -201,7 +201,7 @@ async function openFolderTarget(to: string, source: string, masterKeys: MasterKe
 
 function keepMasterKey({ masterKeyFile }: DataFolder, { current }: MasterKeys): void {
   const text = Buffer.from(current).toString("base64");
-  const kept = readOrCreateKeyFile({ path: masterKeyFile, generate: () => text });
+  const kept = readOrCreateKeyFile(masterKeyFile, () => text);
   if (kept.text !== text) throw new OtherMasterKeyError(masterKeyFile);
 }
 

@@ -27,7 +27,7 @@ export interface CheckReceiverOptions {
   /** Replaces the system's name lookup. */
   readonly lookup?: LookupFunction;
   /** Called before each rule is checked. */
-  readonly trying: (title: string, progress: { readonly done: number; readonly of: number }) => void;
+  readonly trying: (title: string, done: number, of: number) => void;
   /** Called after each rule was checked. */
   readonly found: (finding: Finding) => void;
 }
@@ -42,7 +42,7 @@ export async function checkReceiver(options: CheckReceiverOptions): Promise<read
   await examination.knock();
   const findings: Finding[] = [];
   for (const [done, check] of receiverChecks.entries()) {
-    options.trying(check.title, { done, of: receiverChecks.length });
+    options.trying(check.title, done, receiverChecks.length);
     const finding = findingOf(check, await examination.resultOf(check));
     findings.push(finding);
     options.found(finding);

@@ -1,5 +1,5 @@
 import type { Result, Rule } from "../finding.ts";
-import type { ProbeAnswer, ProbeBody } from "../probe.ts";
+import type { ProbeAnswer, ProbeRequest } from "../probe.ts";
 import type { ReceiverUnderCheck, SampleMessage, SampleMessages } from "./messages.ts";
 
 /**
@@ -30,13 +30,10 @@ export interface Bench {
   /** Size limit of the body that does not end. */
   readonly endlessBytesMax: number;
   post(message: Pick<SampleMessage, "headers" | "body">): Promise<ProbeAnswer>;
-  send(request: {
-    readonly method: string;
-    readonly headers: readonly string[];
-    readonly body?: ProbeBody;
-    /** Used instead of the receiver's URL. */
-    readonly url?: URL;
-  }): Promise<ProbeAnswer>;
+  /** `url` defaults to the receiver's URL. */
+  send(
+    request: Pick<ProbeRequest, "method" | "headers"> & Partial<Pick<ProbeRequest, "body" | "url">>,
+  ): Promise<ProbeAnswer>;
 }
 
 /** `204`, `503 (Retry-After: 5)` or the failure. */

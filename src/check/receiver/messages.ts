@@ -210,13 +210,7 @@ function contentOf(
   const data = { check: eventId, word: change.word ?? honestWord };
   const { contentType, body } = change.raw ?? {
     contentType: standardContentType,
-    body: renderStandardPayload({
-      eventType,
-      timestamp,
-      dataJson: JSON.stringify(data),
-      metadataJson: null,
-      links: null,
-    }),
+    body: renderStandardPayload(eventType, timestamp, JSON.stringify(data), null, null),
   };
   return {
     eventId,

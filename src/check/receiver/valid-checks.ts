@@ -94,7 +94,7 @@ export const validChecks: readonly ReceiverCheck[] = [
     requirements: "TS16-86 IDK-19 EDS-7.2-2",
     fix: "Answer a repeated message like the first one, without processing it: an error makes the sender retry.",
     run: async (bench) => {
-      const { first, second } = await twice(bench, {});
+      const { first, second } = await twice(bench);
       if (!isAccepted(first)) return failed(describe(first), "The first of the two was not accepted.");
       const seen = `${describe(first)}, then ${describe(second)}`;
       return isAccepted(second) ? passed(seen) : failed(seen);
@@ -108,7 +108,7 @@ export const validChecks: readonly ReceiverCheck[] = [
     requirements: "IDK-3 IDK-22",
     fix: "Store a fingerprint of the body with the key, and answer 422.",
     run: async (bench) => {
-      const { first, second } = await twice(bench, { word: "other" });
+      const { first, second } = await twice(bench, "other");
       if (!isAccepted(first)) return failed(describe(first), "The first of the two was not accepted.");
       return hasStatus(second, 422) ? passed("422") : failed(`${describe(first)}, then ${describe(second)}`);
     },
@@ -246,11 +246,11 @@ function signsKey(headers: readonly string[]): boolean {
 /** Sends the same event again like a sender would: same body and key, new time and signature. */
 async function twice(
   bench: Bench,
-  change: { readonly word?: string },
+  word?: string,
 ): Promise<{ readonly first: ProbeAnswer; readonly second: ProbeAnswer }> {
   const event = { eventId: bench.messages.newEventId(), occurredAt: Date.now() };
   const first = await bench.post(bench.messages.make(event));
-  const second = await bench.post(bench.messages.make({ ...event, ...change }));
+  const second = await bench.post(bench.messages.make(word === undefined ? event : { ...event, word }));
   return { first, second };
 }
 

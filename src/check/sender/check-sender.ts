@@ -40,23 +40,20 @@ const closeWithinMs = 1_000;
  * Responds by order of events: the first one fails once with 503 and Retry-After, the second one is redirected once,
  * everything else is accepted. `arrived` is called after each response was sent. Rejects if the port is not available.
  */
-export async function startSenderServer(options: {
-  readonly port: number;
-  readonly arrived: () => void;
-}): Promise<SenderServer> {
+export async function startSenderServer(port: number, arrived: () => void): Promise<SenderServer> {
   const notebook = new Notebook();
   const server = createServer((incoming, outgoing) => {
     if (incoming.method === "OPTIONS") return permit(incoming, outgoing);
-    outgoing.on("finish", options.arrived);
+    outgoing.on("finish", arrived);
     receive(incoming).then(
       (request) => answer(outgoing, notebook.note(request)),
       () => outgoing.destroy(),
     );
   });
-  await listen(server, options.port);
-  const { port } = server.address() as AddressInfo;
+  await listen(server, port);
+  const address = server.address() as AddressInfo;
   const { events, followed } = notebook;
-  return { url: `http://127.0.0.1:${port}/`, events, followed, close: () => close(server) };
+  return { url: `http://127.0.0.1:${address.port}/`, events, followed, close: () => close(server) };
 }
 
 type Answer = Pick<RecordedRequest, "status" | "retryAfterSeconds">;
@@ -156,7 +153,7 @@ export interface CheckSenderOptions {
   /** Called once with the URL to send to. */
   readonly listening: (url: string) => void;
   /** Called after each request. */
-  readonly arrived: (seen: { readonly requests: number; readonly events: number }) => void;
+  readonly arrived: (requests: number, events: number) => void;
   /** Ends the observation early. */
   readonly signal: AbortSignal;
 }
@@ -170,16 +167,11 @@ export const senderRules: readonly SenderRule[] = [...messageRules, ...retryRule
  */
 export async function checkSender(options: CheckSenderOptions): Promise<readonly Finding[]> {
   const ended = Promise.withResolvers<null>();
-  const server = await startSenderServer({
-    port: options.port,
-    arrived: () => {
-      const { events } = server;
-      options.arrived({
-        requests: events.reduce((sum, { requests }) => sum + requests.length, server.followed.length),
-        events: events.length,
-      });
-      if (hasSeenEverything(server)) ended.resolve(null);
-    },
+  const server = await startSenderServer(options.port, () => {
+    const { events } = server;
+    const requests = events.reduce((sum, event) => sum + event.requests.length, server.followed.length);
+    options.arrived(requests, events.length);
+    if (hasSeenEverything(server)) ended.resolve(null);
   });
   const timer = setTimeout(() => ended.resolve(null), options.durationMs);
   options.signal.addEventListener("abort", () => ended.resolve(null), { once: true });

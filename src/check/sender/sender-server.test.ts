@@ -4,7 +4,7 @@ import { startSenderServer } from "./check-sender.ts";
 
 test("a sender that requests permission gets it, and the request does not count as a delivery", async (t) => {
   let arrived = 0;
-  const server = await startSenderServer({ port: 0, arrived: () => void (arrived += 1) });
+  const server = await startSenderServer(0, () => void (arrived += 1));
   t.after(() => server.close());
   const headers = { "WebHook-Request-Origin": "sender.example", "WebHook-Request-Rate": "120" };
   const answer = await fetch(server.url, { method: "OPTIONS", headers });

@@ -4,18 +4,17 @@ import type { MessageVerifier } from "../../receiver/message/message.ts";
 import { anyOf } from "../../receiver/schemes/first-match.ts";
 import { httpSignatures, standardWebhooks, xWebhook } from "../../receiver/verifiers.ts";
 
-export interface VerifierChoice {
-  readonly profile: Pick<Profile, "name" | "signatureSchemesAllowed">;
-  readonly keyId: string;
-}
-
 /**
  * Verifies like the receiver kit, with the profile's schemes that fit the key: `whsec_…`, `whsk_…` or `whpk_…`. Throws
  * a RangeError that says what is wrong with the key, without revealing it.
  */
-export function verifierFor(secret: string, how: VerifierChoice): MessageVerifier {
+export function verifierFor(
+  secret: string,
+  profile: Pick<Profile, "name" | "signatureSchemesAllowed">,
+  keyId: string,
+): MessageVerifier {
   const key = verifyingKey(secret);
-  const { name, signatureSchemesAllowed } = how.profile;
+  const { name, signatureSchemesAllowed } = profile;
   const isShared = key.startsWith("whsec_");
   const fits = (shared: SignatureSchemeName, pair: SignatureSchemeName): boolean =>
     signatureSchemesAllowed.includes(isShared ? shared : pair);
@@ -24,7 +23,7 @@ export function verifierFor(secret: string, how: VerifierChoice): MessageVerifie
   if (isShared && signatureSchemesAllowed.includes("x-webhook-v1"))
     verifiers.push(xWebhook({ secrets: key }));
   if (fits("rfc9421-hmac-sha256", "rfc9421-ed25519"))
-    verifiers.push(httpSignatures({ keys: [isShared ? { key, keyId: how.keyId } : { key }] }));
+    verifiers.push(httpSignatures({ keys: [isShared ? { key, keyId } : { key }] }));
   if (verifiers.length === 0)
     throw new RangeError(`profile ${name} signs with ${signatureSchemesAllowed.join(", ")}`);
   return anyOf(verifiers);

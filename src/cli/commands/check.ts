@@ -152,7 +152,7 @@ async function examineReceiver(text: string, call: Call): Promise<readonly Findi
       receiver,
       allowValid: options.flag("allowValid"),
       timeoutMs,
-      trying: (title, { done, of }) => {
+      trying: (title, done, of) => {
         if (isShown) terminal.redraw(`${done + 1} of ${of}: ${title}`);
         else if (!terminal.json && performance.now() - toldAt > plainLineMs) {
           toldAt = performance.now();
@@ -192,7 +192,7 @@ async function watchSender(port: number, call: Call): Promise<readonly Finding[]
   const { checkSender } = await import("../../check/sender/check-sender.ts");
   const { verifierFor } = await import("../../check/sender/verifier.ts");
   const secret = given(options.text("secret") ?? invocation.env["POSTHORN_CHECK_SECRET"]);
-  const verifier = secret === null ? null : verifierFor(secret, { profile, keyId: keyIdOf(options) });
+  const verifier = secret === null ? null : verifierFor(secret, profile, keyIdOf(options));
   void untilStopped(invocation).then(() => stop.abort());
   const isShown = terminal.isLive && !terminal.json;
   const findings = await checkSender({
@@ -205,7 +205,7 @@ async function watchSender(port: number, call: Call): Promise<readonly Finding[]
       terminal.note(`listening on ${terminal.errStyle("bold", url)} for ${seconds} s`);
       terminal.note("Send two events to it. The first gets 503 with Retry-After, the second a redirect.");
     },
-    arrived: ({ requests, events }) => {
+    arrived: (requests, events) => {
       if (isShown) terminal.redraw(`${requests} requests of ${events} events so far`);
     },
     signal: stop.signal,

@@ -97,9 +97,7 @@ export async function createCheck({ secrets, profile, keyId }: CheckKeys): Promi
   const { verifierFor } = await import("../../check/sender/verifier.ts");
   const { anyOf } = await import("../../receiver/schemes/first-match.ts");
   const schemes = profile ?? { name: "any", signatureSchemesAllowed: signatureSchemeNames };
-  const verifier = anyOf(
-    secrets.map((secret) => explained(() => verifierFor(secret, { profile: schemes, keyId }))),
-  );
+  const verifier = anyOf(secrets.map((secret) => explained(() => verifierFor(secret, schemes, keyId))));
   return async ({ method, path, headers, body, receivedAt }) =>
     verifier.verify(
       { method, url: path, body, headers: { get: (name) => headers[name.toLowerCase()] ?? null } },

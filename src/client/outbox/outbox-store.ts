@@ -30,35 +30,21 @@ export interface OutboxStore<
   Transaction = undefined,
   Put extends void | Promise<void> = void | Promise<void>,
 > {
-  put(entry: { readonly id: string; readonly event: string }, transaction?: Transaction): Put;
-  claim(claim: {
-    readonly token: string;
-    readonly now: number;
-    readonly leaseUntil: number;
-    readonly limit: number;
-  }): Promise<readonly OutboxEntry[]>;
+  put(id: string, event: string, transaction?: Transaction): Put;
+  claim(token: string, now: number, leaseUntil: number, limit: number): Promise<readonly OutboxEntry[]>;
   /** Removes published entries. */
-  done(claimed: { readonly token: string; readonly ids: readonly string[] }): Promise<void>;
+  done(token: string, ids: readonly string[]): Promise<void>;
   /** Returns entries, which wait until `dueAt` at the earliest. */
-  release(claimed: {
-    readonly token: string;
-    readonly ids: readonly string[];
-    readonly dueAt: number;
-  }): Promise<void>;
+  release(token: string, ids: readonly string[], dueAt: number): Promise<void>;
   /** Parks entries that cannot be published unchanged; a person has to decide. */
-  park(claimed: {
-    readonly token: string;
-    readonly id: string;
-    readonly parkedAt: number;
-    readonly error: string;
-  }): Promise<void>;
+  park(token: string, id: string, parkedAt: number, error: string): Promise<void>;
   /** Counts of waiting and parked entries. */
   counts(): Promise<{ readonly waiting: number; readonly parked: number }>;
   /** Oldest first. */
-  listParked(request: { readonly limit: number }): Promise<readonly ParkedEntry[]>;
+  listParked(limit: number): Promise<readonly ParkedEntry[]>;
   /** Makes a parked entry due again, with `event` as its new content if given. False if it does not exist. */
-  requeue(request: { readonly id: string; readonly event: string | null }): Promise<boolean>;
-  discard(request: { readonly id: string }): Promise<boolean>;
+  requeue(id: string, event: string | null): Promise<boolean>;
+  discard(id: string): Promise<boolean>;
 }
 
 export const outboxTable = "posthorn_outbox";
@@ -95,7 +81,7 @@ export function parkedOf({ id, event, error, parked_at: parkedAt }: ParkedRow): 
   return { id, event, error, parkedAt: Number(parkedAt) };
 }
 
-export function checkedTable(name: string, options: { readonly schemaAllowed: boolean }): string {
-  if (isTableName(name, options)) return name;
+export function checkedTable(name: string, schemaAllowed: boolean): string {
+  if (isTableName(name, schemaAllowed)) return name;
   throw new TypeError(`"${name}" is not a table name`);
 }

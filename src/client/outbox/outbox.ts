@@ -1,6 +1,6 @@
 import { backoffMs } from "../../domain/retry-schedule.ts";
 import { errorOf, messageOf } from "../../domain/thrown.ts";
-import type { EventBatchResult, EventList } from "../api-types.ts";
+import type { EventBatchResult, EventList, Problem } from "../api-types.ts";
 import { randomKey, systemTime, type Time } from "../caller.ts";
 import { ApiError } from "../client-error.ts";
 import type { Client } from "../client.ts";
@@ -57,7 +57,7 @@ class OutboxPublisher {
     const now = time.now();
     let claimed: readonly OutboxEntry[] = [];
     try {
-      claimed = await store.claim({ token, now, leaseUntil: now + leaseMs, limit: entriesMax });
+      claimed = await store.claim(token, now, now + leaseMs, entriesMax);
       const deadline = time.deadline(batchMsMax);
       const ends = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
       const published = await this.#publishAll(claimed, { token, signal: ends });
@@ -105,7 +105,7 @@ class OutboxPublisher {
       else if ("error" in result) await this.#park(entry, token, problemText(result.error));
       else done.push(entry.id);
     }
-    await this.#surely(() => store.done({ token, ids: done }));
+    await this.#surely(() => store.done(token, done));
     if (waiting.length > 0) await this.#release(waiting, of, null);
     return done.length;
   }
@@ -151,7 +151,7 @@ class OutboxPublisher {
     const { store, time, onParked } = this.#options;
     const { id, event } = entry;
     const parkedAt = time.now();
-    await this.#surely(() => store.park({ token, id, parkedAt, error }));
+    await this.#surely(() => store.park(token, id, parkedAt, error));
     onParked?.({ id, event, error, parkedAt });
   }
 
@@ -161,7 +161,7 @@ class OutboxPublisher {
     const attempts = Math.max(...entries.map((entry) => entry.attempts));
     const delayMs = Math.max(asked, backoffMs(releaseBounds, attempts - 1));
     const ids = entries.map(({ id }) => id);
-    await this.#surely(() => store.release({ token, ids, dueAt: time.now() + delayMs }));
+    await this.#surely(() => store.release(token, ids, time.now() + delayMs));
   }
 
   /** The application may lock the database for a moment. If it stays locked, the lease expires. */
@@ -205,15 +205,7 @@ function beginning(entries: readonly OutboxEntry[], charactersMax: number): read
   return end === -1 ? entries : entries.slice(0, end);
 }
 
-function problemText({
-  code,
-  detail,
-  errors = [],
-}: {
-  readonly code: string;
-  readonly detail: string;
-  readonly errors?: readonly { readonly field: string; readonly message: string }[];
-}): string {
+function problemText({ code, detail, errors = [] }: Problem): string {
   return [`${code}: ${detail}`, ...errors.map(({ field, message }) => `${field} ${message}`)].join("; ");
 }
 
@@ -272,7 +264,7 @@ export class Outbox<
       idempotency_key: id,
       timestamp: event.timestamp ?? this.#timestamp(),
     });
-    const put = this.#store.put({ id, event: text }, transaction);
+    const put = this.#store.put(id, text, transaction);
     const added =
       put instanceof Promise ? put.then(() => this.#added(id, transaction)) : this.#added(id, transaction);
     return added as Put extends Promise<void> ? Promise<string> : string;
@@ -317,19 +309,19 @@ export class Outbox<
 
   /** Events that the server refused permanently, oldest first. */
   parked({ limit = parkedLimitDefault }: { readonly limit?: number } = {}): Promise<readonly ParkedEntry[]> {
-    return this.#store.listParked({ limit });
+    return this.#store.listParked(limit);
   }
 
   /** Publishes a parked event again, with `event` as its new content if given. False if no parked event has this id. */
   async requeue(id: string, event?: EventOf<Events>): Promise<boolean> {
     const text = event === undefined ? null : JSON.stringify({ ...event, idempotency_key: id });
-    const isThere = await this.#store.requeue({ id, event: text });
+    const isThere = await this.#store.requeue(id, text);
     this.wake();
     return isThere;
   }
 
   discard(id: string): Promise<boolean> {
-    return this.#store.discard({ id });
+    return this.#store.discard(id);
   }
 
   #timestamp(): string {

@@ -24,31 +24,31 @@ export function createPostgresOutboxStore(
   pool: PostgresQueryable,
   options: PostgresOutboxOptions = {},
 ): OutboxStore<PostgresQueryable, Promise<void>> {
-  const sql = statements(checkedTable(options.table ?? outboxTable, { schemaAllowed: true }));
+  const sql = statements(checkedTable(options.table ?? outboxTable, true));
   const run = async (text: string, ...values: unknown[]): Promise<number> =>
     (await pool.query(text, values)).rowCount ?? 0;
 
   return {
-    put: async ({ id, event }, transaction = pool) => {
+    put: async (id, event, transaction = pool) => {
       await transaction.query(sql.put, [id, event]);
     },
-    claim: async ({ token, now, leaseUntil, limit }) => {
+    claim: async (token, now, leaseUntil, limit) => {
       const { rows } = await pool.query(sql.claim, [token, leaseUntil, now, limit]);
       const claimed = rows as OutboxRow[];
       if (claimed.length === 0 || (await run(sql.giveBack, token, now)) === 0) return entriesOf(claimed);
       return [];
     },
-    done: async ({ token, ids }) => void (await run(sql.done, token, ids)),
-    release: async ({ token, ids, dueAt }) => void (await run(sql.release, token, ids, dueAt)),
-    park: async ({ token, id, parkedAt, error }) => void (await run(sql.park, token, id, parkedAt, error)),
+    done: async (token, ids) => void (await run(sql.done, token, ids)),
+    release: async (token, ids, dueAt) => void (await run(sql.release, token, ids, dueAt)),
+    park: async (token, id, parkedAt, error) => void (await run(sql.park, token, id, parkedAt, error)),
     counts: async () => {
       const [row] = (await pool.query(sql.counts)).rows as { waiting: string; parked: string }[];
       return { waiting: Number(row?.waiting), parked: Number(row?.parked) };
     },
-    listParked: async ({ limit }) =>
+    listParked: async (limit) =>
       ((await pool.query(sql.listParked, [limit])).rows as ParkedRow[]).map(parkedOf),
-    requeue: async ({ id, event }) => (await run(sql.requeue, id, event)) > 0,
-    discard: async ({ id }) => (await run(sql.discard, id)) > 0,
+    requeue: async (id, event) => (await run(sql.requeue, id, event)) > 0,
+    discard: async (id) => (await run(sql.discard, id)) > 0,
   };
 }
 
@@ -87,7 +87,7 @@ export async function createPostgresOutboxTable(
   queryable: PostgresQueryable,
   options: PostgresOutboxOptions = {},
 ): Promise<void> {
-  const table = checkedTable(options.table ?? outboxTable, { schemaAllowed: true });
+  const table = checkedTable(options.table ?? outboxTable, true);
   // One call without values is one transaction; the lock prevents races between processes that start together.
   await queryable.query(`
     SELECT pg_advisory_xact_lock(hashtextextended('posthorn-client-tables', 0));

@@ -44,7 +44,7 @@ export function createSqliteOutboxStore(
   database: SqliteDatabase,
   options: SqliteOutboxOptions = {},
 ): OutboxStore<SqliteDatabase, void> {
-  const table = checkedTable(options.table ?? outboxTable, { schemaAllowed: false });
+  const table = checkedTable(options.table ?? outboxTable, false);
   // A transaction of this process cannot end while this call blocks, so the outbox retries instead.
   const patiently = <T>(work: () => T): T => {
     database.exec(`PRAGMA busy_timeout = ${putWaitMs}`);
@@ -60,23 +60,22 @@ export function createSqliteOutboxStore(
     Number(database.prepare(text).run(...values).changes);
 
   return {
-    put: ({ id, event }, transaction) => {
+    put: (id, event, transaction) => {
       if (transaction !== undefined) transaction.prepare(sql.put).run(id, event);
       else patiently(() => run(sql.put, id, event));
     },
-    claim: async ({ token, now, leaseUntil, limit }) => {
+    claim: async (token, now, leaseUntil, limit) => {
       const values = [token, leaseUntil, now, now, now, now, limit];
       return entriesOf(database.prepare(sql.claim).all(...values) as OutboxRow[]);
     },
-    done: async ({ token, ids }) => void run(sql.done, token, JSON.stringify(ids)),
-    release: async ({ token, ids, dueAt }) => void run(sql.release, dueAt, token, JSON.stringify(ids)),
-    park: async ({ token, id, parkedAt, error }) => void run(sql.park, parkedAt, error, token, id),
+    done: async (token, ids) => void run(sql.done, token, JSON.stringify(ids)),
+    release: async (token, ids, dueAt) => void run(sql.release, dueAt, token, JSON.stringify(ids)),
+    park: async (token, id, parkedAt, error) => void run(sql.park, parkedAt, error, token, id),
     // A copy, because rows of node:sqlite have no prototype.
     counts: async () => ({ ...(database.prepare(sql.counts).get() as { waiting: number; parked: number }) }),
-    listParked: async ({ limit }) =>
-      (database.prepare(sql.listParked).all(limit) as ParkedRow[]).map(parkedOf),
-    requeue: async ({ id, event }) => run(sql.requeue, event, id) > 0,
-    discard: async ({ id }) => run(sql.discard, id) > 0,
+    listParked: async (limit) => (database.prepare(sql.listParked).all(limit) as ParkedRow[]).map(parkedOf),
+    requeue: async (id, event) => run(sql.requeue, event, id) > 0,
+    discard: async (id) => run(sql.discard, id) > 0,
   };
 }
 

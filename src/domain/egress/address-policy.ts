@@ -147,12 +147,8 @@ export interface AddressPolicy {
  * class), and loopback if requested. IPv6 blocks do not cover mapped IPv4 addresses: allow those as IPv4. Throws {@link
  * InvalidCidrError}.
  */
-export function createAddressPolicy(options: {
-  readonly allow: readonly string[];
-  readonly allowLoopback: boolean;
-}): AddressPolicy {
-  const { allowLoopback } = options;
-  const allowed = options.allow.map(parseCidr);
+export function createAddressPolicy(allow: readonly string[], allowLoopback: boolean): AddressPolicy {
+  const allowed = allow.map(parseCidr);
   return {
     allowLoopback,
     judge: (address) => {

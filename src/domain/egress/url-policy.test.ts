@@ -6,11 +6,11 @@ import { acceptedUrls, refusedUrls } from "./url-policy.fixture.ts";
 import { judgeUrl, type UrlRefusalCode, urlLengthMax } from "./url-policy.ts";
 
 const production = {
-  policy: createAddressPolicy({ allow: [], allowLoopback: false }),
+  policy: createAddressPolicy([], false),
   allowHttp: false,
 };
 const development = {
-  policy: createAddressPolicy({ allow: [], allowLoopback: true }),
+  policy: createAddressPolicy([], true),
   allowHttp: true,
 };
 
@@ -119,7 +119,7 @@ describe("in development", () => {
 });
 
 describe("an opened private network", () => {
-  const policy = createAddressPolicy({ allow: ["10.0.0.0/8"], allowLoopback: false });
+  const policy = createAddressPolicy(["10.0.0.0/8"], false);
 
   test("addresses in it are accepted; names only if allowed", () => {
     const rules = { policy, allowHttp: true };

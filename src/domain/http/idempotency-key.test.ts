@@ -83,14 +83,14 @@ describe("reading a key", () => {
     test(`IDK-2 EDS-9.4-2 ${JSON.stringify(raw).slice(0, 60)} is read in both modes`, () => {
       const expected = { kind: "ok", key, form: "string" };
       assert.deepEqual(parseKeyHeader(raw), expected);
-      assert.deepEqual(parseKeyHeader(raw, { lenient: true }), expected);
+      assert.deepEqual(parseKeyHeader(raw, true), expected);
     });
   }
 
   for (const [raw, reason] of malformed) {
     test(`${JSON.stringify(raw).slice(0, 60)} is malformed: ${reason}`, () => {
       assert.deepEqual(parseKeyHeader(raw), { kind: "malformed", reason });
-      assert.deepEqual(parseKeyHeader(raw, { lenient: false }), { kind: "malformed", reason });
+      assert.deepEqual(parseKeyHeader(raw, false), { kind: "malformed", reason });
     });
   }
 
@@ -158,14 +158,14 @@ describe("reading a key", () => {
 describe("lenient mode", () => {
   for (const raw of [uuid, `  ${uuid} `, "abc", "1", "a.b_c~d:e/f+g=h-", "x".repeat(255), "@1".slice(1)]) {
     test(`accepts bare ${JSON.stringify(raw).slice(0, 50)}`, () => {
-      const parsed = parseKeyHeader(raw, { lenient: true });
+      const parsed = parseKeyHeader(raw, true);
       assert.deepEqual(parsed, { kind: "ok", key: raw.trim(), form: "bare" });
     });
   }
 
   test("the bare and the quoted form give the same key", () => {
-    const bare = parseKeyHeader(uuid, { lenient: true });
-    const quoted = parseKeyHeader(`"${uuid}"`, { lenient: true });
+    const bare = parseKeyHeader(uuid, true);
+    const quoted = parseKeyHeader(`"${uuid}"`, true);
     assert.ok(bare.kind === "ok" && quoted.kind === "ok");
     assert.equal(bare.key, quoted.key);
   });
@@ -183,7 +183,7 @@ describe("lenient mode", () => {
     ["", "empty"],
   ] as const) {
     test(`still rejects ${JSON.stringify(raw).slice(0, 50)}: ${reason}`, () => {
-      assert.deepEqual(parseKeyHeader(raw, { lenient: true }), { kind: "malformed", reason });
+      assert.deepEqual(parseKeyHeader(raw, true), { kind: "malformed", reason });
     });
   }
 });

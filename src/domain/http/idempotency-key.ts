@@ -57,12 +57,12 @@ export function serializeKey(key: string): string {
  * Parses a raw header value. Parameters after the String are validated and ignored, as the RFC prescribes for unknown
  * ones. `lenient` also accepts a bare `[A-Za-z0-9._~:/+=-]{1,255}`.
  */
-export function parseKeyHeader(raw: string, options?: { readonly lenient?: boolean }): ParsedKey {
+export function parseKeyHeader(raw: string, lenient = false): ParsedKey {
   if (raw.length > rawLengthMax) return malformed("too_long");
   const text = raw.replaceAll(/^ +| +$/g, "");
   if (text === "") return malformed("empty");
   if (text.startsWith('"')) return parseStringItem(text);
-  if (options?.lenient === true && /^[A-Za-z0-9._~:/+=-]+$/.test(text)) return bareKey(text);
+  if (lenient && /^[A-Za-z0-9._~:/+=-]+$/.test(text)) return bareKey(text);
   return malformed("not_a_string");
 }
 

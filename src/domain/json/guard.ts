@@ -43,7 +43,7 @@ export function parseJson(raw: Buffer, bounds: JsonBounds, name: JsonName = body
   const value = parse(raw, what);
   if (countNames(value) !== scan.names) refuseRepeated(raw, name);
   if (scan.finding === "look_closer") {
-    refuseHarmful(value, { path: field, what, hugeNumbersAllowed: bounds.hugeNumbers === "kept" });
+    refuseHarmful(value, field, what, bounds.hugeNumbers === "kept");
   }
   return value;
 }
@@ -217,18 +217,11 @@ function closingQuote(raw: Uint8Array, start: number): number {
   return escaped ? -index : index;
 }
 
-interface Place {
-  readonly path: string;
-  readonly what: string;
-  readonly hugeNumbersAllowed: boolean;
-}
-
 /**
  * The scan has limited the depth. `constructor` alone is an ordinary name; with a `prototype` inside it is an attack.
  */
-function refuseHarmful(value: unknown, place: Place): void {
-  const { path, what } = place;
-  if (!place.hugeNumbersAllowed && (value === Infinity || value === -Infinity)) {
+function refuseHarmful(value: unknown, path: string, what: string, hugeNumbersAllowed: boolean): void {
+  if (!hugeNumbersAllowed && (value === Infinity || value === -Infinity)) {
     throw new InvalidRequestError(`${what} contains a number that is too large.`, [
       { field: path.slice(0, fieldLengthMax), message: "is too large" },
     ]);
@@ -244,7 +237,7 @@ function refuseHarmful(value: unknown, place: Place): void {
         { field: field.slice(0, fieldLengthMax), message: "is a reserved name" },
       ]);
     }
-    refuseHarmful(child, { ...place, path: field });
+    refuseHarmful(child, field, what, hugeNumbersAllowed);
   }
 }
 

@@ -52,15 +52,20 @@ export function withDoubles(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withDoubles(member)]));
 }
 
+/** The third argument of a reviver; missing in runtimes that cannot keep digits. */
+interface ReviverContext {
+  readonly source?: string;
+}
+
 /** Reviver for `JSON.parse`: keeps the text of a number that parsing would change. */
-function keepDigits(_name: string, value: unknown, context?: { readonly source?: string }): unknown {
+function keepDigits(_name: string, value: unknown, context?: ReviverContext): unknown {
   const source = context?.source;
   return typeof value !== "number" || source === undefined || isExact(value, source)
     ? value
     : native.rawJSON(source);
 }
 
-function keepCanonical(_name: string, value: unknown, context?: { readonly source?: string }): unknown {
+function keepCanonical(_name: string, value: unknown, context?: ReviverContext): unknown {
   const source = context?.source;
   if (typeof value !== "number" || source === undefined || isExact(value, source)) return value;
   return native.rawJSON(canonicalNumber(source));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { classify } from "../classify.ts";
 import { createHealth, endpointPause, observeHealth } from "../endpoint-health.ts";
-import { cloudEvents } from "./index.ts";
+import { cloudEvents } from "./cloudevents.ts";
 
 const now = 1_800_000_000_000;
 
@@ -18,8 +18,7 @@ test("CEW-2.2-8 after a 410 nothing more is sent", () => {
 });
 
 test("CEW-2.2-10 a 429 closes the endpoint for as long as Retry-After says", () => {
-  const observation = { verdict: verdictOf(429), statusCode: 429, retryAfterMs: 90_000, now };
-  const pause = endpointPause(observation, cloudEvents.pauses);
+  const pause = endpointPause(verdictOf(429), 429, 90_000, now, cloudEvents.pauses);
   assert.deepEqual(pause, { until: now + 90_000, reason: "retry_after" });
 });
 

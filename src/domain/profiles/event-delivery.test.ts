@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { type AttemptObservation, classify, failureCategories } from "../classify.ts";
 import { createHealth, endpointPause, observeHealth } from "../endpoint-health.ts";
 import { attemptsMax, nextDelayMs } from "../retry-schedule.ts";
-import { eventDelivery } from "./index.ts";
+import { eventDelivery } from "./event-delivery.ts";
 
 const now = 1_800_000_000_000;
 const { schedule } = eventDelivery;
@@ -59,8 +59,7 @@ test("EDS-9.6-6 with any jitter, a longer Retry-After is the lower bound and a s
 test("no response pauses the endpoint: Retry-After affects only the delivery", () => {
   for (const status of [408, 429, 502, 503, 504]) {
     const verdict = classify(response(status), eventDelivery);
-    const observation = { verdict, statusCode: status, retryAfterMs: 60_000, now };
-    assert.equal(endpointPause(observation, eventDelivery.pauses), null, String(status));
+    assert.equal(endpointPause(verdict, status, 60_000, now, eventDelivery.pauses), null, String(status));
   }
 });
 

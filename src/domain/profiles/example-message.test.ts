@@ -8,7 +8,7 @@ import { exampleEvent, exampleKeys, exampleMessage } from "./example-message.ts"
 import { profiles } from "./index.ts";
 
 function messageOf(profile: Profile, format: PayloadFormatName) {
-  const { headers, body } = exampleMessage(profile, { format, ...exampleEvent });
+  const { headers, body } = exampleMessage(profile, format, exampleEvent.eventType, exampleEvent.data);
   const valueOf = (name: string) => headers.find(([known]) => known.toLowerCase() === name)?.[1] ?? "";
   return { valueOf, body };
 }

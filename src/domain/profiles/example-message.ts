@@ -103,12 +103,6 @@ interface ExampleMessage {
   readonly body: string;
 }
 
-interface ExampleInput {
-  readonly format: PayloadFormatName;
-  readonly eventType: string;
-  readonly data: unknown;
-}
-
 const pair = generateEd25519Key((count) => Buffer.alloc(count, "an example of Posthorn, no secret"));
 
 /** Signing keys of the examples. They are public, so that readers can test their verification with them. */
@@ -125,7 +119,12 @@ export const exampleEvent = {
 } as const;
 
 /** An example message of a profile, signed with its default schemes. Pure: always the same. */
-export function exampleMessage(profile: Profile, { format, eventType, data }: ExampleInput): ExampleMessage {
+export function exampleMessage(
+  profile: Profile,
+  format: PayloadFormatName,
+  eventType: string,
+  data: unknown,
+): ExampleMessage {
   const { contentType, headers, body } = renderPayload(format, exampleContent(eventType, data));
   const own: Partial<Record<HeaderValueSource, string>> = {
     content_type: contentType,
@@ -158,7 +157,7 @@ function signatures(
   return {
     ...(standardKeys.length > 0 && { webhook_signature: prepareSigner(standardKeys)(message) }),
     ...(schemes.includes("x-webhook-v1") && {
-      x_webhook_signature: prepareXWebhookSigner([exampleKeys.secret])({ timestampSeconds, body }),
+      x_webhook_signature: prepareXWebhookSigner([exampleKeys.secret])(timestampSeconds, body),
     }),
     ...(schemes.includes("rfc9421-ed25519") &&
       httpSignature(asymmetric, { contentType, body, createdSeconds: timestampSeconds })),
@@ -209,7 +208,7 @@ function exampleContent(eventType: string, data: unknown): EventContent {
     sequenceNumber: 42,
     contentType: standardContentType,
     raw: false,
-    body: renderStandardPayload({ eventType, timestamp, dataJson, metadataJson: null, links: null }),
+    body: renderStandardPayload(eventType, timestamp, dataJson, null, null),
   };
 }
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { type AttemptObservation, classify } from "../classify.ts";
 import { createHealth, endpointPause, observeExhausted, observeHealth } from "../endpoint-health.ts";
 import { attemptsMax, nextDelayMs } from "../retry-schedule.ts";
-import { ts16a } from "./index.ts";
+import { ts16a } from "./ts-16a.ts";
 
 const now = 1_800_000_000_000;
 const dayMs = 86_400_000;
@@ -16,7 +16,7 @@ function response(status: number, complete = true): AttemptObservation {
 function pauseAfter(observation: AttemptObservation, retryAfterMs: number | null = null) {
   const statusCode = observation.kind === "response" ? observation.status : null;
   const verdict = classify(observation, ts16a);
-  return endpointPause({ verdict, statusCode, retryAfterMs, now }, ts16a.pauses);
+  return endpointPause(verdict, statusCode, retryAfterMs, now, ts16a.pauses);
 }
 
 test("TS16-104 TS16-105 TS16-106 TS16-107 ten attempts at the printed times, over more than three days", () => {
@@ -88,7 +88,7 @@ test("TS16-92 TS16-93 404 and 410 disable after recurring for a day, and not bef
 
 test("TS16-112 a message that fails its last attempt disables the webhook, even if others succeeded", () => {
   const health = { ...createHealth(), lastAcceptedAt: now };
-  const decision = observeExhausted(health, { firstAttemptAt: now - dayMs, now }, ts16a.disable);
+  const decision = observeExhausted(health, now - dayMs, now, ts16a.disable);
   assert.deepEqual(decision, { kind: "disable", reason: "exhausted" });
 });
 

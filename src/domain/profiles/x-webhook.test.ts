@@ -6,7 +6,7 @@ import { attemptTimeoutMs } from "../delivery-policy.ts";
 import { createHealth, endpointPause, observeHealth } from "../endpoint-health.ts";
 import { createBucket, tryTake } from "../rate-limit.ts";
 import { attemptsMax, nextDelayMs } from "../retry-schedule.ts";
-import { xWebhook } from "./index.ts";
+import { xWebhook } from "./x-webhook.ts";
 
 const now = 1_800_000_000_000;
 const { schedule } = xWebhook;
@@ -94,8 +94,7 @@ test("the webhook is never disabled automatically, and no response pauses the en
       const seen = { verdict, statusCode: status, now: at, exhausted: { firstAttemptAt: now } };
       assert.equal(observeHealth(health, seen, xWebhook.disable), null);
     }
-    const observation = { verdict, statusCode: status, retryAfterMs: 60_000, now };
-    assert.equal(endpointPause(observation, xWebhook.pauses), null);
+    assert.equal(endpointPause(verdict, status, 60_000, now, xWebhook.pauses), null);
   }
 });
 

@@ -53,7 +53,7 @@ function read(fields: {
   readonly signatureInput: string;
   readonly signature: string;
 }): readonly LabelledSignature[] {
-  const parsed = parseSignatures(fields);
+  const parsed = parseSignatures(fields.signatureInput, fields.signature);
   assert.ok(parsed.kind === "parsed");
   return parsed.signatures;
 }
@@ -146,7 +146,7 @@ describe("signing requests", () => {
     const pair = newPair();
     const signed = { ...message, contentType: "application/xml;\tcharset=utf-8" };
     const fields = prepareHttpSignatureSigner({ keys: [pair] })(signed);
-    const parsed = parseSignatures({ signatureInput: fields.signatureInput, signature: fields.signature });
+    const parsed = parseSignatures(fields.signatureInput, fields.signature);
     assert.ok(parsed.kind === "parsed");
     const [only] = parsed.signatures;
     assert.ok(only !== undefined);

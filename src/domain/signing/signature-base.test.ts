@@ -45,7 +45,7 @@ function rawMessage(text: string): RawMessage {
 function only(signatureInput: string, signature = "s=:AA==:"): LabelledSignature {
   const label = signatureInput.slice(0, signatureInput.indexOf("="));
   const value = signature === "s=:AA==:" ? `${label}=:AA==:` : signature;
-  const parsed = parseSignatures({ signatureInput, signature: value });
+  const parsed = parseSignatures(signatureInput, value);
   assert.ok(parsed.kind === "parsed", `malformed: ${signatureInput}`);
   const [found] = parsed.signatures;
   assert.ok(found !== undefined && parsed.signatures.length === 1);
@@ -89,10 +89,7 @@ describe("the signature base", () => {
     const { proxied_request, client_request, proxy_signature_base, client_signature_base } =
       published.multiple_signatures;
     const fields = new Map(proxied_request.headers.map(([name = "", value = ""]) => [name, value]));
-    const parsed = parseSignatures({
-      signatureInput: fields.get("Signature-Input") ?? "",
-      signature: fields.get("Signature") ?? "",
-    });
+    const parsed = parseSignatures(fields.get("Signature-Input") ?? "", fields.get("Signature") ?? "");
     assert.ok(parsed.kind === "parsed");
     const [client, proxy] = parsed.signatures.map(({ input }) => input);
     assert.ok(client !== undefined && proxy !== undefined);

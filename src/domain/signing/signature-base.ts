@@ -232,13 +232,10 @@ const componentsMax = 64;
 /**
  * Parses both fields and pairs them by label. A label in only one of the fields is malformed (RFC 9421, section 4.2).
  */
-export function parseSignatures(fields: {
-  readonly signatureInput: string;
-  readonly signature: string;
-}): ParsedSignatures {
-  const inputs = parseDictionary(fields.signatureInput);
+export function parseSignatures(signatureInput: string, signature: string): ParsedSignatures {
+  const inputs = parseDictionary(signatureInput);
   if (inputs.kind === "malformed") return malformed("Signature-Input is not a structured dictionary");
-  const values = parseDictionary(fields.signature);
+  const values = parseDictionary(signature);
   if (values.kind === "malformed") return malformed("Signature is not a structured dictionary");
   if (inputs.value.size > signaturesMax) return malformed(`more than ${signaturesMax} signatures`);
   if (inputs.value.size !== values.value.size) {

@@ -9,15 +9,11 @@ import { Buffer } from "node:buffer";
 import { type Content, placeContent, prepareMac } from "./signed-content.ts";
 import { requireUnixSeconds, UnsignableMessageError } from "./schemes.ts";
 
-/** One message to sign. `body` is exactly what is sent. */
-export interface XWebhookMessage {
-  /** Unix seconds when this request is sent; receivers accept it for five minutes (WDS-154). */
-  readonly timestampSeconds: number;
-  readonly body: Uint8Array;
-}
-
-/** Returns the value of `X-Webhook-Signature`. Throws {@link UnsignableMessageError}. */
-export type XWebhookSigner = (message: XWebhookMessage) => string;
+/**
+ * Returns the value of `X-Webhook-Signature`. `timestampSeconds` is when this request is sent, in Unix seconds; receivers
+ * accept it for five minutes (WDS-154). `body` is exactly what is sent. Throws {@link UnsignableMessageError}.
+ */
+export type XWebhookSigner = (timestampSeconds: number, body: Uint8Array) => string;
 
 /**
  * Prepares a signer from the texts of a webhook's secrets, newest first: during a rotation there is one `v1` for each.
@@ -28,7 +24,7 @@ export function prepareXWebhookSigner(secretTexts: readonly string[]): XWebhookS
     throw new UnsignableMessageError("no_keys", "a signer needs a secret");
   }
   const macs = secretTexts.map((text) => prepareMac(Buffer.from(text, "utf8"), "hex"));
-  return ({ timestampSeconds, body }) => {
+  return (timestampSeconds, body) => {
     requireUnixSeconds(timestampSeconds);
     const content = placeContent(`${timestampSeconds}.`, body);
     return `t=${timestampSeconds}${entries(macs, content)}`;

@@ -99,15 +99,12 @@ function boundOf(ratio: number): string {
 }
 
 /** The sampling that the standard settings `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG` define. */
-export function samplingOf(settings: {
-  readonly sampler: string | undefined;
-  readonly argument: string | undefined;
-}): TraceSampling | null {
-  const { sampler = "", argument } = settings;
+export function samplingOf(sampler: string | undefined, argument: string | undefined): TraceSampling | null {
   const ratio = ratioOf(argument);
   if (ratio === null) return null;
-  const followsPublisher = sampler.startsWith("parentbased_");
-  switch (sampler.replace("parentbased_", "")) {
+  const name = sampler ?? "";
+  const followsPublisher = name.startsWith("parentbased_");
+  switch (name.replace("parentbased_", "")) {
     case "":
     case "traceidratio":
       return { endsBelow: boundOf(ratio), followsPublisher, keepsRecorded: true, keepsTrouble: true };

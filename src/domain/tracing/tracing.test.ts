@@ -89,7 +89,7 @@ suite("sampling", () => {
   };
   const untraced = { id: eventId, trace: null };
   const keptBy = (sampler: string | undefined, argument: string | undefined) => {
-    const sampling = samplingOf({ sampler, argument });
+    const sampling = samplingOf(sampler, argument);
     assert.ok(sampling !== null);
     return [recorded, notRecorded, untraced].map((event) => keptByEvent(event.id, event.trace, sampling));
   };
@@ -105,12 +105,12 @@ suite("sampling", () => {
     assert.deepEqual(keptBy("always_off", undefined), [null, null, null]);
     assert.deepEqual(keptBy("parentbased_always_off", undefined), ["sampled", null, null]);
     assert.deepEqual(keptBy("parentbased_traceidratio", "1"), ["sampled", null, "ratio"]);
-    assert.equal(samplingOf({ sampler: "jaeger_remote", argument: undefined }), null);
-    assert.equal(samplingOf({ sampler: undefined, argument: "2" }), null);
+    assert.equal(samplingOf("jaeger_remote", undefined), null);
+    assert.equal(samplingOf(undefined, "2"), null);
   });
 
   test("uses the random end of the ids, so every process decides alike", () => {
-    const sampling = samplingOf({ sampler: "traceidratio", argument: "0.25" });
+    const sampling = samplingOf("traceidratio", "0.25");
     assert.ok(sampling !== null);
     let kept = 0;
     for (let number = 0; number < 4_096; number += 1) {
@@ -119,7 +119,7 @@ suite("sampling", () => {
     }
     assert.ok(kept > 900 && kept < 1_150, `${kept} of 4,096`);
     const keptOf = (end: string, argument: string) => {
-      const of = samplingOf({ sampler: "traceidratio", argument });
+      const of = samplingOf("traceidratio", argument);
       return of !== null && keptByEvent(`${eventId.slice(0, -8)}${end}`, null, of) !== null;
     };
     assert.deepEqual([keptOf("3fffffff", "0.25"), keptOf("40000000", "0.25")], [true, false]);

@@ -76,11 +76,12 @@ const valueLengthMax = 100;
 /** Text from a receiver, with the secrets of the request masked. */
 export function masked(
   { endpoint, accessToken }: Pick<Flight, "endpoint" | "accessToken">,
-  { text, wasCut }: { readonly text: string; readonly wasCut: boolean },
+  text: string,
+  wasCut: boolean,
 ): string {
   const { shownSecrets } = endpoint.config;
   const secrets = accessToken === null ? shownSecrets : [accessToken, ...shownSecrets];
-  return maskSecrets(text, { secrets, wasCut });
+  return maskSecrets(text, secrets, wasCut);
 }
 
 /** Network details of an attempt: recorded for all failed attempts and a sample of the accepted ones. */
@@ -88,7 +89,7 @@ function attemptTrace(flight: Flight, verdict: Verdict, result: TransportResult)
   if (verdict.outcome === "accepted" && !isTraced(flight.delivery.id)) return null;
   const wire = result.trace ?? untraced;
   return boundedTrace({
-    url: maskedParameters(masked(flight, { text: flight.webhook.url, wasCut: false })),
+    url: maskedParameters(masked(flight, flight.webhook.url, false)),
     httpVersion: wire.httpVersion,
     peerAddress: wire.peerAddress,
     responseHeaders: shownHeaders(flight, wire),
@@ -111,7 +112,7 @@ function shownHeaders(flight: Flight, { responseHeaders, headersCut }: WireTrace
   return responseHeaders.map((text, index) => {
     if (index % 2 === 0) return text;
     const shown = maskedField(responseHeaders[index - 1] ?? "", text);
-    return masked(flight, { text: shown, wasCut: headersCut && index === responseHeaders.length - 1 });
+    return masked(flight, shown, headersCut && index === responseHeaders.length - 1);
   });
 }
 
@@ -170,11 +171,11 @@ export function shownLocation(flight: Flight, { fields }: TransportResult): stri
   const { location } = fields;
   if (location === undefined) return null;
   const wasCut = location.length >= responseFieldLengthMax;
-  return masked(flight, { text: location, wasCut }).slice(0, locationLengthMax);
+  return masked(flight, location, wasCut).slice(0, locationLengthMax);
 }
 
 function sampleText(flight: Flight, { responseSample }: TransportResult): string | null {
   if (responseSample === null || responseSample.length === 0) return null;
   const wasCut = responseSample.length >= responseSampleBytesMax;
-  return masked(flight, { text: bodyText(responseSample), wasCut });
+  return masked(flight, bodyText(responseSample), wasCut);
 }

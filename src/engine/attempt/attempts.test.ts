@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Alarm, Telemetry } from "../../ports/telemetry.ts";
 import type { Transport, TransportResult } from "../../ports/transport.ts";
 import { Attempts, type Flight } from "./attempts.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
@@ -17,38 +16,23 @@ async function attempted(parts: {
   readonly settled: readonly TransportResult[];
   readonly stopped: readonly string[];
   readonly short: readonly string[];
-  readonly errors: readonly object[];
-  readonly alarms: readonly Alarm[];
   readonly notComposed: readonly string[];
 }> {
   const clock = new ManualClock();
   const settled: TransportResult[] = [];
   const stopped: string[] = [];
   const short: string[] = [];
-  const errors: object[] = [];
-  const alarms: Alarm[] = [];
   const notComposed: string[] = [];
-  const log = {
-    debug: nothing,
-    info: nothing,
-    warn: nothing,
-    error: (fields: object) => void errors.push(fields),
-  };
-  const attempts = new Attempts({
-    clock,
-    transport: { send: parts.send } as unknown as Transport,
-    telemetry: {
-      log,
-      metrics: { alarmed: (alarm: Alarm) => void alarms.push(alarm) },
-    } as unknown as Telemetry,
-    flights: { add: nothing, end: () => true, settled: nothing },
-    settler: {
+  const attempts = new Attempts(
+    { clock, transport: { send: parts.send } as unknown as Transport },
+    { add: nothing, end: () => true, settled: nothing },
+    {
       attempted: (_, result) => void settled.push(result),
       stopped: (_, addressee) => void stopped.push(addressee),
       notComposed: (_, error) => void notComposed.push(String(error)),
     },
-    shortages: { met: (_, shortage) => void short.push(shortage) },
-  });
+    { met: (_, shortage) => void short.push(shortage) },
+  );
   const policy = { timeoutMs: 1_000, timeoutGrowthFactor: 1 };
   const webhook = { id: "webhook-1", tenantId: "amber" };
   const addressed = {
@@ -64,7 +48,7 @@ async function attempted(parts: {
   } as unknown as Flight;
   attempts.start(flight);
   await clock.turn();
-  return { settled, stopped, short, errors, alarms, notComposed };
+  return { settled, stopped, short, notComposed };
 }
 
 test("WDS-195 a request that cannot be built is an internal error, not a response of the receiver", async () => {
@@ -109,8 +93,8 @@ test("no request is composed if delivery, event and webhook have different tenan
     { delivery: { webhookTenantId: null }, ending: "unclear" },
   ];
   for (const { delivery, ending } of cases) {
-    const { settled, stopped, errors } = await attempted({ delivery, compose: never, send: never });
-    assert.deepEqual({ settled, stopped, errors }, { settled: [], stopped: [ending], errors: [] });
+    const { settled, stopped } = await attempted({ delivery, compose: never, send: never });
+    assert.deepEqual({ settled, stopped }, { settled: [], stopped: [ending] });
   }
 });
 
@@ -125,6 +109,6 @@ test("a failure to send because of this machine uses no attempt", async () => {
   };
   const composed = (): object => ({ headers: [], body: null });
   const outcome = await attempted({ compose: composed, send: async () => unsent });
-  const nothingElse = { settled: [], stopped: [], errors: [], alarms: [], notComposed: [] };
+  const nothingElse = { settled: [], stopped: [], notComposed: [] };
   assert.deepEqual(outcome, { ...nothingElse, short: ["descriptors"] });
 });

@@ -10,8 +10,7 @@ import { withRelayedPath } from "../../features/gateway/relayed.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { ClaimedDelivery, Lease } from "../../ports/store/deliveries.ts";
 import type { StoredDelivery, StoredEvent } from "../../ports/store/history.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
-import type { OutboundRequest, Shortage, Transport, TransportResult } from "../../ports/transport.ts";
+import type { OutboundRequest, TransportResult } from "../../ports/transport.ts";
 import { maskSecrets } from "../credentials/secret-mask.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { EndpointConfig } from "../endpoint/endpoint-config.ts";
@@ -19,6 +18,7 @@ import type { Pace } from "../endpoint/endpoint-states.ts";
 import type { Share } from "../endpoint/fair-shares.ts";
 import type { Host } from "../endpoint/host-places.ts";
 import type { Lane } from "../endpoint/lane.ts";
+import type { EngineOptions } from "../engine-options.ts";
 import { notSent } from "./attempt-record.ts";
 import type { Shortages } from "./own-faults.ts";
 import type { Settler } from "./settle.ts";
@@ -109,15 +109,6 @@ function addresseeOf(
   return agree ? "right" : "unclear";
 }
 
-interface AttemptsOptions {
-  readonly transport: Transport;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-  readonly flights: Pick<Flights, "add" | "end" | "settled">;
-  readonly settler: Pick<Settler, "attempted" | "stopped" | "notComposed">;
-  readonly shortages: Pick<Shortages, "met">;
-}
-
 /** The result of a request, or why none was made. An error is a bug in this program. */
 type Ending = TransportResult | Exclude<Addressee, "right"> | Error;
 
@@ -128,15 +119,26 @@ type Ending = TransportResult | Exclude<Addressee, "right"> | Error;
  * This is the only place where events leave the system, so it checks that the event and the webhook belong together.
  */
 export class Attempts {
-  readonly #options: AttemptsOptions;
+  readonly #options: Pick<EngineOptions, "transport" | "clock">;
+  readonly #flights: Pick<Flights, "add" | "end" | "settled">;
+  readonly #settler: Pick<Settler, "attempted" | "stopped" | "notComposed">;
+  readonly #shortages: Pick<Shortages, "met">;
 
-  constructor(options: AttemptsOptions) {
+  constructor(
+    options: Pick<EngineOptions, "transport" | "clock">,
+    flights: Pick<Flights, "add" | "end" | "settled">,
+    settler: Pick<Settler, "attempted" | "stopped" | "notComposed">,
+    shortages: Pick<Shortages, "met">,
+  ) {
     this.#options = options;
+    this.#flights = flights;
+    this.#settler = settler;
+    this.#shortages = shortages;
   }
 
   /** Never calls the dispatcher back synchronously. */
   start(flight: Flight): void {
-    this.#options.flights.add(flight);
+    this.#flights.add(flight);
     this.#send(flight)
       .then((ending) => this.#settle(flight, ending))
       .catch((error: unknown) => this.#settle(flight, errorOf(error)));
@@ -156,14 +158,14 @@ export class Attempts {
   }
 
   #settle(flight: Flight, ending: Ending): void {
-    const { flights, settler, shortages } = this.#options;
-    if (!flights.end(flight)) return;
+    const settler = this.#settler;
+    if (!this.#flights.end(flight)) return;
     if (typeof ending === "string") settler.stopped(flight, ending);
     else if (ending instanceof Error) settler.notComposed(flight, ending);
     else if (ending.malformed === true) settler.notComposed(flight, new Error(ending.errorMessage ?? ""));
-    else if (ending.shortage !== undefined) shortages.met(flight, ending.shortage);
+    else if (ending.shortage !== undefined) this.#shortages.met(flight, ending.shortage);
     else settler.attempted(flight, ending);
-    flights.settled();
+    this.#flights.settled();
   }
 }
 
@@ -190,7 +192,7 @@ function buildRequest(
   };
 }
 
-function shortageIn({ shortage }: { readonly shortage?: Shortage }): Pick<TransportResult, "shortage"> {
+function shortageIn({ shortage }: Pick<TransportResult, "shortage">): Pick<TransportResult, "shortage"> {
   return shortage === undefined ? {} : { shortage };
 }
 
@@ -309,7 +311,7 @@ function shown(config: EndpointConfig, name: string, value: string): string {
 }
 
 function withoutSecrets({ shownSecrets: secrets }: EndpointConfig, text: string): string {
-  return maskSecrets(text, { secrets, wasCut: false });
+  return maskSecrets(text, secrets, false);
 }
 
 function differencesOf({ config, attempt }: RenderedFrom): readonly RequestDifference[] {

@@ -17,7 +17,7 @@ import { statusOf, waitsOf } from "./attempt-record.ts";
 import type { Flight } from "./attempts.ts";
 
 /** A completed request and its effect on the delivery. */
-interface EndedAttempt {
+export interface SettledAttempt {
   readonly verdict: Verdict;
   readonly result: TransportResult;
   readonly progress: DeliveryProgress;
@@ -48,7 +48,7 @@ export class EventSpans {
   }
 
   /** An attempt was settled. */
-  attempted(flight: Flight, ended: EndedAttempt): void {
+  attempted(flight: Flight, ended: SettledAttempt): void {
     const { delivery, endpoint } = flight;
     const isSlow = this.#isSlow(endpoint, ended);
     const failed = ended.verdict.outcome !== "accepted";
@@ -65,7 +65,7 @@ export class EventSpans {
     this.#tracer.ended(deliverSpan(flight, ended, because));
   }
 
-  #isSlow(endpoint: Endpoint, { result }: EndedAttempt): boolean {
+  #isSlow(endpoint: Endpoint, { result }: SettledAttempt): boolean {
     let times = this.#slow.get(endpoint);
     if (times === undefined) this.#slow.set(endpoint, (times = new SlowTimes()));
     return times.isSlow(result.durationMs);
@@ -135,7 +135,7 @@ function publishSpan(
 }
 
 /** The span lasts as long as the request, without earlier waits, and links to the preceding spans. */
-function deliverSpan(flight: Flight, ended: EndedAttempt, because: KeptBecause): Span {
+function deliverSpan(flight: Flight, ended: SettledAttempt, because: KeptBecause): Span {
   const { delivery, startedAt } = flight;
   const { result, verdict, progress } = ended;
   const event = { ...delivery, id: delivery.eventId };
@@ -172,7 +172,7 @@ function messageAttributes(
   };
 }
 
-function attemptAttributes(flight: Flight, { result, verdict, progress }: EndedAttempt): Attributes {
+function attemptAttributes(flight: Flight, { result, verdict, progress }: SettledAttempt): Attributes {
   const { delivery, endpoint } = flight;
   const status = statusOf(result);
   const held = waitsOf(flight).at(-1);

@@ -1,30 +1,29 @@
 import { releaseProbe } from "../../domain/circuit-breaker.ts";
 import { codeOf } from "../../domain/thrown.ts";
-import { Alarm, type Clock } from "../../ports/clock.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
+import { Alarm } from "../../ports/clock.ts";
 import { type Shortage, shortageTexts } from "../../ports/transport.ts";
+import type { EngineContext } from "../engine-options.ts";
 import type { Flight, FlightListener } from "./attempts.ts";
-
-interface ShortagesOptions {
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-  readonly dispatcher: () => Pick<FlightListener, "postponed" | "schedulePump">;
-}
 
 /**
  * Requests that this machine could not make. Receivers are not at fault: the delivery is released unchanged, without
  * an attempt, and is sent a little later. The operator sees it in the log and in metrics.
  */
 export class Shortages {
-  readonly #options: ShortagesOptions;
+  readonly #context: Pick<EngineContext, "clock" | "telemetry">;
+  readonly #dispatcher: () => Pick<FlightListener, "postponed" | "schedulePump">;
   #last: { readonly shortage: Shortage; readonly atMs: number } | null = null;
   #toldAtMs = Number.NEGATIVE_INFINITY;
   #untold = 0;
   readonly #pause: Alarm;
 
-  constructor(options: ShortagesOptions) {
-    this.#options = options;
-    this.#pause = new Alarm(options.clock);
+  constructor(
+    context: Pick<EngineContext, "clock" | "telemetry">,
+    dispatcher: () => Pick<FlightListener, "postponed" | "schedulePump">,
+  ) {
+    this.#context = context;
+    this.#dispatcher = dispatcher;
+    this.#pause = new Alarm(context.clock);
   }
 
   /** Sending is paused briefly, because any request would fail the same way. */
@@ -34,20 +33,20 @@ export class Shortages {
 
   /** The recent shortage of this machine; null if there is none. */
   get current(): Shortage | null {
-    if (this.#last === null || this.#options.clock.monotonicMs() - this.#last.atMs > shownMs) return null;
+    if (this.#last === null || this.#context.clock.monotonicMs() - this.#last.atMs > shownMs) return null;
     return this.#last.shortage;
   }
 
   /** The request of a flight could not be made. */
   met(flight: Flight, shortage: Shortage): void {
-    const { clock, telemetry, dispatcher } = this.#options;
+    const { clock, telemetry } = this.#context;
     this.#last = { shortage, atMs: clock.monotonicMs() };
     telemetry.metrics.alarmed("local_shortage");
     this.#tell(shortage);
     // Local ports run out per receiver address; other receivers are not affected.
     if (shortage !== "ports") this.#pauseAll();
     if (flight.probe !== null) releaseProbe(flight.endpoint.circuit, flight.probe);
-    dispatcher().postponed(flight, clock.now() + pauseMs);
+    this.#dispatcher().postponed(flight, clock.now() + pauseMs);
   }
 
   stop(): void {
@@ -55,11 +54,11 @@ export class Shortages {
   }
 
   #pauseAll(): void {
-    if (!this.#pause.isSet) this.#pause.set(pauseMs, () => this.#options.dispatcher().schedulePump());
+    if (!this.#pause.isSet) this.#pause.set(pauseMs, () => this.#dispatcher().schedulePump());
   }
 
   #tell(shortage: Shortage): void {
-    const { clock, telemetry } = this.#options;
+    const { clock, telemetry } = this.#context;
     this.#untold += 1;
     if (clock.monotonicMs() - this.#toldAtMs < tellAgainMs) return;
     telemetry.log.error(
@@ -78,16 +77,16 @@ const shownMs = 60_000;
 
 /** Requests that could not be built because of a bug in this program. Each kind is logged once a minute. */
 export class OwnFaults {
-  readonly #options: { readonly clock: Clock; readonly telemetry: Telemetry };
+  readonly #context: Pick<EngineContext, "clock" | "telemetry">;
   /** By kind of error: when it was last logged, and the number of occurrences since. */
   readonly #kinds = new Map<string, { loggedAtMs: number; unlogged: number }>();
 
-  constructor(options: { readonly clock: Clock; readonly telemetry: Telemetry }) {
-    this.#options = options;
+  constructor(context: Pick<EngineContext, "clock" | "telemetry">) {
+    this.#context = context;
   }
 
   met(error: Error, fields: Readonly<Record<string, unknown>>): void {
-    const { clock, telemetry } = this.#options;
+    const { clock, telemetry } = this.#context;
     telemetry.metrics.alarmed("unexpected_error");
     const kind = `${error.name} ${codeOf(error) ?? ""} ${placeOf(error)}`;
     const known = this.#kinds.get(kind);

@@ -8,18 +8,11 @@ import {
   type OperationalEvent,
   webhookEvent,
 } from "../../features/notifications/operational-event.ts";
-import type { Clock } from "../../ports/clock.ts";
 import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
 import type { ExpiredDelivery } from "../../ports/store/upkeep.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
 import type { OperationalEvents } from "../endpoint/webhook-lifecycle.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
-
-export interface OwnerAlertsOptions {
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-  readonly operationalEvents: OperationalEvents;
-}
+import type { EngineContext } from "../engine-options.ts";
 
 /** An attempt that needs the attention of a person. */
 export interface NotableAttempt {
@@ -41,17 +34,19 @@ export interface NotableAttempt {
  * reported once an hour.
  */
 export class OwnerAlerts {
-  readonly #options: OwnerAlertsOptions;
+  readonly #context: Pick<EngineContext, "clock" | "telemetry">;
+  readonly #operationalEvents: OperationalEvents;
   /** When `webhook reason` was last reported; about as many entries as failing webhooks. */
   readonly #reportedAt = new Map<string, number>();
 
-  constructor(options: OwnerAlertsOptions) {
-    this.#options = options;
+  constructor(context: Pick<EngineContext, "clock" | "telemetry">, operationalEvents: OperationalEvents) {
+    this.#context = context;
+    this.#operationalEvents = operationalEvents;
   }
 
   report(endpoint: Endpoint, attempt: NotableAttempt): void {
     const { attention, reason, pausedUntil } = attempt;
-    const { clock, telemetry } = this.#options;
+    const { clock, telemetry } = this.#context;
     const now = clock.now();
     const name = `${endpoint.webhook.id} ${reason}`;
     const last = this.#reportedAt.get(name);
@@ -73,7 +68,7 @@ export class OwnerAlerts {
       location,
     };
     const of = `${reason}:${hourOf(now)}`;
-    this.#options.operationalEvents.tell(
+    this.#operationalEvents.tell(
       webhookEvent(endpoint.webhook, { type: "posthorn.webhook.attention", of, at: now, data }),
     );
   }
@@ -82,13 +77,13 @@ export class OwnerAlerts {
   exhausted({ webhook }: Endpoint, delivery: ClaimedDelivery, progress: DeliveryProgress): void {
     // A tenant must not be notified of another tenant's delivery.
     if (delivery.tenantId !== webhook.tenantId) return;
-    const now = this.#options.clock.now();
+    const now = this.#context.clock.now();
     const of = hourOf(now);
     const name = `${webhook.id} exhausted ${of}`;
     if (this.#reportedAt.has(name)) return;
     this.#remember(name, now);
     const { attemptCount, reason } = progress;
-    this.#options.operationalEvents.tell(exhaustedEvent(webhook, { ...delivery, attemptCount }, reason, now));
+    this.#operationalEvents.tell(exhaustedEvent(webhook, { ...delivery, attemptCount }, reason, now));
   }
 
   #remember(name: string, now: number): void {

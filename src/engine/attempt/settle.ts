@@ -30,7 +30,7 @@ import type { Lane } from "../endpoint/lane.ts";
 import type { OwnerNotes } from "../endpoint/ownership.ts";
 import type { WebhookLifecycle } from "../endpoint/webhook-lifecycle.ts";
 import { attemptRecord, masked, type NotedAnswer, shownLocation, statusOf } from "./attempt-record.ts";
-import type { EventSpans } from "./event-spans.ts";
+import type { EventSpans, SettledAttempt } from "./event-spans.ts";
 import type { Flight, FlightListener } from "./attempts.ts";
 import type { OwnFaults } from "./own-faults.ts";
 import type { OwnerAlerts } from "./owner-alerts.ts";
@@ -104,17 +104,14 @@ export class Settler {
     const seen = classify(result.observation, endpoint.policy);
     if (seen.outcome === "accepted") return { verdict: seen, retryAtOnce: false };
     const isRejected = statusOf(result) === unauthorized && accessToken !== null && tokens !== null;
-    if (isRejected && tokens.rejected({ accessToken, deliveryId: delivery.id }))
+    if (isRejected && tokens.rejected(accessToken, delivery.id))
       return {
         verdict: { ...seen, outcome: "transient", reason: "access_token_rejected" },
         retryAtOnce: true,
       };
-    const circumstances = {
-      attemptNumber: scheduledAttempts(delivery.progress) + 1,
-      sunsetAt: endpoint.health.sunsetAt,
-      now,
-    };
-    return { verdict: judge(seen, circumstances, endpoint.policy), retryAtOnce: false };
+    const attemptNumber = scheduledAttempts(delivery.progress) + 1;
+    const verdict = judge(seen, attemptNumber, endpoint.health.sunsetAt, now, endpoint.policy);
+    return { verdict, retryAtOnce: false };
   }
 
   /** Ends a delivery without a request: it expired, or its body is gone. */
@@ -124,7 +121,7 @@ export class Settler {
     const progress = this.#move(delivery.progress, { endpoint, delivery, event, now });
     const firstAttemptAt = firstOfSchedule(progress);
     if (firstAttemptAt !== null && event.kind === "expired") {
-      const decision = observeExhausted(endpoint.health, { firstAttemptAt, now }, endpoint.policy.disable);
+      const decision = observeExhausted(endpoint.health, firstAttemptAt, now, endpoint.policy.disable);
       if (decision !== null) this.#options.lifecycle.decided(endpoint, decision);
     }
     this.#report(delivery, {
@@ -250,11 +247,13 @@ export class Settler {
       if (probe !== null) releaseProbe(endpoint.circuit, probe);
       return;
     }
-    const move = recordResult(endpoint.circuit, endpoint.policy.circuitBreaker, {
+    const move = recordResult(
+      endpoint.circuit,
+      endpoint.policy.circuitBreaker,
       now,
-      accepted: signal === "success",
-      lease: probe,
-    });
+      signal === "success",
+      probe,
+    );
     if (this.#options.notes !== null) this.#options.notes.counted(endpoint, signal === "success");
     if (move !== null) this.#options.states.circuitMoved(endpoint, move);
   }
@@ -269,7 +268,7 @@ export class Settler {
     const { endpoint } = flight;
     this.#options.states.changed(endpoint);
     const { pauses, ageMsMax } = endpoint.policy;
-    const asked = endpointPause({ verdict, statusCode, retryAfterMs, now }, pauses);
+    const asked = endpointPause(verdict, statusCode, retryAfterMs, now, pauses);
     if (asked === null) return;
     const pause = boundedPause(asked, now, ageMsMax);
     if (!endpoint.pause(pause, now) || pause.until - now < pauseAlertMs) return;
@@ -306,7 +305,7 @@ export class Settler {
       delivery,
       isAwaited: report.isAwaited,
       done: (result) => {
-        if (result.kind === "ended") return this.#reportLate(delivery, { ...report, ended: result.progress });
+        if (result.kind === "ended") return this.#reportLate(delivery, report, result.progress);
         if (result.kind === "written" && progress.state === "exhausted")
           this.#logDeadLetter(delivery, progress);
         report.done(result.kind === "written" ? progress : null);
@@ -315,8 +314,7 @@ export class Settler {
   }
 
   /** The delivery was ended while it was in flight, without taking its lease: decide again from its current state. */
-  #reportLate(delivery: ClaimedDelivery, report: LateReport): void {
-    const { ended } = report;
+  #reportLate(delivery: ClaimedDelivery, report: Report, ended: DeliveryProgress<GivenUpState>): void {
     const progress = this.#move(ended, { ...report, delivery });
     if (progress === ended) return report.done(ended);
     this.#options.commits.settle({
@@ -397,10 +395,6 @@ interface Report {
   readonly done: (written: DeliveryProgress | null) => void;
 }
 
-interface LateReport extends Report {
-  readonly ended: DeliveryProgress<GivenUpState>;
-}
-
 function settlementOf(
   { lease }: ClaimedDelivery,
   { progress, attempt, now }: Pick<Report, "progress" | "attempt" | "now">,
@@ -411,12 +405,6 @@ function settlementOf(
 interface Judgement {
   readonly verdict: Verdict;
   readonly retryAtOnce: boolean;
-}
-
-interface SettledAttempt {
-  readonly verdict: Verdict;
-  readonly result: TransportResult;
-  readonly progress: DeliveryProgress;
 }
 
 const unauthorized = 401;
@@ -438,7 +426,7 @@ function retryAfterOf(
   const { retryAfter } = observation;
   const wasCut = retryAfter.length >= retryAfterLengthMax;
   return {
-    value: masked(flight, { text: retryAfter, wasCut }),
+    value: masked(flight, retryAfter, wasCut),
     means: parseRetryAfter(retryAfter, now),
   };
 }

@@ -116,7 +116,7 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
   const { clock, random, telemetry, delivers, workQueue: queue, pool = defaultPool } = options;
   const common = { clock, random, telemetry };
   const isBrought = (): boolean => queue?.isConnected === true;
-  const owned = new OwnedEndpoints({ clock, dispatcher, notes: parts.notes });
+  const owned = new OwnedEndpoints(clock, dispatcher, parts.notes);
   const { apply, remove } = parts;
   const { webhooks } = options.store;
   const news = options.sharedState?.news;
@@ -151,7 +151,7 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
     wakeups,
     isBrought,
     hasQueue: queue !== undefined,
-    ...(news !== undefined && { news }),
+    news,
     consider: (lane) => dispatcher.consider(lane),
     wanted: (id) => member.wanted(id),
     ordered: () => member.ordered(),
@@ -160,7 +160,7 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
   const isLeader: Ownership["isLeader"] = (leadership) =>
     leaderships.acquire(leadership.name, leadership.forMs);
   const { flying } = parts;
-  const reporter = new EndpointReporter({ ...common, store, owned: () => owned.all(), flying });
+  const reporter = new EndpointReporter(common, store, () => owned.all(), flying);
   const stalled = new StalledLanes({
     ...common,
     store,
@@ -187,12 +187,7 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
       void listener.lookEverywhere();
     },
   });
-  const reannouncer = new Reannouncer({
-    ...common,
-    queue,
-    store,
-    isLeader: () => isLeader(reannounceLeadership),
-  });
+  const reannouncer = new Reannouncer(common, queue, store, () => isLeader(reannounceLeadership));
   return { ...shared, queued, reannouncer };
 }
 

@@ -26,8 +26,12 @@ class Scene {
     const { clock, state, batches } = this;
     const nothing = (): void => undefined;
     const warn = (_: unknown, text: string): void => void this.warnings.push(text);
-    this.notes = new EndpointNotes({
-      state: {
+    this.notes = new EndpointNotes(
+      {
+        clock,
+        telemetry: { log: { debug: nothing, info: nothing, warn, error: nothing }, metrics: {} as never },
+      },
+      {
         endpoints: {
           note: async (notes) => {
             batches.push(notes);
@@ -43,15 +47,13 @@ class Scene {
           return state.isAvailable;
         },
       },
-      clock,
-      telemetry: { log: { debug: nothing, info: nothing, warn, error: nothing } },
-    });
+    );
   }
 
   /** Ends one request, like the settler. */
   attempt(endpoint: Endpoint, accepted: boolean): void {
     const now = this.clock.now();
-    recordResult(endpoint.circuit, circuitBreaker, { now, accepted, lease: null });
+    recordResult(endpoint.circuit, circuitBreaker, now, accepted, null);
     this.notes.counted(endpoint, accepted);
   }
 
@@ -140,7 +142,7 @@ suite("notes of an owner for the next owner", () => {
     const one = endpoint("a");
     for (let count = 0; count < 3; count += 1) scene.attempt(one, true);
     await scene.gather();
-    recordResult(one.circuit, circuitBreaker, { now: scene.clock.now(), accepted: true, lease: null });
+    recordResult(one.circuit, circuitBreaker, scene.clock.now(), true, null);
     resetCircuit(one.circuit, scene.clock.now());
     scene.notes.counted(one, true);
     await scene.gather();

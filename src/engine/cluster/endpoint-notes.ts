@@ -1,7 +1,7 @@
 import { circuitFromJson, circuitToJson, type CircuitTransition } from "../../domain/circuit-breaker.ts";
 import { tryParseJson } from "../../domain/json/json-text.ts";
 import type { RollingWindow } from "../../domain/rolling-window.ts";
-import { type Clock, Loop, withDeadline } from "../../ports/clock.ts";
+import { Loop, withDeadline } from "../../ports/clock.ts";
 import {
   type EndpointNote,
   type EndpointRecollection,
@@ -9,9 +9,9 @@ import {
   SharedStateUnavailableError,
 } from "../../ports/shared-state.ts";
 import type { RuntimeOrder } from "../../ports/store/ownership.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { EndpointOrder, OwnerNotes } from "../endpoint/ownership.ts";
+import type { EngineContext } from "../engine-options.ts";
 
 export function circuitOrder(endpoint: Endpoint): EndpointOrder {
   return { kind: "circuit", circuit: circuitToJson(endpoint.circuit) };
@@ -46,12 +46,6 @@ export function foresee(endpoint: Endpoint, order: RuntimeOrder): void {
   });
 }
 
-interface EndpointNotesOptions {
-  readonly state: Pick<SharedState, "endpoints" | "isAvailable">;
-  readonly clock: Clock;
-  readonly telemetry: Pick<Telemetry, "log">;
-}
-
 /**
  * Results of an endpoint that were not sent to the shared state yet. The circuit's window is cleared or replaced in
  * several places that do not know about notes; comparing the window and its clear count detects that afterwards.
@@ -72,16 +66,21 @@ interface Unsent {
  * may be lost, but cleared counts must not return.
  */
 export class EndpointNotes implements OwnerNotes {
-  readonly #options: EndpointNotesOptions;
+  readonly #context: Pick<EngineContext, "clock" | "telemetry">;
+  readonly #state: Pick<SharedState, "endpoints" | "isAvailable">;
   readonly #unsent = new WeakMap<Endpoint, Unsent>();
   #due = new Set<Endpoint>();
   /** At most one call runs at a time. */
   readonly #loop: Loop;
 
-  constructor(options: EndpointNotesOptions) {
-    this.#options = options;
+  constructor(
+    context: Pick<EngineContext, "clock" | "telemetry">,
+    state: Pick<SharedState, "endpoints" | "isAvailable">,
+  ) {
+    this.#context = context;
+    this.#state = state;
     this.#loop = new Loop({
-      clock: options.clock,
+      clock: context.clock,
       round: () => this.#send(),
       failed: (error) => this.#failed(error),
     });
@@ -116,14 +115,14 @@ export class EndpointNotes implements OwnerNotes {
 
   /** The notes of previous owners, if they arrive in time. Never rejects. */
   async recall(endpoints: readonly Endpoint[]): Promise<ReadonlyMap<Endpoint, EndpointRecollection>> {
-    const { state, clock } = this.#options;
-    if (endpoints.length === 0 || !state.isAvailable) return new Map();
+    const { clock } = this.#context;
+    if (endpoints.length === 0 || !this.#state.isAvailable) return new Map();
     const queries = endpoints.map(({ webhook, policy }) => ({
       webhookId: webhook.id,
       windowMs: policy.circuitBreaker.windowSizeMs,
     }));
     try {
-      const recalled = state.endpoints.recall(queries);
+      const recalled = this.#state.endpoints.recall(queries);
       const found = await withDeadline(recalled, { clock, timeoutMs: recallMsMax });
       return new Map((found ?? []).map((each, index) => [endpoints[index] as Endpoint, each]));
     } catch (error) {
@@ -180,9 +179,8 @@ export class EndpointNotes implements OwnerNotes {
       unsent.counts = [];
     }
     try {
-      if (!this.#options.state.isAvailable)
-        throw new SharedStateUnavailableError("the shared state is unavailable");
-      await this.#options.state.endpoints.note(notes);
+      if (!this.#state.isAvailable) throw new SharedStateUnavailableError("the shared state is unavailable");
+      await this.#state.endpoints.note(notes);
     } catch (error) {
       for (const unsent of cleared) unsent.cleared = true;
       this.#failed(error);
@@ -191,7 +189,7 @@ export class EndpointNotes implements OwnerNotes {
 
   #failed(error: unknown): void {
     if (error instanceof SharedStateUnavailableError) return;
-    this.#options.telemetry.log.warn(
+    this.#context.telemetry.log.warn(
       { err: String(error) },
       "sharing webhook state with other workers failed",
     );

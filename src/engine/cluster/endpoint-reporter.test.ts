@@ -17,19 +17,21 @@ class Scene {
   readonly calls: (readonly EndpointReportRow[])[] = [];
   isAway = false;
   answer: Promise<void> = Promise.resolve();
-  readonly reporter = new EndpointReporter({
-    clock: this.clock,
-    telemetry: { log: { debug: silent, info: silent, warn: silent, error: silent } },
-    owned: () => this.owned,
-    flying: () => this.flying,
-    store: {
+  readonly reporter = new EndpointReporter(
+    {
+      clock: this.clock,
+      telemetry: { log: { debug: silent, info: silent, warn: silent, error: silent }, metrics: {} as never },
+    },
+    {
       report: async (rows) => {
         if (this.isAway) throw new StoreUnavailableError("away");
         this.calls.push(rows);
         await this.answer;
       },
     },
-  });
+    () => this.owned,
+    () => this.flying,
+  );
 
   constructor() {
     this.reporter.start();

@@ -26,11 +26,7 @@ function addLane(
 
 function count(endpoint: Endpoint, results: string): void {
   for (const result of results) {
-    recordResult(endpoint.circuit, endpoint.policy.circuitBreaker, {
-      now,
-      accepted: result === "+",
-      lease: null,
-    });
+    recordResult(endpoint.circuit, endpoint.policy.circuitBreaker, now, result === "+", null);
   }
 }
 

@@ -2,11 +2,11 @@ import { adoptProbes } from "../../domain/circuit-breaker.ts";
 import { tryParseJson } from "../../domain/json/json-text.ts";
 import { fillAt } from "../../domain/rate-limit.ts";
 import { addResults, advanceWindow, clearWindow, resizeWindow } from "../../domain/rolling-window.ts";
-import { type Clock, Loop } from "../../ports/clock.ts";
+import { Loop } from "../../ports/clock.ts";
 import type { EndpointReportRow, OwnershipStore } from "../../ports/store/ownership.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { EndpointReport } from "../endpoint/endpoint-config.ts";
+import type { EngineContext } from "../engine-options.ts";
 
 /** The report on an owned endpoint; null if it equals the stored state. */
 export function reportOf(
@@ -72,28 +72,31 @@ export function parseReport(document: string): EndpointReport | null {
 /** Limit for deliveries and lanes: enough for a user, and bounded because it is written twice a second. */
 const listMax = 100;
 
-interface EndpointReporterOptions {
-  readonly store: Pick<OwnershipStore, "report">;
-  readonly clock: Clock;
-  readonly telemetry: Pick<Telemetry, "log">;
-  readonly owned: () => readonly Endpoint[];
-  /** Deliveries in flight, by endpoint. */
-  readonly flying: () => ReadonlyMap<Endpoint, readonly string[]>;
-}
-
 /**
  * Reports the endpoint state that only this worker has: twice a second, only changes, in one statement. A failed
  * report is harmless, because the next one contains the same state.
  */
 export class EndpointReporter {
-  readonly #options: EndpointReporterOptions;
+  readonly #context: Pick<EngineContext, "clock" | "telemetry">;
+  readonly #store: Pick<OwnershipStore, "report">;
+  readonly #owned: () => readonly Endpoint[];
+  readonly #flying: () => ReadonlyMap<Endpoint, readonly string[]>;
   /** The last report of each endpoint; no entry means an empty report. */
   readonly #reported = new WeakMap<Endpoint, string>();
   readonly #loop: Loop;
 
-  constructor(options: EndpointReporterOptions) {
-    const { clock, telemetry } = options;
-    this.#options = options;
+  /** `flying` returns the deliveries in flight, by endpoint. */
+  constructor(
+    context: Pick<EngineContext, "clock" | "telemetry">,
+    store: Pick<OwnershipStore, "report">,
+    owned: () => readonly Endpoint[],
+    flying: () => ReadonlyMap<Endpoint, readonly string[]>,
+  ) {
+    const { clock, telemetry } = context;
+    this.#context = context;
+    this.#store = store;
+    this.#owned = owned;
+    this.#flying = flying;
     this.#loop = new Loop({
       clock,
       round: () => this.#report(),
@@ -111,13 +114,12 @@ export class EndpointReporter {
   }
 
   async #report(): Promise<void> {
-    const { store, owned, flying, clock } = this.#options;
-    const now = clock.now();
-    const onTheirWay = flying();
+    const now = this.#context.clock.now();
+    const inFlight = this.#flying();
     const rows: EndpointReportRow[] = [];
     const changed: Endpoint[] = [];
-    for (const endpoint of owned()) {
-      const report = reportOf(endpoint, now, onTheirWay.get(endpoint) ?? []);
+    for (const endpoint of this.#owned()) {
+      const report = reportOf(endpoint, now, inFlight.get(endpoint) ?? []);
       const { ownerEpoch } = endpoint;
       // Repeated under each owner epoch, because reports of other epochs are ignored.
       const document = report === null ? "" : JSON.stringify(report);
@@ -129,7 +131,7 @@ export class EndpointReporter {
     }
     if (rows.length === 0) return;
     try {
-      await store.report(rows);
+      await this.#store.report(rows);
     } catch {
       // Keep an entry, because no entry would mean an empty report, but the store still has the previous one.
       for (const endpoint of changed) this.#reported.set(endpoint, unwritten);

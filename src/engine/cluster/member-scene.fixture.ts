@@ -158,7 +158,7 @@ export class MemberScene {
       warn: (_, message) => void this.warnings.push(message),
       error: () => undefined,
     };
-    const owned = new OwnedEndpoints({ clock, dispatcher: { giveBack: () => undefined }, notes: null });
+    const owned = new OwnedEndpoints(clock, { giveBack: () => undefined }, null);
     this.member = new ClusterMember({
       store: this.store,
       clock,

@@ -32,8 +32,8 @@ class Worker {
     this.#clock = clock;
     const nothing = (): void => undefined;
     const log = { debug: nothing, info: nothing, warn: () => assert.fail(), error: nothing };
-    this.notes = new EndpointNotes({ state: memory.open(), clock, telemetry: { log } });
-    this.owned = new OwnedEndpoints({ clock, dispatcher: { giveBack: nothing }, notes: this.notes });
+    this.notes = new EndpointNotes({ clock, telemetry: { log, metrics: {} as never } }, memory.open());
+    this.owned = new OwnedEndpoints(clock, { giveBack: nothing }, this.notes);
   }
 
   /** As in `WebhookAcquirer`. */
@@ -54,7 +54,7 @@ class Worker {
     const { circuit, policy } = this.endpoint;
     for (const result of results) {
       const accepted = result === "+";
-      recordResult(circuit, policy.circuitBreaker, { now: this.#clock.now(), accepted, lease: null });
+      recordResult(circuit, policy.circuitBreaker, this.#clock.now(), accepted, null);
       this.notes.counted(this.endpoint, accepted);
       this.#clock.advance(1_000);
       await this.#clock.turn();
@@ -123,7 +123,7 @@ suite("a webhook with a new owner", () => {
     const [first, second] = [scene.worker(), scene.worker()];
     await first.acquire();
     const { circuit, policy } = first.endpoint;
-    recordResult(circuit, policy.circuitBreaker, { now: scene.clock.now(), accepted: false, lease: null });
+    recordResult(circuit, policy.circuitBreaker, scene.clock.now(), false, null);
     first.notes.counted(first.endpoint, false);
     first.owned.drop(first.endpoint);
     scene.clock.advance(1);

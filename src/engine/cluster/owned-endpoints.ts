@@ -13,13 +13,6 @@ interface Owned {
   lastSuccessAt: number | null;
 }
 
-export interface OwnedEndpointsOptions {
-  readonly clock: Clock;
-  readonly dispatcher: Pick<Dispatcher, "giveBack">;
-  /** Notes of an owner for the next one, in addition to the store; null if there are none. */
-  readonly notes: EndpointNotes | null;
-}
-
 /**
  * The endpoints that a worker owns, and those that it is about to release. A leaving endpoint sends nothing new, and
  * is released when its last request is settled. The states are drawn in docs/state-machine.md, "Endpoint at a
@@ -32,12 +25,17 @@ export interface OwnedEndpointsOptions {
  * The owner epoch stays while an endpoint is leaving, because its last requests are settled and written under it.
  */
 export class OwnedEndpoints {
-  readonly #options: OwnedEndpointsOptions;
+  readonly #clock: Clock;
+  readonly #dispatcher: Pick<Dispatcher, "giveBack">;
+  /** Notes of an owner for the next one, in addition to the store; null if there are none. */
+  readonly #notes: EndpointNotes | null;
   readonly #owned = new Map<Endpoint, Owned>();
   readonly leaving = new Set<Endpoint>();
 
-  constructor(options: OwnedEndpointsOptions) {
-    this.#options = options;
+  constructor(clock: Clock, dispatcher: Pick<Dispatcher, "giveBack">, notes: EndpointNotes | null) {
+    this.#clock = clock;
+    this.#dispatcher = dispatcher;
+    this.#notes = notes;
   }
 
   get size(): number {
@@ -47,13 +45,13 @@ export class OwnedEndpoints {
   /** Notes of previous owners about endpoints to acquire. Fast, and never rejects. */
   recall(endpoints: readonly (Endpoint | undefined)[]): Promise<Recollections> {
     const known = endpoints.filter((endpoint) => endpoint !== undefined);
-    return this.#options.notes?.recall(known) ?? nothingKnown;
+    return this.#notes?.recall(known) ?? nothingKnown;
   }
 
   /** Brings an endpoint into service with the state of its last owner. It must be quiet. */
   acquire(endpoint: Endpoint, acquired: AcquiredWebhook, recollections: Recollections): void {
     this.#inherit(endpoint, acquired, recollections.get(endpoint));
-    this.#options.notes?.acquired(endpoint);
+    this.#notes?.acquired(endpoint);
     // The lane state in memory is from an earlier ownership.
     for (const lane of endpoint.lanes.values()) lane.renew();
     endpoint.serve();
@@ -68,12 +66,12 @@ export class OwnedEndpoints {
     if (!this.#owned.delete(endpoint)) return;
     endpoint.giveUp();
     for (const lane of endpoint.lanes.values()) {
-      this.#options.dispatcher.giveBack(lane);
+      this.#dispatcher.giveBack(lane);
       // Acquiring the webhook frees all its leases, so this process need not wait until they expire.
       lane.forgetLost();
     }
     this.leaving.add(endpoint);
-    this.#options.notes?.hurry();
+    this.#notes?.hurry();
   }
 
   /** Other processes may own all of them now, so there is nothing to release. */
@@ -115,7 +113,7 @@ export class OwnedEndpoints {
 
   /** Endpoints without work for at least this long. Scans all endpoints, so do not call it often. */
   idleFor(idleMs: number): readonly Endpoint[] {
-    const now = this.#options.clock.monotonicMs();
+    const now = this.#clock.monotonicMs();
     const idle: Endpoint[] = [];
     for (const [endpoint, activity] of this.#owned) {
       const isBusy = endpoint.lastSuccessAt !== activity.lastSuccessAt || !isIdle(endpoint);
@@ -139,7 +137,7 @@ export class OwnedEndpoints {
 
   #inherit(endpoint: Endpoint, acquired: AcquiredWebhook, recollection?: EndpointRecollection): void {
     const { ownerEpoch, runtime } = acquired;
-    const now = this.#options.clock.now();
+    const now = this.#clock.now();
     endpoint.acquire(ownerEpoch, runtime, now);
     const { rateLimit, circuitBreaker } = endpoint.policy;
     const { window } = endpoint.circuit;

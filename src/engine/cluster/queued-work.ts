@@ -1,11 +1,10 @@
 import type { LaneKey } from "../../domain/webhook.ts";
-import { type Clock, Loop } from "../../ports/clock.ts";
-import type { Random } from "../../ports/random.ts";
+import { Loop } from "../../ports/clock.ts";
 import type { OwnershipStore, PendingLane } from "../../ports/store/ownership.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
 import type { WorkHint, WorkQueue } from "../../ports/work-queue.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { Lane } from "../endpoint/lane.ts";
+import type { EngineContext } from "../engine-options.ts";
 
 /**
  * Notifies the worker that should serve these lanes: the owner of the webhook if there is one, otherwise any worker
@@ -33,16 +32,6 @@ function listOf<Key, Item>(lists: Map<Key, Item[]>, key: Key): Item[] {
   return list;
 }
 
-interface ReannouncerOptions {
-  readonly queue: WorkQueue;
-  readonly store: Pick<OwnershipStore, "unownedLanes">;
-  /** One of several schedulers announces at a time. */
-  readonly isLeader: () => Promise<boolean>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
-}
-
 /**
  * Announces lanes again that no worker serves: those whose hints the queue lost, and those of dead workers. The
  * database knows them.
@@ -52,14 +41,26 @@ interface ReannouncerOptions {
  * be for other lanes.
  */
 export class Reannouncer {
-  readonly #options: ReannouncerOptions;
+  readonly #context: Pick<EngineContext, "clock" | "random" | "telemetry">;
+  readonly #queue: WorkQueue;
+  readonly #store: Pick<OwnershipStore, "unownedLanes">;
+  readonly #isLeader: () => Promise<boolean>;
   readonly #loop: Loop;
   /** When the lanes of all pools were last announced again, including pools with waiting hints. */
   #wholeAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(options: ReannouncerOptions) {
-    const { clock, random, telemetry } = options;
-    this.#options = options;
+  /** `isLeader`: one of several schedulers announces at a time. */
+  constructor(
+    context: Pick<EngineContext, "clock" | "random" | "telemetry">,
+    queue: WorkQueue,
+    store: Pick<OwnershipStore, "unownedLanes">,
+    isLeader: () => Promise<boolean>,
+  ) {
+    const { clock, random, telemetry } = context;
+    this.#context = context;
+    this.#queue = queue;
+    this.#store = store;
+    this.#isLeader = isLeader;
     this.#loop = new Loop({
       clock,
       round: () => this.#round(),
@@ -78,13 +79,13 @@ export class Reannouncer {
   }
 
   async #round(): Promise<void> {
-    const { queue, isLeader } = this.#options;
     // While the queue is unavailable, workers poll the store.
-    if (queue.isConnected && (await isLeader())) await this.#reannounce();
+    if (this.#queue.isConnected && (await this.#isLeader())) await this.#reannounce();
   }
 
   async #reannounce(): Promise<void> {
-    const { queue, store, clock, telemetry } = this.#options;
+    const queue = this.#queue;
+    const { clock, telemetry } = this.#context;
     const { waiting } = await queue.depth();
     const isWhole = clock.monotonicMs() - this.#wholeAtMs >= wholeMs;
     if (isWhole) this.#wholeAtMs = clock.monotonicMs();
@@ -92,7 +93,7 @@ export class Reannouncer {
     const isDue = ({ pool }: PendingLane): boolean => isWhole || !full.has(pool);
     let announced = 0;
     for (let after: string | null = null; !this.#loop.isStopped; ) {
-      const page = await store.unownedLanes({ after, limit: pageLanes });
+      const page = await this.#store.unownedLanes({ after, limit: pageLanes });
       const pending = page.lanes.filter(isDue);
       // The queue of a single pool may have refused; the next round retries.
       if (routeWork(queue, pending)) announced += pending.length;

@@ -35,12 +35,22 @@ function begin(pages: readonly (readonly PendingLane[])[], refused = "") {
   const state = { isLeader: true, isAway: false };
   const queue = broker.open();
   const silent = (): void => undefined;
-  const reannouncer = new Reannouncer({
-    clock,
-    queue: refusing(queue, refused),
-    isLeader: async () => state.isLeader,
-    random: { uniform: () => 0.5, bytes: (count) => new Uint8Array(count) },
-    store: {
+  const reannouncer = new Reannouncer(
+    {
+      clock,
+      random: { uniform: () => 0.5, bytes: (count) => new Uint8Array(count) },
+      telemetry: {
+        log: {
+          debug: silent,
+          info: silent,
+          error: silent,
+          warn: (_, message) => void warnings.push(message),
+        },
+        metrics: {} as never,
+      },
+    },
+    refusing(queue, refused),
+    {
       unownedLanes: async ({ after }) => {
         if (state.isAway) throw new StoreUnavailableError("away");
         asked.push(after);
@@ -48,11 +58,8 @@ function begin(pages: readonly (readonly PendingLane[])[], refused = "") {
         return { lanes: pages[page] ?? [], next: page + 1 < pages.length ? String(page + 1) : null };
       },
     },
-    telemetry: {
-      log: { debug: silent, info: silent, error: silent, warn: (_, message) => void warnings.push(message) },
-      metrics: {} as never,
-    },
-  });
+    async () => state.isLeader,
+  );
   reannouncer.start();
   const pass = async (ms: number): Promise<void> => {
     for (let passed = 0; passed < ms; passed += 500) {

@@ -18,7 +18,7 @@ export interface StoreListenerOptions {
   /** Whether this process delivers; other processes only need configuration. */
   readonly delivers: boolean;
   /** A second source of changes in addition to the store: only configuration, no work. */
-  readonly news?: StoreChanges;
+  readonly news: StoreChanges | undefined;
   /** Whether a queue delivers hints now, so that polling is only a precaution. */
   readonly isBrought: () => boolean;
   /** Whether there is a queue at all: while it is unavailable here, other processes may still send to it. */

@@ -79,26 +79,6 @@ function rowsOf(commands: readonly { readonly size: WriteSize }[]): number {
   return commands.reduce((sum, { size }) => sum + size.rows, 0);
 }
 
-/**
- * Group commit: writes that arrive during a transaction go into the next one, so that one fsync serves hundreds of
- * callers.
- *
- * When to write: once a turn of the event loop brought no new caller (all publishers are waiting for this commit), or
- * nothing new at all if only settlements wait; or after `windowMs`, or at `rowsMax`, whichever comes first. After a
- * large group the next one always gathers for a few milliseconds. So a lone publish is written at once, and groups
- * grow under load.
- *
- * A few settlements do not start a transaction: they wait for the next publish, or for `windowMs`
- * (`waiting-settlements.ts`).
- *
- * How much: up to `rowsMax` rows, because a store may write on the event loop. The rest goes into the next
- * transaction, one turn of the loop later. Requeues and retries get at most half of it while publishes wait too.
- *
- * If the store cannot write, publishes, requeues and retries are rejected at once without any effect. Settlements and
- * webhook states describe events that already happened outside, so they are kept and written again with a growing
- * delay. The same applies to callers that wait behind an unanswered transaction, for example if the network drops
- * packets, and to calls during a failure that only an operator can resolve.
- */
 interface CommitGroupOptions {
   readonly store: DeliveryStore;
   readonly clock: Clock;
@@ -134,6 +114,26 @@ export interface PendingRetry {
 
 type Change = (PendingRequeue | PendingRetry) & { readonly size: WriteSize };
 
+/**
+ * Group commit: writes that arrive during a transaction go into the next one, so that one fsync serves hundreds of
+ * callers.
+ *
+ * When to write: once a turn of the event loop brought no new caller (all publishers are waiting for this commit), or
+ * nothing new at all if only settlements wait; or after `windowMs`, or at `rowsMax`, whichever comes first. After a
+ * large group the next one always gathers for a few milliseconds. So a lone publish is written at once, and groups
+ * grow under load.
+ *
+ * A few settlements do not start a transaction: they wait for the next publish, or for `windowMs`
+ * (`WaitingSettlements`).
+ *
+ * How much: up to `rowsMax` rows, because a store may write on the event loop. The rest goes into the next
+ * transaction, one turn of the loop later. Requeues and retries get at most half of it while publishes wait too.
+ *
+ * If the store cannot write, publishes, requeues and retries are rejected at once without any effect. Settlements and
+ * webhook states describe events that already happened outside, so they are kept and written again with a growing
+ * delay. The same applies to callers that wait behind an unanswered transaction, for example if the network drops
+ * packets, and to calls during a failure that only an operator can resolve.
+ */
 export class CommitGroup {
   readonly #options: CommitGroupOptions;
   readonly #publishes = new WaitingWrites<PendingPublish>();
@@ -299,7 +299,7 @@ export class CommitGroup {
     const startedAt = this.#options.clock.monotonicMs();
     const patience = this.#options.clock.schedule(callerWaitMsMax, this.#refuseCallers);
     try {
-      const result = await this.#commit(group, { carriesRows: true });
+      const result = await this.#commit(group, true);
       this.#writable();
       this.#report(group, startedAt);
       this.#distribute(group, result);
@@ -316,10 +316,10 @@ export class CommitGroup {
   }
 
   /** Writes a group with its statistics and problems. */
-  async #commit(group: Group, rows: { readonly carriesRows: boolean }): Promise<CommitResult> {
+  async #commit(group: Group, carriesRows: boolean): Promise<CommitResult> {
     const { store, riders } = this.#options;
     if (riders === null) return store.commit(group.batch);
-    const riding = riders.compose(group, rows.carriesRows);
+    const riding = riders.compose(group, carriesRows);
     try {
       const result = await store.commit({ ...group.batch, ...riding });
       riders.committed(riding, group, result);
@@ -421,7 +421,7 @@ export class CommitGroup {
     );
     for (const part of singles(group)) {
       try {
-        const result = await this.#commit(part, { carriesRows: false });
+        const result = await this.#commit(part, false);
         this.#writable();
         this.#distribute(part, result);
       } catch (partError) {

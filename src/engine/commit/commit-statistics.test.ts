@@ -11,12 +11,11 @@ function world() {
   const clock = new ManualClock();
   let touched = 0;
   let filled = 0;
-  const statistics = new CommitStatistics({
-    clock,
-    store: { rowsPerCommitMax: 64 },
-    touch: () => void (touched += 1),
-    random: { uniform: () => 0.5, bytes: (count) => new Uint8Array(count).fill((filled += 1)) },
-  });
+  const statistics = new CommitStatistics(
+    { clock, random: { uniform: () => 0.5, bytes: (count) => new Uint8Array(count).fill((filled += 1)) } },
+    { rowsPerCommitMax: 64 },
+    () => void (touched += 1),
+  );
   const publish = {
     event: { tenantId: "oak", eventType: "order.created", createdAt: clock.now() },
     deliveries: [],

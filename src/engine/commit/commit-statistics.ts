@@ -1,8 +1,7 @@
 import { duplicateFact, type Fact, publishFacts, settlementFact } from "../../domain/statistics/facts.ts";
 import { OpenBuckets } from "../../domain/statistics/open-buckets.ts";
 import { writerBytes, writerOf } from "../../domain/statistics/gauges.ts";
-import { Alarm, type Clock } from "../../ports/clock.ts";
-import type { Random } from "../../ports/random.ts";
+import { Alarm } from "../../ports/clock.ts";
 import type { CommitResult, PublishCommand } from "../../ports/store/deliveries.ts";
 import {
   factsOf,
@@ -10,16 +9,8 @@ import {
   type StatisticsBatch,
   type StatisticsStore,
 } from "../../ports/store/statistics.ts";
-import type { EngineOptions } from "../engine-options.ts";
+import type { EngineContext, EngineOptions } from "../engine-options.ts";
 import type { PendingSettlement } from "./write-group.ts";
-
-export interface CommitStatisticsOptions {
-  readonly store: Pick<StatisticsStore, "rowsPerCommitMax">;
-  readonly clock: Clock;
-  readonly random: Random;
-  /** Requests a commit, because there was none for a while. */
-  readonly touch: () => void;
-}
 
 /**
  * Counts committed writes in memory and adds due buckets to commits. Facts are written to the store's journal with
@@ -27,7 +18,9 @@ export interface CommitStatisticsOptions {
  * after a crash at any moment, rows and journal together are complete.
  */
 export class CommitStatistics {
-  readonly #options: CommitStatisticsOptions;
+  readonly #context: Pick<EngineContext, "clock" | "random">;
+  readonly #store: Pick<StatisticsStore, "rowsPerCommitMax">;
+  readonly #touch: () => void;
   readonly #quiet: Alarm;
   #buckets = emptyBuckets();
   #writer: number;
@@ -36,10 +29,17 @@ export class CommitStatistics {
   #isInDoubt = false;
   #isEnding = false;
 
-  constructor(options: CommitStatisticsOptions) {
-    this.#options = options;
-    this.#quiet = new Alarm(options.clock);
-    this.#writer = writerOf(options.random.bytes(writerBytes));
+  /** `touch` requests a commit, because there was none for a while. */
+  constructor(
+    context: Pick<EngineContext, "clock" | "random">,
+    store: Pick<StatisticsStore, "rowsPerCommitMax">,
+    touch: () => void,
+  ) {
+    this.#context = context;
+    this.#store = store;
+    this.#touch = touch;
+    this.#quiet = new Alarm(context.clock);
+    this.#writer = writerOf(context.random.bytes(writerBytes));
   }
 
   /** Time of the oldest fact that no written bucket has counted, Unix milliseconds; null if there is none. */
@@ -49,7 +49,7 @@ export class CommitStatistics {
 
   get lagMs(): number {
     const since = this.#buckets.unwrittenSince;
-    return since === null ? 0 : Math.max(0, this.#options.clock.now() - since);
+    return since === null ? 0 : Math.max(0, this.#context.clock.now() - since);
   }
 
   /** The statistics of the next commit. Without rows if a part of a failed commit is written separately. */
@@ -58,9 +58,9 @@ export class CommitStatistics {
     settlements: readonly PendingSettlement[],
     carriesRows: boolean,
   ): StatisticsBatch {
-    const now = this.#options.clock.now();
+    const now = this.#context.clock.now();
     const oldest = { from: this.#buckets.writtenTo + 1, since: this.#buckets.unwrittenSince ?? now };
-    const limit = this.#options.store.rowsPerCommitMax;
+    const limit = this.#store.rowsPerCommitMax;
     const mayWrite = carriesRows && !this.#isInDoubt;
     const due = () => (this.#isEnding ? this.#buckets.takeAll(limit) : this.#buckets.take(now, limit));
     const rows = mayWrite ? due() : [];
@@ -79,7 +79,7 @@ export class CommitStatistics {
 
   committed(batch: StatisticsBatch, result: CommitResult): void {
     if (batch.writer !== this.#writer) return;
-    const now = this.#options.clock.now();
+    const now = this.#context.clock.now();
     this.#isInDoubt = false;
     this.#buckets.add(factsOf(batch, result), batch.number, now);
     this.#buckets.dropWritten(now);
@@ -97,7 +97,7 @@ export class CommitStatistics {
    * one.
    */
   restart(): void {
-    this.#writer = writerOf(this.#options.random.bytes(writerBytes));
+    this.#writer = writerOf(this.#context.random.bytes(writerBytes));
     this.#buckets = emptyBuckets();
   }
 
@@ -110,10 +110,10 @@ export class CommitStatistics {
   readonly #wasQuiet = (): void => {
     const since = this.#buckets.unwrittenSince;
     if (since === null) return;
-    const waitedMs = this.#options.clock.now() - since;
+    const waitedMs = this.#context.clock.now() - since;
     // Other commits arrived and took the buckets along, so no extra commit is needed.
     const isQuiet = waitedMs < 0 || waitedMs >= quietMs;
-    if (isQuiet) this.#options.touch();
+    if (isQuiet) this.#touch();
     this.#quiet.set(isQuiet ? quietMs : quietMs - waitedMs, this.#wasQuiet);
   };
 
@@ -135,12 +135,10 @@ export class CommitStatistics {
 }
 
 /** Statistics for as long as the store keeps them; null if disabled. */
-export function createStatistics(
-  { store, countsStatistics, clock, random }: EngineOptions,
-  touch: () => void,
-): CommitStatistics | null {
+export function createStatistics(options: EngineOptions, touch: () => void): CommitStatistics | null {
+  const { store, countsStatistics } = options;
   if (store.statistics === undefined || countsStatistics === false) return null;
-  const statistics = new CommitStatistics({ store: store.statistics, clock, random, touch });
+  const statistics = new CommitStatistics(options, store.statistics, touch);
   store.watchRestarts?.(() => statistics.restart());
   return statistics;
 }

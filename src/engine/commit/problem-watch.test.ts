@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { ProblemMove } from "../../features/problems/problem.ts";
 import type { CommitBatch, CommitResult } from "../../ports/store/deliveries.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
@@ -22,12 +23,15 @@ function settlementOf(outcome: "accepted" | "transient" | "terminal", webhookId 
 
 const log = { debug() {}, info() {}, warn() {}, error() {} };
 
-function newWatch(troubled: readonly string[] = []): ProblemWatch {
-  return new ProblemWatch({
-    store: { troubledWebhooks: async (after) => (after === null ? troubled : []) },
-    clock: new ManualClock(),
-    telemetry: { log } as unknown as Telemetry,
-  });
+function newWatch(
+  troubled: readonly string[] = [],
+  moved: (move: ProblemMove) => void = () => undefined,
+): ProblemWatch {
+  return new ProblemWatch(
+    { clock: new ManualClock(), telemetry: { log } as unknown as Telemetry },
+    { troubledWebhooks: async (after) => (after === null ? troubled : []) },
+    moved,
+  );
 }
 
 function written(count: number, more: Partial<CommitResult> = {}): CommitResult {
@@ -113,14 +117,11 @@ test("webhooks with earlier problems are known after a start", async () => {
   assert.deepEqual(commit(watch, [])?.recovering, ["w"]);
 });
 
-test("a watcher is notified of each move once, until it unsubscribes", () => {
-  const watch = newWatch();
-  const heard: string[] = [];
-  const stop = watch.watch(({ kind }) => heard.push(kind));
+test("each move is reported once", () => {
+  const moves: string[] = [];
+  const watch = newWatch([], ({ kind }) => moves.push(kind));
   const problem = { id: "p", webhookId: "w", tenantId: "a", kind: {} };
   const problemMoves = [{ kind: "opened", problem }] as unknown as CommitResult["problemMoves"] & {};
   watch.committed(groupOf([]), written(0, { problemMoves }));
-  stop();
-  watch.tell(problemMoves);
-  assert.deepEqual(heard, ["opened"]);
+  assert.deepEqual(moves, ["opened"]);
 });

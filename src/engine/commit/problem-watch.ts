@@ -1,6 +1,4 @@
 import { problemKind, type ProblemMove, resolvesWith } from "../../features/problems/problem.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { Store } from "../../ports/store.ts";
 import type { CommitResult, PublishCommand, Settlement } from "../../ports/store/deliveries.ts";
 import type {
   DeliveryProblemStore,
@@ -8,17 +6,8 @@ import type {
   ProblemBatch,
   ProblemFact,
 } from "../../ports/store/delivery-problems.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
+import type { EngineContext } from "../engine-options.ts";
 import type { Group, PendingSettlement } from "./write-group.ts";
-
-export interface ProblemWatchOptions {
-  readonly store: Pick<DeliveryProblemStore, "troubledWebhooks">;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-}
-
-/** Called once for each problem that opened or was resolved, after that is stored. Must not throw. */
-export type ProblemListener = (move: ProblemMove) => void;
 
 /**
  * Adds failures and recoveries of troubled webhooks to each commit. It counts accepted attempts only for troubled
@@ -28,31 +17,36 @@ export type ProblemListener = (move: ProblemMove) => void;
  * is resolved a few attempts later.
  */
 export class ProblemWatch {
-  readonly #options: ProblemWatchOptions;
+  readonly #context: Pick<EngineContext, "clock" | "telemetry">;
+  readonly #store: Pick<DeliveryProblemStore, "troubledWebhooks">;
   /** Accepted attempts in a row, by webhook with failures. */
   readonly #troubled = new Map<string, number>();
-  readonly #listeners = new Set<ProblemListener>();
+  readonly #moved: (move: ProblemMove) => void;
   #recovering = new Set<string>();
   #resolved = new Set<string>();
 
-  constructor(options: ProblemWatchOptions) {
-    this.#options = options;
+  /**
+   * `moved` is called once for each problem that this process opened or resolved, after that is stored. It must not
+   * throw.
+   */
+  constructor(
+    context: Pick<EngineContext, "clock" | "telemetry">,
+    store: Pick<DeliveryProblemStore, "troubledWebhooks">,
+    moved: (move: ProblemMove) => void,
+  ) {
+    this.#context = context;
+    this.#store = store;
+    this.#moved = moved;
   }
 
   /** Loads webhooks that already had problems before this process started. */
   async load(): Promise<void> {
     for (let after: string | null = null; ; ) {
-      const found: readonly string[] = await this.#options.store.troubledWebhooks(after, pageMax);
+      const found: readonly string[] = await this.#store.troubledWebhooks(after, pageMax);
       for (const id of found) if (!this.#troubled.has(id)) this.#troubled.set(id, 0);
       after = found.at(-1) ?? null;
       if (found.length < pageMax) return;
     }
-  }
-
-  /** Calls back after a problem opened or was resolved. Returns a function that ends the subscription. */
-  watch(listener: ProblemListener): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
   }
 
   /** Problem changes for the next commit; undefined if there are none. */
@@ -60,7 +54,7 @@ export class ProblemWatch {
     settlements: readonly PendingSettlement[],
     publishes: readonly PublishCommand[] = [],
   ): ProblemBatch | undefined {
-    const failures = settlements.map(failureOf);
+    const failures = settlements.map(({ settlement, delivery }) => failureOf(settlement, delivery));
     const passedOn = publishes.some(isAttempted) ? publishes.flatMap(passedOnFailures) : [];
     const hasMarks = this.#recovering.size + this.#resolved.size > 0;
     if (!hasMarks && passedOn.length === 0 && failures.every((fact) => fact === null)) return undefined;
@@ -69,7 +63,7 @@ export class ProblemWatch {
       ...(passedOn.length > 0 && { passedOn }),
       recovering: [...this.#recovering],
       resolved: [...this.#resolved],
-      at: this.#options.clock.now(),
+      at: this.#context.clock.now(),
     };
     this.#recovering = new Set();
     this.#resolved = new Set();
@@ -106,7 +100,7 @@ export class ProblemWatch {
     for (const id of batch?.resolved ?? []) this.#resolved.add(id);
   }
 
-  /** Notifies listeners. Upkeep resolves some problems too. */
+  /** Reports moves. Upkeep resolves some problems too. */
   tell(moves: readonly ProblemMove[]): void {
     for (const move of moves) {
       const { id, webhookId, tenantId, kind } = move.problem;
@@ -117,11 +111,11 @@ export class ProblemWatch {
         category: kind.category,
         statusCode: kind.statusCode,
       };
-      this.#options.telemetry.log.info(
+      this.#context.telemetry.log.info(
         what,
         `a problem ${move.kind === "opened" ? "opened" : "was resolved"}`,
       );
-      for (const listener of this.#listeners) listener(move);
+      this.#moved(move);
     }
   }
 
@@ -143,26 +137,10 @@ export class ProblemWatch {
   }
 }
 
-/** Null if the store does not keep problems. */
-export function createProblemWatch(
-  store: Pick<Store, "problems">,
-  parts: Pick<ProblemWatchOptions, "clock" | "telemetry"> & {
-    readonly relay: { problemMoved(move: ProblemMove): void };
-  },
-): ProblemWatch | null {
-  if (store.problems === undefined) return null;
-  const watch = new ProblemWatch({ ...parts, store: store.problems });
-  watch.watch((move) => parts.relay.problemMoved(move));
-  return watch;
-}
-
-function failureOf({
-  settlement,
-  delivery,
-}: {
-  readonly settlement: Settlement;
-  readonly delivery: Pick<PendingSettlement["delivery"], "webhookId" | "tenantId">;
-}): ProblemFact | null {
+function failureOf(
+  settlement: Settlement,
+  delivery: Pick<PendingSettlement["delivery"], "webhookId" | "tenantId">,
+): ProblemFact | null {
   const { attempt, progress, lease, settledAt } = settlement;
   if (attempt === null || attempt.outcome === "accepted") return null;
   const kind = problemKind(attempt);
@@ -194,10 +172,10 @@ function passedOnFailures(
     if (delivery === undefined) return [];
     // The store fills in the lease once the delivery is written.
     const lease = { ref: 0, leaseToken: 0, deliveryId: delivery.id };
-    const failure = failureOf({
-      settlement: { ...one, lease },
-      delivery: { webhookId: delivery.lane.webhookId, tenantId: event.tenantId },
-    });
+    const failure = failureOf(
+      { ...one, lease },
+      { webhookId: delivery.lane.webhookId, tenantId: event.tenantId },
+    );
     if (failure === null) return [];
     const { lease: _, ...fact } = failure;
     return [{ publish, delivery: place, fact }];

@@ -23,7 +23,7 @@ async function setUp(t: TestContext, { credentials = {}, allowLoopback = true }:
     granted({ access_token: `token-${index}`, token_type: "Bearer", expires_in: 3600 }),
   );
   const transport = createHttpTransport({
-    addressPolicy: createAddressPolicy({ allow: [], allowLoopback }),
+    addressPolicy: createAddressPolicy([], allowLoopback),
     clock: systemClock,
     dns: createHostNames(),
     socketsMax: 5,
@@ -31,8 +31,10 @@ async function setUp(t: TestContext, { credentials = {}, allowLoopback = true }:
   });
   t.after(() => transport.close());
   let nowMs = 1000;
-  const tokens = new OAuth2Tokens({
-    credentials: {
+  const tokens = new OAuth2Tokens(
+    transport,
+    { monotonicMs: () => nowMs },
+    {
       tokenUrl: server.url("/token?tenant=1"),
       clientId: "client:1",
       clientSecret: secret,
@@ -41,9 +43,7 @@ async function setUp(t: TestContext, { credentials = {}, allowLoopback = true }:
       authentication: "basic",
       ...credentials,
     },
-    transport,
-    clock: { monotonicMs: () => nowMs },
-  });
+  );
   return { tokens, server, wait: (delayMs) => (nowMs += delayMs) };
 }
 
@@ -54,10 +54,6 @@ interface SetUp {
 
 function granted(members: object): Answer {
   return { headers: { "Content-Type": "application/json" }, body: JSON.stringify(members) };
-}
-
-function use(accessToken: string, deliveryId = "dlv_1"): { accessToken: string; deliveryId: string } {
-  return { accessToken, deliveryId };
 }
 
 function token(accessToken: string): AccessToken {
@@ -142,12 +138,12 @@ describe("oauth2 tokens", () => {
   it("fetches a new token after a rejection, with one resend for each delivery", async (t) => {
     const { tokens, server } = await setUp(t);
     await tokens.token();
-    assert.equal(tokens.rejected(use("token-0", "dlv_1")), true);
+    assert.equal(tokens.rejected("token-0", "dlv_1"), true);
     assert.deepEqual(await tokens.token(), token("token-1"));
-    assert.equal(tokens.rejected(use("token-0", "dlv_2")), true, "another delivery had the old token");
+    assert.equal(tokens.rejected("token-0", "dlv_2"), true, "another delivery had the old token");
     assert.deepEqual(tokens.token(), token("token-1"), "which is no reason to give up the new one");
-    assert.equal(tokens.rejected(use("token-1", "dlv_1")), false);
-    assert.equal(tokens.rejected(use("token-1", "dlv_1")), false);
+    assert.equal(tokens.rejected("token-1", "dlv_1"), false);
+    assert.equal(tokens.rejected("token-1", "dlv_1"), false);
     assert.deepEqual(await tokens.token(), token("token-2"));
     assert.equal(server.requestCount, 3);
   });

@@ -13,10 +13,10 @@ import {
   type TransportResult,
 } from "../../ports/transport.ts";
 
-/** The validated response of a token endpoint. `detail` is one sentence without secrets that says what to fix. */
+/** The validated response of a token endpoint. */
 type TokenAnswer =
   | { readonly kind: "granted"; readonly accessToken: string; readonly lifetimeMs: number }
-  | { readonly kind: "failed"; readonly detail: string; readonly shortage?: Shortage };
+  | FailedToken;
 
 /** For responses without `expires_in`, which RFC 6749 (5.1) only recommends. */
 const defaultLifetimeMs = 5 * 60_000;
@@ -109,13 +109,6 @@ function failed(detail: string): TokenAnswer {
   return { kind: "failed", detail };
 }
 
-interface OAuth2TokensParts {
-  readonly credentials: OAuth2Credentials;
-  /** The owner chooses token URLs, like webhook URLs, so they pass the same egress guard. */
-  readonly transport: Pick<Transport, "send">;
-  readonly clock: Pick<Clock, "monotonicMs">;
-}
-
 const requestTimeoutMs = 10_000;
 /** A token is renewed this long before it expires, or in the last quarter of a short life. */
 const renewBeforeMsMax = 60_000;
@@ -129,32 +122,35 @@ const resentMax = 1_000;
  * between all waiting callers. A change of the credentials requires a new instance.
  */
 export class OAuth2Tokens implements AccessTokens {
-  readonly #parts: OAuth2TokensParts;
+  readonly #transport: Pick<Transport, "send">;
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #credentials: OAuth2Credentials;
   readonly #resent = new Set<string>();
   #kept: AccessToken | null = null;
   /** On the monotonic clock. */
   #keptUntilMs = 0;
   #fetching: Promise<AccessToken> | null = null;
 
-  constructor(parts: OAuth2TokensParts) {
-    this.#parts = parts;
+  /** The owner chooses token URLs, like webhook URLs, so `transport` must have the same egress guard. */
+  constructor(
+    transport: Pick<Transport, "send">,
+    clock: Pick<Clock, "monotonicMs">,
+    credentials: OAuth2Credentials,
+  ) {
+    this.#transport = transport;
+    this.#clock = clock;
+    this.#credentials = credentials;
   }
 
   token(): AccessToken | Promise<AccessToken> {
     const kept = this.#kept;
-    if (kept !== null && this.#parts.clock.monotonicMs() < this.#keptUntilMs) return kept;
+    if (kept !== null && this.#clock.monotonicMs() < this.#keptUntilMs) return kept;
     this.#fetching ??= this.#fetch();
     return this.#fetching;
   }
 
   /** If the token was already replaced, no new one is fetched. */
-  rejected({
-    accessToken,
-    deliveryId,
-  }: {
-    readonly accessToken: string;
-    readonly deliveryId: string;
-  }): boolean {
+  rejected(accessToken: string, deliveryId: string): boolean {
     if (this.#kept?.kind === "token" && this.#kept.accessToken === accessToken) this.#kept = null;
     if (this.#resent.has(deliveryId)) return false;
     this.#resent.add(deliveryId);
@@ -165,7 +161,7 @@ export class OAuth2Tokens implements AccessTokens {
 
   async #fetch(): Promise<AccessToken> {
     try {
-      const result = await this.#parts.transport.send(tokenRequest(this.#parts.credentials));
+      const result = await this.#transport.send(tokenRequest(this.#credentials));
       return this.#keep(readTokenAnswer(result));
     } finally {
       this.#fetching = null;
@@ -174,7 +170,7 @@ export class OAuth2Tokens implements AccessTokens {
 
   #keep(answer: TokenAnswer): AccessToken {
     const granted = answer.kind === "granted";
-    this.#keptUntilMs = this.#parts.clock.monotonicMs() + keptMsOf(answer);
+    this.#keptUntilMs = this.#clock.monotonicMs() + keptMsOf(answer);
     this.#kept = granted ? { kind: "token", accessToken: answer.accessToken } : answer;
     return this.#kept;
   }
@@ -222,9 +218,13 @@ function formEncoded(text: string): string {
 }
 
 /** An access token, or why there is none: one sentence without secrets that says what to fix. */
-export type AccessToken =
-  | { readonly kind: "token"; readonly accessToken: string }
-  | { readonly kind: "failed"; readonly detail: string; readonly shortage?: Shortage };
+export type AccessToken = { readonly kind: "token"; readonly accessToken: string } | FailedToken;
+
+interface FailedToken {
+  readonly kind: "failed";
+  readonly detail: string;
+  readonly shortage?: Shortage;
+}
 
 /** The access tokens of one webhook. Returns a valid token synchronously, so that an attempt does not wait. */
 export interface AccessTokens {
@@ -233,7 +233,7 @@ export interface AccessTokens {
    * The receiver responded to this token with 401. True if the delivery may be sent again at once with a new token:
    * once per delivery (EDS-9.2.3-3).
    */
-  rejected(use: { readonly accessToken: string; readonly deliveryId: string }): boolean;
+  rejected(accessToken: string, deliveryId: string): boolean;
 }
 
 /** An OAuth 2.0 client with its secret; kept in memory only. */

@@ -58,10 +58,7 @@ const encodings: readonly Encoding[] = [
  * of a secret at the end is masked too. Longer secrets are also found split, in hexadecimal digits, and in Base64. A
  * secret of four to seven characters is only found as a whole word.
  */
-export function maskSecrets(
-  text: string,
-  { secrets, wasCut }: { readonly secrets: readonly string[]; readonly wasCut: boolean },
-): string {
+export function maskSecrets(text: string, secrets: readonly string[], wasCut: boolean): string {
   const known = secrets.filter(({ length }) => length >= secretLengthMin);
   if (known.length === 0 || text === "") return text;
   const views = viewsOf(text, wasCut);

@@ -84,16 +84,17 @@ export class DispatchScene {
 
   endpoint(name: string, draft: EndpointDraft = {}): Endpoint {
     const config = configOf(name, draft.host ?? "one.example:443");
-    const endpoint = new Endpoint(config, {
-      tenantQueue: this.tenantQueue(draft.tenant ?? "default"),
-      now: this.clock.now(),
-      owned: true,
-      wakes: {
+    const endpoint = new Endpoint(
+      config,
+      this.tenantQueue(draft.tenant ?? "default"),
+      this.clock.now(),
+      {
         endpointWoke: (woken) => this.dispatcher.considerEndpoint(woken),
         laneWoke: (woken) => this.dispatcher.consider(woken),
         tenantQueueWoke: (woken) => this.dispatcher.considerTenantQueue(woken),
       },
-    });
+      true,
+    );
     const pace = draft.pace ?? "quick";
     endpoint.answered(pace, draft.hasAnswered ?? pace !== "unknown");
     endpoint.lane({ webhookId: name, ordering: draft.ordering ?? "none", eventType: null });

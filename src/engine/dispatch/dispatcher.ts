@@ -94,13 +94,8 @@ export class Dispatcher implements FlightListener {
     const close: SendPermitsOptions["close"] = (endpoint, gate, now) => this.#close(endpoint, gate, now);
     this.#permits = new SendPermits({ ...options, close });
     this.#buffers = new LaneBuffers({ ...options, dispatcher: this });
-    this.reservations = new Reservations({
-      clock: options.clock,
-      buffers: this.#buffers,
-      dispatcher: this,
-      ownership: options.ownership,
-      backlog: options.backlog,
-    });
+    const { clock, ownership, backlog } = options;
+    this.reservations = new Reservations(clock, this.#buffers, this, ownership, backlog);
   }
 
   /** Requests in flight. */

@@ -226,23 +226,29 @@ const orderedClaimMax = 16;
 const claimsMax = 64;
 const retryMs = 500;
 
-interface ReservationsOptions {
-  readonly clock: Clock;
-  readonly buffers: LaneBuffers;
-  readonly dispatcher: Pick<Dispatcher, "running" | "consider">;
-  readonly ownership: () => Pick<Ownership, "holds" | "owned">;
-  readonly backlog: () => Pick<BacklogReader, "finished">;
-}
-
 /**
  * The fast path of a new delivery: it is leased by the transaction that stores it, and sent from memory without being
  * read back. Memory is reserved right before the commit, and used or returned right after it.
  */
 export class Reservations {
-  readonly #options: ReservationsOptions;
+  readonly #clock: Clock;
+  readonly #buffers: LaneBuffers;
+  readonly #dispatcher: Pick<Dispatcher, "running" | "consider">;
+  readonly #ownership: () => Pick<Ownership, "holds" | "owned">;
+  readonly #backlog: () => Pick<BacklogReader, "finished">;
 
-  constructor(options: ReservationsOptions) {
-    this.#options = options;
+  constructor(
+    clock: Clock,
+    buffers: LaneBuffers,
+    dispatcher: Pick<Dispatcher, "running" | "consider">,
+    ownership: () => Pick<Ownership, "holds" | "owned">,
+    backlog: () => Pick<BacklogReader, "finished">,
+  ) {
+    this.#clock = clock;
+    this.#buffers = buffers;
+    this.#dispatcher = dispatcher;
+    this.#ownership = ownership;
+    this.#backlog = backlog;
   }
 
   /**
@@ -250,7 +256,7 @@ export class Reservations {
    * delivery of the lane, so that order and priority hold, and if memory is available.
    */
   reserve(lane: Lane, tier: number, bytes: number): boolean {
-    if (this.#mayReserve(lane, { tier, bytes })) {
+    if (this.#mayReserve(lane, tier, bytes)) {
       lane.reserve();
       return true;
     }
@@ -260,21 +266,19 @@ export class Reservations {
     return false;
   }
 
-  #mayReserve(lane: Lane, delivery: { readonly tier: number; readonly bytes: number }): boolean {
-    const { buffers, clock } = this.#options;
+  #mayReserve(lane: Lane, tier: number, bytes: number): boolean {
     if (!lane.endpoint.owned || !this.#isRunning() || lane.claiming || lane.releasing > 0) return false;
-    for (let tier = lane.ordered ? 0 : delivery.tier; tier <= delivery.tier; tier += 1) {
-      if (lane.more[tier as 0 | 1 | 2]) return false;
+    for (let other = lane.ordered ? 0 : tier; other <= tier; other += 1) {
+      if (lane.more[other as 0 | 1 | 2]) return false;
     }
     if (lane.ordered && (lane.wakeAt !== null || !this.#isBacklogKnown())) return false;
     if (lane.buffered + lane.reserved >= laneBufferMax) return false;
-    if (!buffers.hasRoom(delivery.bytes)) return false;
-    return closedGate(lane.endpoint, clock.now()) === null;
+    if (!this.#buffers.hasRoom(bytes)) return false;
+    return closedGate(lane.endpoint, this.#clock.now()) === null;
   }
 
   #isRunning(): boolean {
-    const { dispatcher, ownership } = this.#options;
-    return dispatcher.running && ownership().holds();
+    return this.#dispatcher.running && this.#ownership().holds();
   }
 
   /**
@@ -282,24 +286,22 @@ export class Reservations {
    * with its lanes.
    */
   #isBacklogKnown(): boolean {
-    const { backlog, ownership } = this.#options;
-    return backlog().finished || ownership().owned() !== null;
+    return this.#backlog().finished || this.#ownership().owned() !== null;
   }
 
   /** The reserved delivery was committed. */
   accept(lane: Lane, delivery: ClaimedDelivery): void {
-    const { buffers, dispatcher } = this.#options;
     const isLate = lane.unreserve();
-    buffers.push(lane, delivery);
+    this.#buffers.push(lane, delivery);
     // A commit may end after the engine was stopped and returned all other leases.
-    if (isLate || !lane.endpoint.owned || !this.#isRunning()) buffers.giveBack(lane);
-    dispatcher.consider(lane);
+    if (isLate || !lane.endpoint.owned || !this.#isRunning()) this.#buffers.giveBack(lane);
+    this.#dispatcher.consider(lane);
   }
 
   /** The reserved delivery was not committed. */
   cancel(lane: Lane): void {
     lane.unreserve();
-    this.#options.dispatcher.consider(lane);
+    this.#dispatcher.consider(lane);
   }
 }
 

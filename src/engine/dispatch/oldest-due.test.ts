@@ -14,13 +14,13 @@ function backlogScene() {
   const start = scene.clock.now();
   const [lane] = endpoint.lanes.values();
   lane?.markMore(0);
-  const oldestDue = new OldestDue({
-    store: { oldestDue: async () => start },
-    ownership: null,
-    directory: { all: () => [endpoint].values(), get: () => endpoint },
-    dispatcher: scene.dispatcher,
-    clock: scene.clock,
-  });
+  const oldestDue = new OldestDue(
+    { clock: scene.clock },
+    { oldestDue: async () => start },
+    null,
+    { all: () => [endpoint].values(), get: () => endpoint },
+    scene.dispatcher,
+  );
   return { scene, endpoint, oldestDue };
 }
 
@@ -29,7 +29,7 @@ function openCircuit(endpoint: Endpoint, now: number): void {
   const { circuitBreaker } = endpoint.policy;
   for (let failures = 0; circuit.phase === "closed"; failures += 1) {
     assert.ok(failures < 1_000);
-    recordResult(circuit, circuitBreaker, { now, accepted: false, lease: null });
+    recordResult(circuit, circuitBreaker, now, false, null);
   }
 }
 
@@ -54,7 +54,7 @@ test("WDS-241 a backlog behind a circuit is held while it is open, waiting to pr
   assert.equal(await oldestDue.ageMs(), 0, "half open, with a probe in flight");
 
   for (let lease = probe.kind === "probe" ? probe.lease : 0; circuit.phase === "half_open"; ) {
-    recordResult(circuit, circuitBreaker, { now: scene.clock.now(), accepted: true, lease });
+    recordResult(circuit, circuitBreaker, scene.clock.now(), true, lease);
     const next = circuit.phase === "half_open" ? allow(circuit, circuitBreaker, scene.clock.now()) : null;
     if (next?.kind === "probe") lease = next.lease;
   }

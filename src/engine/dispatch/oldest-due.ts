@@ -1,22 +1,12 @@
 import type { LaneKey } from "../../domain/webhook.ts";
-import type { Clock } from "../../ports/clock.ts";
 import type { DeliveryStore } from "../../ports/store/deliveries.ts";
 import type { OwnershipStore } from "../../ports/store/ownership.ts";
 import type { Directory } from "../endpoint/directory.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { closedByRate, holdingGate } from "../endpoint/gates.ts";
 import type { Lane } from "../endpoint/lane.ts";
-import type { EngineOptions } from "../engine-options.ts";
+import type { EngineContext } from "../engine-options.ts";
 import type { Dispatcher } from "./dispatcher.ts";
-
-export interface OldestDueOptions {
-  readonly store: Pick<DeliveryStore, "oldestDue">;
-  /** Null in a process that does not check unowned webhooks. */
-  readonly ownership: Pick<OwnershipStore, "unownedLanes"> | null;
-  readonly directory: Pick<Directory, "all" | "get">;
-  readonly dispatcher: Pick<Dispatcher, "isFull">;
-  readonly clock: Clock;
-}
 
 /**
  * Finds the oldest due delivery that only this system delays: its webhook has no closed gate or rate limit, and its
@@ -24,24 +14,38 @@ export interface OldestDueOptions {
  * with more deliveries there.
  */
 export class OldestDue {
-  readonly #options: OldestDueOptions;
+  readonly #context: Pick<EngineContext, "clock">;
+  readonly #store: Pick<DeliveryStore, "oldestDue">;
+  readonly #ownership: Pick<OwnershipStore, "unownedLanes"> | null;
+  readonly #directory: Pick<Directory, "all" | "get">;
+  readonly #dispatcher: Pick<Dispatcher, "isFull">;
 
-  constructor(options: OldestDueOptions) {
-    this.#options = options;
+  /** `ownership` is null in a process that does not check unowned webhooks. */
+  constructor(
+    context: Pick<EngineContext, "clock">,
+    store: Pick<DeliveryStore, "oldestDue">,
+    ownership: Pick<OwnershipStore, "unownedLanes"> | null,
+    directory: Pick<Directory, "all" | "get">,
+    dispatcher: Pick<Dispatcher, "isFull">,
+  ) {
+    this.#context = context;
+    this.#store = store;
+    this.#ownership = ownership;
+    this.#directory = directory;
+    this.#dispatcher = dispatcher;
   }
 
   /** Age in milliseconds; 0 if nothing is due. */
   async ageMs(): Promise<number> {
-    const now = this.#options.clock.now();
+    const now = this.#context.clock.now();
     return Math.max(0, now - (await this.#dueAt(now)));
   }
 
   /** Infinity if nothing is waiting. */
   async #dueAt(now: number): Promise<number> {
-    const { store, directory } = this.#options;
     const lanes: LaneKey[] = [];
     let oldest = Number.POSITIVE_INFINITY;
-    for (const endpoint of directory.all()) {
+    for (const endpoint of this.#directory.all()) {
       if (!this.#isOpen(endpoint, now)) continue;
       for (const lane of endpoint.lanes.values()) {
         if (isUnderWay(lane)) continue;
@@ -50,20 +54,20 @@ export class OldestDue {
       }
     }
     lanes.push(...(await this.#unowned(now)));
-    const stored = lanes.length === 0 ? null : await store.oldestDue(lanes);
+    const stored = lanes.length === 0 ? null : await this.#store.oldestDue(lanes);
     return Math.min(oldest, stored ?? oldest);
   }
 
   /** Lanes without an owner, whose deliveries wait until a worker acquires their webhooks. */
   async #unowned(now: number): Promise<readonly LaneKey[]> {
-    const { ownership, directory } = this.#options;
+    const ownership = this.#ownership;
     if (ownership === null) return [];
     const found: LaneKey[] = [];
     let after: string | null = null;
     for (let pages = 0; pages < pagesMax && found.length < lanesMax; pages += 1) {
       const page = await ownership.unownedLanes({ after, limit: lanesMax });
       for (const { lane } of page.lanes) {
-        const endpoint = directory.get(lane.webhookId);
+        const endpoint = this.#directory.get(lane.webhookId);
         if (endpoint !== undefined && holdingGate(endpoint, now) === null) found.push(lane);
       }
       if (page.next === null) break;
@@ -75,17 +79,8 @@ export class OldestDue {
   #isOpen(endpoint: Endpoint, now: number): boolean {
     if (!endpoint.owned || endpoint.lanes.size === 0) return false;
     if (holdingGate(endpoint, now) !== null || closedByRate(endpoint, now) !== null) return false;
-    return !this.#options.dispatcher.isFull(endpoint);
+    return !this.#dispatcher.isFull(endpoint);
   }
-}
-
-/** If several processes share a store, the schedulers check unowned webhooks. */
-export function createOldestDue(
-  { store, clock, delivers, schedules = delivers }: EngineOptions,
-  parts: Pick<OldestDueOptions, "directory" | "dispatcher">,
-): OldestDue {
-  const ownership = schedules ? (store.ownership ?? null) : null;
-  return new OldestDue({ ...parts, store: store.deliveries, ownership, clock });
 }
 
 /** The next delivery of an ordered lane waits for the response to the previous one. */

@@ -25,13 +25,12 @@ function scene(failures: number) {
       return after === null ? { lanes: keys.slice(0, 1), next: "1" } : { lanes: keys.slice(1), next: null };
     },
   };
-  const reader = new BacklogReader({
-    clock,
-    store: store as Partial<DeliveryStore> as DeliveryStore,
-    telemetry: { log: { error() {} } } as unknown as Telemetry,
-    directory: { get: () => endpoint } as Partial<Directory> as Directory,
-    dispatcher: { consider: (lane) => void considered.push(lane.key.eventType) },
-  });
+  const reader = new BacklogReader(
+    { clock, telemetry: { log: { error() {} } } as unknown as Telemetry },
+    store as Partial<DeliveryStore> as DeliveryStore,
+    { get: () => endpoint } as Partial<Directory> as Directory,
+    { consider: (lane) => void considered.push(lane.key.eventType) },
+  );
   return { clock, reader, considered, calls: () => calls };
 }
 

@@ -1,9 +1,9 @@
 import type { LaneKey } from "../../domain/webhook.ts";
-import { type Clock, Loop } from "../../ports/clock.ts";
+import { Loop } from "../../ports/clock.ts";
 import type { DeliveryStore } from "../../ports/store/deliveries.ts";
 import type { WebhookStore } from "../../ports/store/webhooks.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Directory } from "../endpoint/directory.ts";
+import type { EngineContext } from "../engine-options.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 
 /** Loads all stored webhooks, with the keys of their tenants and their runtime state. */
@@ -26,30 +26,31 @@ export async function loadWebhooks(store: WebhookStore, directory: Directory): P
   }
 }
 
-export interface BacklogReaderOptions {
-  readonly store: DeliveryStore;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-  readonly directory: Directory;
-  readonly dispatcher: Pick<Dispatcher, "consider">;
-}
-
 /**
  * Finds lanes with work after a start: lane names, a page at a time, in parallel with new work. Their deliveries are
  * read when their turn comes, so that a million waiting deliveries neither fill memory nor delay the first one.
  */
 export class BacklogReader {
-  readonly #options: BacklogReaderOptions;
+  readonly #store: DeliveryStore;
+  readonly #directory: Directory;
+  readonly #dispatcher: Pick<Dispatcher, "consider">;
   readonly #loop: Loop;
   #finished = false;
 
-  constructor(options: BacklogReaderOptions) {
-    this.#options = options;
+  constructor(
+    context: Pick<EngineContext, "clock" | "telemetry">,
+    store: DeliveryStore,
+    directory: Directory,
+    dispatcher: Pick<Dispatcher, "consider">,
+  ) {
+    this.#store = store;
+    this.#directory = directory;
+    this.#dispatcher = dispatcher;
     this.#loop = new Loop({
-      clock: options.clock,
+      clock: context.clock,
       round: () => this.#read(),
       failed: (error) => {
-        options.telemetry.log.error({ err: String(error) }, "reading the backlog failed; retrying");
+        context.telemetry.log.error({ err: String(error) }, "reading the backlog failed; retrying");
         this.#loop.soon(retryMs);
       },
     });
@@ -70,7 +71,7 @@ export class BacklogReader {
 
   async #read(): Promise<void> {
     for (let after: string | null = null; !this.#loop.isStopped; ) {
-      const page = await this.#options.store.lanesWithWork({ after, limit: lanesPage });
+      const page = await this.#store.lanesWithWork({ after, limit: lanesPage });
       for (const key of page.lanes) this.#lookInto(key);
       if (page.next === null) {
         this.#finished = true;
@@ -81,10 +82,10 @@ export class BacklogReader {
   }
 
   #lookInto(key: LaneKey): void {
-    const lane = this.#options.directory.get(key.webhookId)?.lane(key);
+    const lane = this.#directory.get(key.webhookId)?.lane(key);
     if (lane === undefined) return;
     lane.markAllMore();
-    this.#options.dispatcher.consider(lane);
+    this.#dispatcher.consider(lane);
   }
 }
 

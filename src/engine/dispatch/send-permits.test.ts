@@ -9,8 +9,7 @@ test("WDS-147 a half-opening circuit is counted once, when its first probe is se
   const now = 1_800_000_000_000;
   const circuit = createCircuit(now);
   const circuitBreaker = standard.circuitBreaker;
-  for (let count = 0; count < 10; count += 1)
-    recordResult(circuit, circuitBreaker, { now, accepted: false, lease: null });
+  for (let count = 0; count < 10; count += 1) recordResult(circuit, circuitBreaker, now, false, null);
   const moves: CircuitTransition[] = [];
   const permits = new SendPermits({
     states: { circuitMoved: (_endpoint: Endpoint, move: CircuitTransition) => void moves.push(move) },

@@ -29,12 +29,13 @@ export function bareEndpoint(draft: BareEndpointDraft = {}): Endpoint {
     policy: { rateLimit: null, circuitBreaker, ...draft.policy },
   } as unknown as EndpointConfig;
   const nothing = (): void => undefined;
-  const endpoint = new Endpoint(config, {
-    owned,
+  const endpoint = new Endpoint(
+    config,
+    new TenantQueue("t", nothing),
     now,
-    tenantQueue: new TenantQueue("t", nothing),
-    wakes: { endpointWoke: nothing, laneWoke: nothing, tenantQueueWoke: nothing },
-  });
+    { endpointWoke: nothing, laneWoke: nothing, tenantQueueWoke: nothing },
+    owned,
+  );
   if (ownerEpoch !== undefined) endpoint.acquire(ownerEpoch, null, now);
   for (let request = 0; request < inFlight; request += 1) endpoint.requestBegan();
   return endpoint;

@@ -2,11 +2,9 @@ import { matches } from "../../domain/event-type.ts";
 import type { RateLimitConfig } from "../../domain/profile.ts";
 import { findProfile } from "../../domain/profiles/index.ts";
 import type { Webhook } from "../../domain/webhook.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { SecretBox } from "../../ports/secret-box.ts";
 import type { StoredSecret } from "../../ports/store/webhooks.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
-import type { AccessTokens, OAuth2Credentials } from "../credentials/oauth2-tokens.ts";
+import { type OAuth2Credentials, OAuth2Tokens } from "../credentials/oauth2-tokens.ts";
+import type { EngineOptions } from "../engine-options.ts";
 import { buildEndpointConfig, type EndpointConfig } from "./endpoint-config.ts";
 import { Endpoint, type EndpointWakes } from "./endpoint.ts";
 import type { TenantAllowances } from "./tenant-allowances.ts";
@@ -69,24 +67,13 @@ interface TenantSubscriptions {
 /** Publishers choose event types, so this bounds the cache of a tenant. */
 const matchesKeptMax = 1_000;
 
-interface DirectoryOptions {
-  readonly clock: Clock;
-  readonly secretBox: SecretBox;
-  readonly telemetry: Telemetry;
-  readonly wakeups: Wakeups;
-  readonly userAgent: string;
-  readonly requestOrigin: string;
-  readonly accessTokens: (credentials: OAuth2Credentials) => AccessTokens;
-  readonly wakes: EndpointWakes;
-  /** New endpoints are served by this process (cluster/). */
-  readonly ownsAll: boolean;
-  /** Null if a tenant's limit is divided among the workers. */
-  readonly allowances: TenantAllowances | null;
-}
-
 /** Every webhook that is not deleted, as a running endpoint, with the queues of their tenants. */
 export class Directory {
-  readonly #options: DirectoryOptions;
+  readonly #options: EngineOptions;
+  readonly #wakeups: Wakeups;
+  readonly #wakes: EndpointWakes;
+  /** Null if a tenant's limit is divided among the workers. */
+  readonly #allowances: TenantAllowances | null;
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #tenantQueues = new Map<string, TenantQueue>();
   /** Number of webhooks by tenant; tenants without webhooks are not included. */
@@ -97,8 +84,16 @@ export class Directory {
   readonly #rotations = new Map<string, Sleep>();
   readonly subscriptions = new Subscriptions();
 
-  constructor(options: DirectoryOptions) {
+  constructor(
+    options: EngineOptions,
+    wakeups: Wakeups,
+    wakes: EndpointWakes,
+    allowances: TenantAllowances | null,
+  ) {
     this.#options = options;
+    this.#wakeups = wakeups;
+    this.#wakes = wakes;
+    this.#allowances = allowances;
   }
 
   get(id: string): Endpoint | undefined {
@@ -128,12 +123,11 @@ export class Directory {
       this.subscriptions.add(existing);
       return existing;
     }
-    const endpoint = new Endpoint(config, {
-      tenantQueue: this.tenantQueue(webhook.tenantId),
-      now: this.#options.clock.now(),
-      wakes: this.#options.wakes,
-      owned: this.#options.ownsAll,
-    });
+    const { clock, store } = this.#options;
+    const queue = this.tenantQueue(webhook.tenantId);
+    // With several processes, endpoints have to be acquired (cluster/).
+    const isOwned = store.ownership === undefined;
+    const endpoint = new Endpoint(config, queue, clock.now(), this.#wakes, isOwned);
     this.#reconfigure(endpoint, config);
     this.#endpoints.set(webhook.id, endpoint);
     this.#countWebhooks(webhook.tenantId, 1);
@@ -155,7 +149,7 @@ export class Directory {
     for (const endpoint of this.subscriptions.endpoints(tenantId)) {
       const couldSign = endpoint.config.canSign;
       this.#rebuild(endpoint);
-      if (!couldSign) this.#options.wakes.endpointWoke(endpoint);
+      if (!couldSign) this.#wakes.endpointWoke(endpoint);
     }
   }
 
@@ -164,7 +158,7 @@ export class Directory {
     else this.#tenantLimits.set(tenantId, rateLimit);
     const tenantQueue = this.tenantQueue(tenantId);
     tenantQueue.limit(rateLimit === null ? null : partOf(rateLimit, this.#workers));
-    this.#options.allowances?.limit(tenantQueue, rateLimit);
+    this.#allowances?.limit(tenantQueue, rateLimit);
   }
 
   /**
@@ -182,7 +176,7 @@ export class Directory {
   tenantQueue(tenantId: string): TenantQueue {
     let tenantQueue = this.#tenantQueues.get(tenantId);
     if (tenantQueue === undefined) {
-      tenantQueue = new TenantQueue(tenantId, this.#options.wakes.tenantQueueWoke);
+      tenantQueue = new TenantQueue(tenantId, this.#wakes.tenantQueueWoke);
       this.#tenantQueues.set(tenantId, tenantQueue);
     }
     return tenantQueue;
@@ -203,7 +197,7 @@ export class Directory {
     const { oauth2 } = config;
     if (oauth2 === null) endpoint.reconfigure(config, null);
     else if (endpoint.tokens === null || !isSameClient(endpoint.config.oauth2, oauth2))
-      endpoint.reconfigure(config, this.#options.accessTokens(oauth2));
+      endpoint.reconfigure(config, new OAuth2Tokens(this.#options.transport, this.#options.clock, oauth2));
     else endpoint.reconfigure(config);
   }
 
@@ -246,7 +240,7 @@ export class Directory {
       });
       this.#rotations.set(webhookId, sleeper);
     }
-    this.#options.wakeups.at(sleeper, at);
+    this.#wakeups.at(sleeper, at);
   }
 }
 

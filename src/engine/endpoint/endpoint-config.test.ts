@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { eventDelivery } from "../../domain/profiles/index.ts";
+import { eventDelivery } from "../../domain/profiles/event-delivery.ts";
 import { type Webhook, webhookDefaults } from "../../domain/webhook.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
 import { buildEndpointConfig } from "./endpoint-config.ts";

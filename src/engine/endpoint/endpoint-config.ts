@@ -177,12 +177,12 @@ export interface EndpointReport {
 /** The overall health of a webhook, from the state in this process. */
 export function healthOf(live: LiveWebhook, now: number): WebhookHealthState {
   const { webhook, circuit, policy, recent } = live;
-  return webhookHealthState({
-    status: webhook.status,
-    isPaused: pauseAt(webhook, now) !== null,
-    isCircuitClosed: circuitPhase(circuit, policy.circuitBreaker, now) === "closed",
+  return webhookHealthState(
+    webhook.status,
+    pauseAt(webhook, now) !== null,
+    circuitPhase(circuit, policy.circuitBreaker, now) === "closed",
     recent,
-  });
+  );
 }
 
 /** A webhook with its current runtime state. */

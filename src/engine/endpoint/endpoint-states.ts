@@ -3,40 +3,44 @@ import { healthReenabled } from "../../domain/endpoint-health.ts";
 import { hangingAfterMs, waitingAfterMs } from "../../domain/request-slots.ts";
 import type { WebhookHistoryEntry } from "../../domain/webhook-history.ts";
 import { instant, webhookEvent } from "../../features/notifications/operational-event.ts";
-import type { Clock } from "../../ports/clock.ts";
 import type { WebhookRuntimeState } from "../../ports/store/deliveries.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
 import type { TransportResult } from "../../ports/transport.ts";
+import type { EngineContext } from "../engine-options.ts";
 import type { Directory } from "./directory.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { OwnerNotes } from "./ownership.ts";
 import type { OperationalEvents } from "./webhook-lifecycle.ts";
 
-export interface EndpointStatesOptions {
-  readonly clock: Pick<Clock, "now">;
-  readonly telemetry: Telemetry;
-  readonly directory: Directory;
-  /** Notes on endpoints for other processes; null if there are none. */
-  readonly notes: OwnerNotes | null;
-  readonly operationalEvents: OperationalEvents;
-  /** There are states to write, even if no other write follows. */
-  readonly touch: () => void;
-}
-
 /** Tracks endpoint state that changed, until the next commit includes it. */
 export class EndpointStates {
-  readonly #options: EndpointStatesOptions;
+  readonly #context: Pick<EngineContext, "clock" | "telemetry">;
+  readonly #directory: Directory;
+  /** Notes on endpoints for other processes; null if there are none. */
+  readonly #notes: OwnerNotes | null;
+  readonly #operationalEvents: OperationalEvents;
+  readonly #touch: () => void;
   readonly #dirty = new Set<Endpoint>();
   /** Circuit moves by webhook that are not in a written state yet. */
   readonly #moves = new Map<string, readonly WebhookHistoryEntry[]>();
 
-  constructor(options: EndpointStatesOptions) {
-    this.#options = options;
+  /** `touch`: there are states to write, even if no other write follows. */
+  constructor(
+    context: Pick<EngineContext, "clock" | "telemetry">,
+    directory: Directory,
+    notes: OwnerNotes | null,
+    operationalEvents: OperationalEvents,
+    touch: () => void,
+  ) {
+    this.#context = context;
+    this.#directory = directory;
+    this.#notes = notes;
+    this.#operationalEvents = operationalEvents;
+    this.#touch = touch;
   }
 
   changed(endpoint: Endpoint): void {
     this.#dirty.add(endpoint);
-    this.#options.notes?.changed(endpoint);
+    this.#notes?.changed(endpoint);
   }
 
   forget(endpoint: Endpoint): void {
@@ -65,13 +69,13 @@ export class EndpointStates {
     if (from === to || (to !== "closed" && from !== "closed")) return;
     const { id } = endpoint.webhook;
     const kind = to === "closed" ? "circuit_closed" : "circuit_opened";
-    const at = this.#options.clock.now();
+    const at = this.#context.clock.now();
     const entry: WebhookHistoryEntry = { at, kind, revision: null, by: null, reason: null, changes: {} };
     this.#moves.set(id, [...(this.#moves.get(id) ?? []), entry]);
   }
 
   circuitMoved(endpoint: Endpoint, move: CircuitTransition): void {
-    const { log, metrics } = this.#options.telemetry;
+    const { log, metrics } = this.#context.telemetry;
     const { id: webhookId, tenantId } = endpoint.webhook;
     metrics.circuitMoved({ webhookId, from: move.from, to: move.to });
     log.warn({ webhookId, tenantId, from: move.from, to: move.to }, "circuit breaker moved");
@@ -95,14 +99,14 @@ export class EndpointStates {
       : {};
     const type = isOpening ? "posthorn.webhook.circuit_opened" : "posthorn.webhook.circuit_closed";
     const at = circuit.transitionAt;
-    this.#options.operationalEvents.tell(webhookEvent(webhook, { type, of: at, at, data }));
+    this.#operationalEvents.tell(webhookEvent(webhook, { type, of: at, at, data }));
   }
 
   /** A user ended the receiver's pause, or the receiver changed. */
   resumed(endpoint: Endpoint): void {
     endpoint.resume();
     this.#dirty.add(endpoint);
-    this.#options.touch();
+    this.#touch();
   }
 
   /** The webhook has a new URL: what is known about the old receiver does not apply to the new one. */
@@ -122,9 +126,8 @@ export class EndpointStates {
   /** Writes state that changes too often to be written each time. */
   write(): void {
     // Successes are too frequent to be written each time.
-    for (const endpoint of this.#options.directory.all())
-      if (endpoint.hasUnwrittenSuccess) this.#dirty.add(endpoint);
-    if (this.#dirty.size > 0) this.#options.touch();
+    for (const endpoint of this.#directory.all()) if (endpoint.hasUnwrittenSuccess) this.#dirty.add(endpoint);
+    if (this.#dirty.size > 0) this.#touch();
   }
 }
 

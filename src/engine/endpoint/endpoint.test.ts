@@ -31,7 +31,7 @@ test("a wait that began while the clock was ahead starts again once the clock is
   endpoint.pause({ until: ahead + 60_000, reason: "failure" }, ahead);
   const { circuitBreaker } = endpoint.policy;
   for (let n = 0; n < circuitBreaker.minimumThroughput; n++)
-    recordResult(endpoint.circuit, circuitBreaker, { now: ahead, accepted: false, lease: null });
+    recordResult(endpoint.circuit, circuitBreaker, ahead, false, null);
   assert.equal(endpoint.clockSetBack(now), true);
   assert.equal(endpoint.pausedUntil, now + 60_000);
   assert.equal(endpoint.circuit.halfOpenAt, now + circuitBreaker.sleepWindowMs);

@@ -83,19 +83,17 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
 
   constructor(
     config: EndpointConfig,
-    more: {
-      readonly tenantQueue: TenantQueue;
-      readonly now: number;
-      readonly wakes: EndpointWakes;
-      readonly owned: boolean;
-    },
+    tenantQueue: TenantQueue,
+    now: number,
+    wakes: EndpointWakes,
+    owned: boolean,
   ) {
     super();
     this.#config = config;
-    this.#owned = more.owned;
-    this.tenantQueue = more.tenantQueue;
-    this.#circuit = createCircuit(more.now);
-    this.#wakes = more.wakes;
+    this.#owned = owned;
+    this.tenantQueue = tenantQueue;
+    this.#circuit = createCircuit(now);
+    this.#wakes = wakes;
     this.#applyRateLimit();
   }
 

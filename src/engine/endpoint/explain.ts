@@ -16,7 +16,10 @@ export interface DeliveryView {
   readonly nextAttemptAt: number | null;
   /** The gates that have held it since it was due. Waits before earlier attempts are in their notes. */
   readonly waits: readonly DeliveryWait[];
-  /** Everything that holds it now; the main reason comes first. Empty unless it is waiting. */
+  /**
+   * Everything that holds it now, in the order in which it is checked; the first one is the main reason. Empty unless
+   * it is waiting.
+   */
   readonly gates: readonly DeliveryGate[];
 }
 
@@ -57,7 +60,11 @@ interface Wait {
   readonly until: number | null;
 }
 
-/** The strictest reason wins: a gate that only a person can open, then the one that opens last. */
+/**
+ * The main reason, which is the first of these in a fixed order: a deleted webhook, a request in flight, the first
+ * closed gate (`closedGates`) unless it opens before the delivery is due, the due time, the order of the lane, the rate
+ * limit, the capacity.
+ */
 function waitOf(input: ExplainInput): Wait {
   const { delivery, endpoint, now } = input;
   if (endpoint === undefined) return { waitingFor: "inactive", until: null };
@@ -75,7 +82,7 @@ function waitOf(input: ExplainInput): Wait {
   return order ?? rateWait(endpoint, now) ?? { waitingFor: "capacity", until: null };
 }
 
-/** All closed gates, the strictest one first. */
+/** The main reason, followed by everything else that holds it now, in the same fixed order. */
 function waitsOf(input: ExplainInput, first: Wait): readonly Wait[] {
   const { delivery, endpoint, now } = input;
   if (endpoint === undefined || first.waitingFor === "in_flight") return [first];

@@ -92,8 +92,9 @@ export interface ClosedGate {
 }
 
 /**
- * The first gate that closes the whole endpoint, without consuming anything: a manual pause, a pause after a
- * response, an open circuit, an inactive webhook, a missing signing key. Null if all of these are open.
+ * The first gate that closes the whole endpoint, without consuming anything. They are checked in a fixed order: an
+ * inactive webhook, a missing signing key, a manual pause, a pause after a response, an open circuit. Null if all of
+ * these are open.
  */
 export function closedGate(endpoint: Endpoint, now: number): ClosedGate | null {
   if (endpoint.webhook.status !== "active") return inactive;
@@ -110,7 +111,7 @@ export function holdingGate(endpoint: Endpoint, now: number): ClosedGate | null 
   return closedGate(endpoint, now) ?? probingGate(endpoint, now);
 }
 
-/** All closed gates, for display. */
+/** All closed gates in the order of `holdingGate`, for display. */
 export function closedGates(endpoint: Endpoint, now: number): readonly ClosedGate[] {
   const gates = [
     endpoint.webhook.status === "active" ? null : inactive,

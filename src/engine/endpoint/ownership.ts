@@ -11,6 +11,12 @@ export interface OwnerNotes {
   rateUsed(endpoint: Endpoint): void;
 }
 
+/** A task that one process does at a time. Others may take over after `forMs` without renewal. */
+export interface Leadership {
+  readonly name: string;
+  readonly forMs: number;
+}
+
 /**
  * Which endpoints this process serves. One process at a time serves an endpoint, and `Endpoint.owned` says whether it
  * is this one. Only the owner lists the endpoint, claims for it, sends to it and writes its state.
@@ -34,11 +40,8 @@ export interface Ownership {
    * which costs much less for many webhooks.
    */
   refresh(webhookIds: readonly string[], part?: "states"): Promise<void>;
-  /**
-   * Whether this process leads in a task that one process does at a time. Others may take over after `forMs` without
-   * renewal.
-   */
-  isLeader(leadership: { readonly name: string; readonly forMs: number }): Promise<boolean>;
+  /** Whether this process leads in a task. */
+  isLeader(leadership: Leadership): Promise<boolean>;
   /** Acquires no more webhooks, and renews no leadership. */
   pause(): Promise<void>;
   /** Releases webhooks that are quiet. Call after `pause`, when nothing new is sent. */

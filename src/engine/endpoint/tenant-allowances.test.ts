@@ -53,19 +53,21 @@ class Worker {
       info: nothing,
       warn: (_: unknown, text: string) => void scene.warnings.push(text),
     };
-    this.allowances = new TenantAllowances({
-      state: {
+    this.allowances = new TenantAllowances(
+      {
+        clock,
+        random: { uniform: () => 0, bytes: (count) => new Uint8Array(count) },
+        telemetry: { log: { ...log, error: nothing }, metrics: {} as never },
+      },
+      {
         limits,
         get isAvailable() {
           return state.isAvailable;
         },
         watch: (listener) => state.watch(listener),
       },
-      random: { uniform: () => 0, bytes: (count) => new Uint8Array(count) },
-      clock,
-      telemetry: { log: { ...log, error: nothing } },
-      woke: ({ tenantId }) => void scene.woken.push(tenantId),
-    });
+      ({ tenantId }) => void scene.woken.push(tenantId),
+    );
   }
 
   tenantQueue(tenantId = "acme"): TenantQueue {

@@ -1,26 +1,14 @@
 import type { RateLimitConfig } from "../../domain/profile.ts";
 import { peekWaitMs, type RateBucket, spend, tryTake } from "../../domain/rate-limit.ts";
 import { Alarm, type Clock } from "../../ports/clock.ts";
-import type { Random } from "../../ports/random.ts";
 import {
   type SharedState,
   SharedStateUnavailableError,
   type TokenDraw,
   type TokenGrant,
 } from "../../ports/shared-state.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
+import type { EngineContext } from "../engine-options.ts";
 import type { TenantQueue } from "./tenant-queue.ts";
-
-interface TenantAllowanceOptions {
-  readonly tenantQueue: TenantQueue;
-  /** The tenant's limit for all workers together. */
-  readonly limit: RateLimitConfig;
-  readonly clock: Clock;
-  /** Whether the shared state is available. */
-  readonly isUsable: () => boolean;
-  /** Draws tokens soon; `answered` follows. */
-  readonly ask: (allowance: TenantAllowance) => void;
-}
 
 /**
  * This worker's remaining part of a tenant's limit for all workers: tokens drawn in advance from the shared bucket.
@@ -33,7 +21,9 @@ interface TenantAllowanceOptions {
  */
 export class TenantAllowance {
   readonly tenantQueue: TenantQueue;
-  readonly #options: TenantAllowanceOptions;
+  readonly #clock: Clock;
+  readonly #isUsable: () => boolean;
+  readonly #ask: (allowance: TenantAllowance) => void;
   #limit: RateLimitConfig;
   #tokens = 0;
   #isAsking = false;
@@ -41,10 +31,22 @@ export class TenantAllowance {
   /** On the monotonic clock: no token is available before this time. */
   #refusedUntilMs = Number.NEGATIVE_INFINITY;
 
-  constructor(options: TenantAllowanceOptions) {
-    this.#options = options;
-    this.tenantQueue = options.tenantQueue;
-    this.#limit = options.limit;
+  /**
+   * `limit` is that of all workers together. `isUsable`: the shared state is available. `ask` draws tokens soon;
+   * `answered` follows.
+   */
+  constructor(
+    tenantQueue: TenantQueue,
+    limit: RateLimitConfig,
+    clock: Clock,
+    isUsable: () => boolean,
+    ask: (allowance: TenantAllowance) => void,
+  ) {
+    this.tenantQueue = tenantQueue;
+    this.#limit = limit;
+    this.#clock = clock;
+    this.#isUsable = isUsable;
+    this.#ask = ask;
   }
 
   get tokens(): number {
@@ -67,17 +69,16 @@ export class TenantAllowance {
    */
   waitMs(bucket: RateBucket, now: number): number {
     if (this.#tokens > 0) return 0;
-    const { clock, isUsable } = this.#options;
-    if (!isUsable()) return peekWaitMs(bucket, now);
-    return Math.max(0, Math.ceil(this.#refusedUntilMs - clock.monotonicMs()));
+    if (!this.#isUsable()) return peekWaitMs(bucket, now);
+    return Math.max(0, Math.ceil(this.#refusedUntilMs - this.#clock.monotonicMs()));
   }
 
   /** Whether `take` may follow. Otherwise tokens are being drawn, and the reply wakes the tenant queue. */
   secure(): boolean {
-    if (this.#tokens > 0 || !this.#options.isUsable()) return true;
+    if (this.#tokens > 0 || !this.#isUsable()) return true;
     if (!this.#isAsking) {
       this.#isAsking = true;
-      this.#options.ask(this);
+      this.#ask(this);
     }
     return false;
   }
@@ -93,7 +94,7 @@ export class TenantAllowance {
 
   /** Returns the token of a request that was never sent. */
   giveBack(): void {
-    if (this.#options.isUsable()) this.#tokens += 1;
+    if (this.#isUsable()) this.#tokens += 1;
   }
 
   /** How many tokens to draw: enough for ready deliveries, and few enough to leave some for other workers. */
@@ -108,7 +109,7 @@ export class TenantAllowance {
     this.#isAsking = false;
     if (grant === null) return;
     this.#tokens += grant.granted;
-    this.#drawnAtMs = this.#options.clock.monotonicMs();
+    this.#drawnAtMs = this.#clock.monotonicMs();
     if (grant.waitMs === 0 || draw.limit !== this.#limit) return;
     const { requestsPerMinute, burst } = this.#limit;
     const intervalMs = 60_000 / requestsPerMinute;
@@ -140,14 +141,7 @@ const restMsMax = 20;
 const jitterMsMax = 10;
 const jitterShare = 0.04;
 
-export interface TenantAllowancesOptions {
-  readonly state: Pick<SharedState, "limits" | "isAvailable" | "watch">;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Pick<Telemetry, "log">;
-  /** The gates of a tenant queue may have opened, or their closing time is known now. */
-  readonly woke: (tenantQueue: TenantQueue) => void;
-}
+type AllowanceState = Pick<SharedState, "limits" | "isAvailable" | "watch">;
 
 /**
  * Tenant limits that are exact over all workers. Tokens are drawn for tenant queues that ran out, with one call for
@@ -156,7 +150,9 @@ export interface TenantAllowancesOptions {
  * the limit.
  */
 export class TenantAllowances {
-  readonly #options: TenantAllowancesOptions;
+  readonly #context: Pick<EngineContext, "clock" | "random" | "telemetry">;
+  readonly #state: AllowanceState;
+  readonly #woke: (tenantQueue: TenantQueue) => void;
   readonly #all = new Set<TenantAllowance>();
   /** Allowances that may hold tokens. */
   readonly #holders = new Set<TenantAllowance>();
@@ -167,10 +163,17 @@ export class TenantAllowances {
   readonly #giveBackAlarm: Alarm;
   #stopped = false;
 
-  constructor(options: TenantAllowancesOptions) {
-    this.#options = options;
-    this.#giveBackAlarm = new Alarm(options.clock);
-    this.#unwatch = options.state.watch((isAvailable) => {
+  /** `woke`: the gates of a tenant queue may have opened, or their closing time is known now. */
+  constructor(
+    context: Pick<EngineContext, "clock" | "random" | "telemetry">,
+    state: AllowanceState,
+    woke: (tenantQueue: TenantQueue) => void,
+  ) {
+    this.#context = context;
+    this.#state = state;
+    this.#woke = woke;
+    this.#giveBackAlarm = new Alarm(context.clock);
+    this.#unwatch = state.watch((isAvailable) => {
       if (isAvailable) this.#back();
     });
   }
@@ -193,14 +196,10 @@ export class TenantAllowances {
   }
 
   #newAllowance(tenantQueue: TenantQueue, limit: RateLimitConfig): TenantAllowance {
-    const { clock } = this.#options;
-    const allowance = new TenantAllowance({
-      tenantQueue,
-      limit,
-      clock,
-      isUsable: () => this.#options.state.isAvailable && clock.monotonicMs() >= this.#usableFromMs,
-      ask: (asking) => this.#ask(asking),
-    });
+    const { clock } = this.#context;
+    const isUsable = (): boolean => this.#state.isAvailable && clock.monotonicMs() >= this.#usableFromMs;
+    const ask = (asking: TenantAllowance): void => this.#ask(asking);
+    const allowance = new TenantAllowance(tenantQueue, limit, clock, isUsable, ask);
     this.#all.add(allowance);
     return allowance;
   }
@@ -210,7 +209,7 @@ export class TenantAllowances {
   #ask(allowance: TenantAllowance): void {
     this.#asking.push(allowance);
     if (this.#asking.length > 1) return;
-    this.#options.clock.defer(() => {
+    this.#context.clock.defer(() => {
       const asking = this.#asking;
       this.#asking = [];
       if (!this.#stopped) this.#track(this.#draw(asking));
@@ -223,12 +222,12 @@ export class TenantAllowances {
   }
 
   async #draw(asking: readonly TenantAllowance[]): Promise<void> {
-    const { state, clock, random } = this.#options;
+    const { clock, random } = this.#context;
     const draws = asking.map((allowance) => allowance.draw());
     const sentAtMs = clock.monotonicMs();
     let grants: readonly TokenGrant[] = [];
     try {
-      grants = await state.limits.draw(draws);
+      grants = await this.#state.limits.draw(draws);
     } catch (error) {
       this.#failed(error);
     }
@@ -236,7 +235,7 @@ export class TenantAllowances {
       const allowance = asking[index] as TenantAllowance;
       allowance.answered(grants[index] ?? null, draw, sentAtMs, random.uniform());
       if (allowance.tokens > 0) this.#holders.add(allowance);
-      this.#options.woke(allowance.tenantQueue);
+      this.#woke(allowance.tenantQueue);
     }
     this.#lookLater();
   }
@@ -246,7 +245,7 @@ export class TenantAllowances {
    * delayed.
    */
   #failed(error: unknown): void {
-    const { clock, telemetry } = this.#options;
+    const { clock, telemetry } = this.#context;
     this.#usableFromMs = clock.monotonicMs() + pauseMs;
     if (error instanceof SharedStateUnavailableError) return;
     telemetry.log.warn({ err: String(error) }, "reading tenant limits from the shared state failed");
@@ -255,7 +254,7 @@ export class TenantAllowances {
   #back(): void {
     this.#usableFromMs = Number.NEGATIVE_INFINITY;
     // Queues that sleep because of their share of the limit may send earlier now.
-    for (const { tenantQueue } of this.#all) if (tenantQueue.wakeAt !== null) this.#options.woke(tenantQueue);
+    for (const { tenantQueue } of this.#all) if (tenantQueue.wakeAt !== null) this.#woke(tenantQueue);
   }
 
   // ---- returning ----------------------------------------------------------------------------------------------
@@ -263,7 +262,7 @@ export class TenantAllowances {
   #lookLater(): void {
     if (this.#giveBackAlarm.isSet || this.#holders.size === 0) return;
     this.#giveBackAlarm.set(lookMs, () => {
-      const unusedSinceMs = this.#options.clock.monotonicMs() - keepMs;
+      const unusedSinceMs = this.#context.clock.monotonicMs() - keepMs;
       const idle: TenantAllowance[] = [];
       for (const allowance of this.#holders) {
         if (allowance.tokens === 0) this.#holders.delete(allowance);
@@ -278,13 +277,12 @@ export class TenantAllowances {
   async #giveBack(holders: readonly TenantAllowance[]): Promise<void> {
     const draws = holders.map((holder) => holder.surrender()).filter(({ tokens }) => tokens > 0);
     for (const holder of holders) this.#holders.delete(holder);
-    const { state, telemetry } = this.#options;
-    if (draws.length === 0 || !state.isAvailable) return;
+    if (draws.length === 0 || !this.#state.isAvailable) return;
     try {
-      await state.limits.giveBack(draws);
+      await this.#state.limits.giveBack(draws);
     } catch (error) {
       if (error instanceof SharedStateUnavailableError) return;
-      telemetry.log.warn({ err: String(error) }, "returning tokens of tenant limits failed");
+      this.#context.telemetry.log.warn({ err: String(error) }, "returning tokens of tenant limits failed");
     }
   }
 }

@@ -1,4 +1,4 @@
-import { judgeUrl, type UrlRules } from "../../domain/egress/url-policy.ts";
+import { judgeUrl } from "../../domain/egress/url-policy.ts";
 import type { HealthDecision } from "../../domain/endpoint-health.ts";
 import { changedAt, type Webhook } from "../../domain/webhook.ts";
 import {
@@ -6,21 +6,11 @@ import {
   type OperationalEvent,
   webhookEvent,
 } from "../../features/notifications/operational-event.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { WebhookStore } from "../../ports/store/webhooks.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
 import { withoutAccessToken } from "../credentials/secret-mask.ts";
+import type { EngineOptions } from "../engine-options.ts";
 import type { Endpoint } from "./endpoint.ts";
 
-export interface LifecycleOptions {
-  readonly store: WebhookStore;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-  readonly urlRules: UrlRules;
-  readonly apply: (webhook: Webhook) => void;
-  /** The operational events of a change are stored. */
-  readonly told: () => void;
-}
+type LifecycleOptions = Pick<EngineOptions, "store" | "clock" | "telemetry" | "urlRules">;
 
 /**
  * Webhooks that are stopped automatically: suspended or disabled by the rules of their profile, with a log line and
@@ -28,21 +18,26 @@ export interface LifecycleOptions {
  */
 export class WebhookLifecycle {
   readonly #options: LifecycleOptions;
+  readonly #apply: (webhook: Webhook) => void;
+  readonly #eventsStored: () => void;
   readonly #running = new Set<Promise<void>>();
   /** When a webhook was last moved; as many entries as moved webhooks. */
   readonly #movedAt = new Map<string, number>();
 
-  constructor(options: LifecycleOptions) {
+  /** `eventsStored`: the operational events of a change are stored. */
+  constructor(options: LifecycleOptions, apply: (webhook: Webhook) => void, eventsStored: () => void) {
     this.#options = options;
+    this.#apply = apply;
+    this.#eventsStored = eventsStored;
   }
 
   decided(endpoint: Endpoint, decision: HealthDecision): void {
     const status = decision.kind === "suspend" ? "suspended" : "disabled";
-    this.#change(endpoint, { status, reason: decision.reason });
+    this.#change(endpoint, status, decision.reason);
   }
 
   suspensionElapsed(endpoint: Endpoint): void {
-    this.#change(endpoint, { status: "disabled", reason: endpoint.webhook.statusReason ?? "suspended" });
+    this.#change(endpoint, "disabled", endpoint.webhook.statusReason ?? "suspended");
   }
 
   /**
@@ -75,7 +70,7 @@ export class WebhookLifecycle {
     const updatedAt = changedAt(before.updatedAt, this.#options.clock.now());
     const webhook = { ...before, url: judgement.url, updatedAt };
     this.#rememberMove(id);
-    this.#options.apply(webhook);
+    this.#apply(webhook);
     this.#track(
       this.#storeAndTell(endpoint, webhook, ({ revision }) => ({
         type: "posthorn.webhook.moved",
@@ -101,28 +96,25 @@ export class WebhookLifecycle {
     await Promise.allSettled([...this.#running]);
   }
 
-  #change(
-    endpoint: Endpoint,
-    to: { readonly status: "suspended" | "disabled"; readonly reason: string },
-  ): void {
+  #change(endpoint: Endpoint, status: "suspended" | "disabled", reason: string): void {
     const before = endpoint.webhook;
-    if (before.status === "disabled" || before.status === to.status) return;
+    if (before.status === "disabled" || before.status === status) return;
     const now = this.#options.clock.now();
     const webhook: Webhook = {
       ...before,
-      status: to.status,
-      statusReason: to.reason,
+      status,
+      statusReason: reason,
       statusChangedAt: now,
       updatedAt: changedAt(before.updatedAt, now),
     };
     // Applied at once: nothing more is sent while the change is being stored.
-    this.#options.apply(webhook);
-    const { id, tenantId, status, statusReason: reason } = webhook;
+    this.#apply(webhook);
+    const { id, tenantId } = webhook;
     this.#options.telemetry.log.warn(
       { webhookId: id, tenantId, status, reason },
       "webhook stopped by the rules of its profile",
     );
-    const type = to.status === "suspended" ? "posthorn.webhook.suspended" : "posthorn.webhook.disabled";
+    const type = status === "suspended" ? "posthorn.webhook.suspended" : "posthorn.webhook.disabled";
     const data = { status, reason, since: instant(now) };
     this.#track(this.#storeAndTell(endpoint, webhook, () => ({ type, of: now, at: now, data })));
   }
@@ -137,13 +129,13 @@ export class WebhookLifecycle {
     webhook: Webhook,
     newsOf: (saved: Webhook) => Parameters<typeof webhookEvent>[1],
   ): Promise<void> {
-    const { store, telemetry, told } = this.#options;
+    const { store, telemetry } = this.#options;
     try {
       const events = (saved: Webhook) => [webhookEvent(saved, newsOf(saved))];
-      const { revision } = await store.save(webhook, { events });
+      const { revision } = await store.webhooks.save(webhook, { events });
       // Unless it has changed again since.
-      if (endpoint.webhook.updatedAt === webhook.updatedAt) this.#options.apply({ ...webhook, revision });
-      told();
+      if (endpoint.webhook.updatedAt === webhook.updatedAt) this.#apply({ ...webhook, revision });
+      this.#eventsStored();
     } catch (error) {
       telemetry.log.error(
         { err: String(error), webhookId: webhook.id },

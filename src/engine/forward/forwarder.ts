@@ -13,11 +13,9 @@ import { type Relayed, withRelayedPath } from "../../features/gateway/relayed.ts
 import { type Clock, withDeadline } from "../../ports/clock.ts";
 import type { AttemptedDelivery, NewDelivery, PublishCommand } from "../../ports/store/deliveries.ts";
 import type { AnswerCompletion } from "../../ports/store/gateway.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
 import {
   responseBodyBytesMaxAllowed,
   responseSampleBytesMax,
-  type Transport,
   type TransportResult,
 } from "../../ports/transport.ts";
 import { notSent, statusOf } from "../attempt/attempt-record.ts";
@@ -29,14 +27,8 @@ import type { EndpointStates } from "../endpoint/endpoint-states.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { closedByRate, closedGate } from "../endpoint/gates.ts";
 import type { Lane } from "../endpoint/lane.ts";
+import type { EngineOptions } from "../engine-options.ts";
 import type { ComposedDelivery } from "../message/compose.ts";
-
-interface ForwardRecordOptions {
-  readonly clock: Pick<Clock, "now">;
-  readonly commits: Pick<CommitGroup, "publish">;
-  readonly nextId: () => string;
-  readonly leaseMs: number;
-}
 
 /** The answer for repeats of a message; null if none is kept. */
 type KeptAnswer = AnswerCompletion | null;
@@ -58,10 +50,21 @@ export interface ForwardedAttempt {
  * time, so only the event is recorded there.
  */
 export class ForwardRecord {
-  readonly #options: ForwardRecordOptions;
+  readonly #clock: Pick<Clock, "now">;
+  readonly #commits: Pick<CommitGroup, "publish">;
+  readonly #nextId: () => string;
+  readonly #leaseMs: number;
 
-  constructor(options: ForwardRecordOptions) {
-    this.#options = options;
+  constructor(
+    clock: Pick<Clock, "now">,
+    commits: Pick<CommitGroup, "publish">,
+    nextId: () => string,
+    leaseMs: number,
+  ) {
+    this.#clock = clock;
+    this.#commits = commits;
+    this.#nextId = nextId;
+    this.#leaseMs = leaseMs;
   }
 
   /** Resolves once it is committed; rejects if that fails. */
@@ -76,7 +79,7 @@ export class ForwardRecord {
       ...(answer !== null && { answer }),
     };
     return new Promise((resolve, reject) => {
-      this.#options.commits.publish({
+      this.#commits.publish({
         size: { rows: 1 + deliveries.length, bytes: command.event.body.length },
         compose: () => command,
         done: (result) => (result instanceof Error ? reject(result) : resolve()),
@@ -93,7 +96,7 @@ export class ForwardRecord {
       createdAt: startedAt,
       origin: "publish",
       format: delivery.format,
-      leaseUntil: startedAt + this.#options.leaseMs,
+      leaseUntil: startedAt + this.#leaseMs,
       state: "pending",
       reason: null,
       claim: true,
@@ -113,8 +116,8 @@ export class ForwardRecord {
         reason: isAccepted ? null : `passed_through_${verdict.reason}`,
         retried: null,
       },
-      attempt: recordOf(endpoint, { ...attempt, id: this.#options.nextId() }),
-      settledAt: this.#options.clock.now(),
+      attempt: recordOf(endpoint, this.#nextId(), attempt),
+      settledAt: this.#clock.now(),
     };
   }
 }
@@ -147,16 +150,8 @@ function commandOf(
   };
 }
 
-function recordOf(
-  { config }: Endpoint,
-  made: {
-    readonly id: string;
-    readonly verdict: Verdict;
-    readonly result: TransportResult;
-    readonly startedAt: number;
-  },
-): AttemptRecord {
-  const { id, verdict, result, startedAt } = made;
+function recordOf({ config }: Endpoint, id: string, attempt: ForwardedAttempt): AttemptRecord {
+  const { verdict, result, startedAt } = attempt;
   const sample = result.responseSample?.subarray(0, responseSampleBytesMax) ?? null;
   const text =
     sample === null || sample.length === 0 ? null : bodyText(sample, result.fields["content-type"]);
@@ -168,7 +163,7 @@ function recordOf(
     receiverStateUnknown: verdict.receiverStateUnknown,
     category: verdict.category ?? null,
     statusCode: statusOf(result),
-    responseSample: text === null ? null : maskSecrets(text, { secrets, wasCut: true }),
+    responseSample: text === null ? null : maskSecrets(text, secrets, true),
     errorMessage: result.errorMessage,
     durationMs: Math.round(result.durationMs),
     scheduledAt: startedAt,
@@ -217,16 +212,6 @@ export interface Closed {
 /** The result of a forward. */
 export type Forwarded<Judgement> = Closed | { readonly kind: "answered"; readonly judged: Judgement };
 
-interface ForwarderOptions extends ForwardRecordOptions {
-  readonly transport: Transport;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-  readonly states: Pick<EndpointStates, "circuitMoved" | "changed">;
-  readonly ownFaults: Pick<OwnFaults, "met">;
-  /** Requests in flight to one webhook. */
-  readonly webhookConcurrency: number;
-}
-
 /** Delays between attempts, within the sender's time limit. */
 const retryDelays = { delayMsMin: 250, delayMsMax: 5_000 };
 const attemptsMax = 10;
@@ -260,25 +245,44 @@ interface Forwarding<Judgement extends Judged = Judged> {
  * sender, who gets the result.
  */
 export class Forwarder {
-  readonly #options: ForwarderOptions;
+  readonly #options: EngineOptions;
+  readonly #nextId: () => string;
+  readonly #states: EndpointStates;
+  readonly #ownFaults: OwnFaults;
   readonly #places: Places;
   readonly #record: ForwardRecord;
 
-  constructor(options: ForwarderOptions) {
+  constructor(
+    options: EngineOptions,
+    commits: CommitGroup,
+    nextId: () => string,
+    states: EndpointStates,
+    ownFaults: OwnFaults,
+  ) {
+    const { clock, limits } = options;
     this.#options = options;
-    this.#record = new ForwardRecord(options);
-    const limits = { totalMax: Number.POSITIVE_INFINITY, perKeyMax: options.webhookConcurrency };
-    this.#places = new Places(limits, null);
+    this.#nextId = nextId;
+    this.#states = states;
+    this.#ownFaults = ownFaults;
+    this.#record = new ForwardRecord(clock, commits, nextId, limits.leaseMs);
+    const perKeyMax = limits.webhookConcurrency;
+    this.#places = new Places({ totalMax: Number.POSITIVE_INFINITY, perKeyMax }, null);
   }
 
   async forward<Judgement extends Judged>(
     endpoint: Endpoint,
     request: ForwardRequest<Judgement>,
   ): Promise<Forwarded<Judgement>> {
-    const { clock, nextId } = this.#options;
+    const { clock } = this.#options;
     const deadlineMs = clock.monotonicMs() + request.timeoutMs;
     const attempts: ForwardedAttempt[] = [];
-    const forwarding: Forwarding<Judgement> = { endpoint, request, eventId: nextId(), deadlineMs, attempts };
+    const forwarding: Forwarding<Judgement> = {
+      endpoint,
+      request,
+      eventId: this.#nextId(),
+      deadlineMs,
+      attempts,
+    };
     for (;;) {
       const closed = await this.#attempt(forwarding);
       const delayMs = this.#retryDelayMs(forwarding, closed);
@@ -334,17 +338,17 @@ export class Forwarder {
 
   async #attemptAt(forwarding: Forwarding, now: number): Promise<Closed | null> {
     const { endpoint, attempts, deadlineMs } = forwarding;
-    const { clock, states } = this.#options;
+    const { clock } = this.#options;
     const circuit = allow(endpoint.circuit, endpoint.policy.circuitBreaker, now);
     if (circuit.kind === "deny") return { kind: "closed", why: "circuit_open", waitMs: circuit.until - now };
     const probe = circuit.kind === "allow" ? null : circuit.lease;
     if (circuit.kind !== "allow" && circuit.transition !== null)
-      states.circuitMoved(endpoint, circuit.transition);
+      this.#states.circuitMoved(endpoint, circuit.transition);
     endpoint.tenantQueue.takeRate(now);
     if (endpoint.bucket !== null) tryTake(endpoint.bucket, now);
     const delivery = this.#deliveryOf(forwarding, now);
     const timeoutMs = Math.max(1, deadlineMs - clock.monotonicMs());
-    const sent = await this.#send(endpoint, { delivery, timeoutMs, now });
+    const sent = await this.#send(endpoint, delivery, timeoutMs, now);
     if (typeof sent === "string") {
       if (probe !== null) releaseProbe(endpoint.circuit, probe);
       endpoint.returnRate();
@@ -382,14 +386,10 @@ export class Forwarder {
     return this.#options.clock.monotonicMs() + attemptMsMin <= deadlineMs;
   }
 
-  async #send(
-    endpoint: Endpoint,
-    sent: { readonly delivery: ComposedDelivery; readonly timeoutMs: number; readonly now: number },
-  ): Promise<Sent> {
+  async #send(endpoint: Endpoint, delivery: ComposedDelivery, timeoutMs: number, now: number): Promise<Sent> {
     const { clock } = this.#options;
     try {
       const { config, tokens } = endpoint;
-      const { timeoutMs } = sent;
       const asked =
         tokens === null ? null : withDeadline(Promise.resolve(tokens.token()), { clock, timeoutMs });
       const token = asked === null ? null : ((await asked) ?? tokenIsLate);
@@ -397,15 +397,15 @@ export class Forwarder {
         return token.shortage !== undefined
           ? this.#short()
           : { result: notSent(token.detail), accessToken: null };
-      const { headers, body } = config.compose(sent.delivery, sent.now);
+      const { headers, body } = config.compose(delivery, now);
       if (token !== null) headers.push("Authorization", `Bearer ${token.accessToken}`);
       const result = await this.#options.transport.send({
         method: "POST",
         origin: config.origin,
-        path: withRelayedPath(config.path, sent.delivery.relayed),
+        path: withRelayedPath(config.path, delivery.relayed),
         headers,
         body,
-        timeoutMs: Math.min(sent.timeoutMs, attemptTimeoutMs(config.policy, 1)),
+        timeoutMs: Math.min(timeoutMs, attemptTimeoutMs(config.policy, 1)),
         http2: config.http2,
         clientCertificate: config.clientCertificate,
         responseBodyBytesMax: responseBodyBytesMaxAllowed,
@@ -414,7 +414,7 @@ export class Forwarder {
       if (result.malformed === true) throw new Error(result.errorMessage ?? "malformed request");
       return { result, accessToken: token?.accessToken ?? null };
     } catch (error) {
-      this.#options.ownFaults.met(errorOf(error), { webhookId: endpoint.webhook.id });
+      this.#ownFaults.met(errorOf(error), { webhookId: endpoint.webhook.id });
       return "internal_compose_failed";
     }
   }
@@ -426,7 +426,7 @@ export class Forwarder {
 
   #deliveryOf({ endpoint, request, eventId, attempts }: Forwarding, now: number): ComposedDelivery {
     const { webhookId, tenantId, eventType, contentType, body, source, relayed } = request;
-    const id = this.#options.nextId();
+    const id = this.#nextId();
     return {
       id,
       webhookId,
@@ -450,33 +450,27 @@ export class Forwarder {
 
   /** Updates the circuit of this process; if another process owns the webhook, it has a separate circuit. */
   #learn(endpoint: Endpoint, verdict: Verdict, result: TransportResult, probe: number | null): void {
-    const { clock, states } = this.#options;
-    const now = clock.now();
+    const now = this.#options.clock.now();
     const signal = circuitSignal(endpoint.policy, verdict, statusOf(result));
     if (signal === "ignored") {
       if (probe !== null) releaseProbe(endpoint.circuit, probe);
       return;
     }
     const accepted = signal === "success";
-    const move = recordResult(endpoint.circuit, endpoint.policy.circuitBreaker, {
-      now,
-      accepted,
-      lease: probe,
-    });
-    if (move !== null) states.circuitMoved(endpoint, move);
+    const move = recordResult(endpoint.circuit, endpoint.policy.circuitBreaker, now, accepted, probe);
+    if (move !== null) this.#states.circuitMoved(endpoint, move);
     if (verdict.outcome === "accepted") endpoint.succeeded(now);
-    states.changed(endpoint);
+    this.#states.changed(endpoint);
   }
 
   /** A pause requested by the receiver applies to all messages to it. */
   #pause(endpoint: Endpoint, verdict: Verdict, result: TransportResult): void {
     const now = this.#options.clock.now();
-    const seen = { verdict, statusCode: statusOf(result), retryAfterMs: retryAfterMsOf(result, now), now };
     const { pauses, ageMsMax } = endpoint.policy;
-    const asked = endpointPause(seen, pauses);
+    const asked = endpointPause(verdict, statusOf(result), retryAfterMsOf(result, now), now, pauses);
     if (asked === null) return;
     endpoint.pause(boundedPause(asked, now, ageMsMax), now);
-    this.#options.states.changed(endpoint);
+    this.#states.changed(endpoint);
   }
 }
 
@@ -487,7 +481,7 @@ function verdictOn(
 ): Verdict {
   const seen = classify(result.observation, endpoint.policy);
   if (statusOf(result) !== 401 || accessToken === null) return seen;
-  const isFirst = endpoint.tokens?.rejected({ accessToken, deliveryId: eventId }) === true;
+  const isFirst = endpoint.tokens?.rejected(accessToken, eventId) === true;
   return isFirst ? { ...seen, outcome: "transient", reason: tokenRejected } : seen;
 }
 

@@ -32,12 +32,7 @@ async function written(attempts: readonly ForwardedAttempt[]): Promise<readonly 
     commands.push(compose());
     done({ kind: "accepted", sequenceNumber: 1, leases: [] });
   };
-  const record = new ForwardRecord({
-    clock: { now: () => 9 },
-    commits: { publish },
-    nextId: () => "attempt",
-    leaseMs: 1_000,
-  });
+  const record = new ForwardRecord({ now: () => 9 }, { publish }, () => "attempt", 1_000);
   await record.write(bareEndpoint({ id: "w" }), attempts, null);
   return commands;
 }

@@ -21,27 +21,27 @@ function scene({ known = [], stored = [] }: { readonly known?: string[]; readonl
   const memory = new Map<string, Endpoint>(known.map((id) => [id, bareEndpoint({ id })]));
   const seen = { read: [] as string[], stored: [] as string[][], forwarded: [] as string[] };
   const state = { trouble: null as Error | null };
-  const messages = new RelayedMessages({
-    directory: memory,
-    refresh: async (ids) => {
+  const messages = new RelayedMessages(
+    memory,
+    async (ids) => {
       seen.read.push(...ids);
       await Promise.resolve();
       if (state.trouble !== null) throw state.trouble;
       for (const id of ids.filter((one) => stored.includes(one))) memory.set(id, bareEndpoint({ id }));
     },
-    publisher: {
+    {
       publishRelayed: async (_event, endpoints) => {
         seen.stored.push(endpoints().map(({ webhook }) => webhook.id));
         return {} as never;
       },
     },
-    forwarder: {
+    {
       forward: async ({ webhook }) => {
         seen.forwarded.push(webhook.id);
         return {} as never;
       },
     },
-  });
+  );
   return { messages, seen, state };
 }
 

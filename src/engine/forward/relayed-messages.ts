@@ -6,21 +6,25 @@ import type { Publisher } from "../publish/publish.ts";
 import type { PublishReceipt, RelayedEvent } from "../publish/publish-call.ts";
 import type { Forwarded, Forwarder, ForwardRequest, Judged } from "./forwarder.ts";
 
-export interface RelayedMessagesOptions {
-  readonly directory: Pick<Directory, "get">;
-  readonly refresh: Ownership["refresh"];
-  readonly publisher: Pick<Publisher, "publishRelayed">;
-  readonly forwarder: Pick<Forwarder, "forward">;
-}
-
 /** The engine's interface for the gateway. Webhooks of other tenants are invisible. */
 export class RelayedMessages {
-  readonly #options: RelayedMessagesOptions;
+  readonly #directory: Pick<Directory, "get">;
+  readonly #refresh: Ownership["refresh"];
+  readonly #publisher: Pick<Publisher, "publishRelayed">;
+  readonly #forwarder: Pick<Forwarder, "forward">;
   /** Webhooks that are being loaded, by ID. */
   readonly #reading = new Map<string, Promise<void>>();
 
-  constructor(options: RelayedMessagesOptions) {
-    this.#options = options;
+  constructor(
+    directory: Pick<Directory, "get">,
+    refresh: Ownership["refresh"],
+    publisher: Pick<Publisher, "publishRelayed">,
+    forwarder: Pick<Forwarder, "forward">,
+  ) {
+    this.#directory = directory;
+    this.#refresh = refresh;
+    this.#publisher = publisher;
+    this.#forwarder = forwarder;
   }
 
   /**
@@ -28,11 +32,10 @@ export class RelayedMessages {
    * cannot be loaded: an accepted event reaches every existing webhook.
    */
   async publish(event: RelayedEvent): Promise<PublishReceipt> {
-    const { publisher, directory } = this.#options;
     await this.known(event.targets.map(({ webhookId }) => webhookId));
-    return publisher.publishRelayed(event, () =>
+    return this.#publisher.publishRelayed(event, () =>
       event.targets.flatMap(({ webhookId }) => {
-        const found = directory.get(webhookId);
+        const found = this.#directory.get(webhookId);
         return found?.webhook.tenantId === event.tenantId ? [found] : [];
       }),
     );
@@ -41,10 +44,10 @@ export class RelayedMessages {
   /** Forwards a message at once, for a waiting sender. Rejects if the webhook is unknown and cannot be loaded. */
   async forward<Judgement extends Judged>(request: ForwardRequest<Judgement>): Promise<Forwarded<Judgement>> {
     await this.known([request.webhookId]);
-    const endpoint = this.#options.directory.get(request.webhookId);
+    const endpoint = this.#directory.get(request.webhookId);
     if (endpoint === undefined || endpoint.webhook.tenantId !== request.tenantId)
       return { kind: "closed", why: "webhook_deleted", waitMs: null };
-    return this.#options.forwarder.forward(endpoint, request);
+    return this.#forwarder.forward(endpoint, request);
   }
 
   /**
@@ -52,7 +55,7 @@ export class RelayedMessages {
    * unknown webhooks, so that afterwards a webhook is known or was deleted. Rejects if they cannot be loaded.
    */
   async known(webhookIds: readonly string[]): Promise<void> {
-    const unknown = webhookIds.filter((id) => this.#options.directory.get(id) === undefined);
+    const unknown = webhookIds.filter((id) => this.#directory.get(id) === undefined);
     if (unknown.length === 0) return;
     try {
       await Promise.all(unknown.map((id) => this.#read(id)));
@@ -67,7 +70,7 @@ export class RelayedMessages {
   #read(id: string): Promise<void> {
     let reading = this.#reading.get(id);
     if (reading === undefined) {
-      reading = this.#options.refresh([id]).finally(() => this.#reading.delete(id));
+      reading = this.#refresh([id]).finally(() => this.#reading.delete(id));
       this.#reading.set(id, reading);
     }
     return reading;

@@ -211,9 +211,7 @@ function standardSignature(name: string, sign: NonNullable<Signers["standard"]>)
 }
 
 function xWebhookSignature(name: string, sign: NonNullable<Signers["xWebhook"]>): HeaderWriter {
-  return write(name, ({ content, now }) =>
-    sign({ timestampSeconds: Math.floor(now / 1000), body: content.body }),
-  );
+  return write(name, ({ content, now }) => sign(Math.floor(now / 1000), content.body));
 }
 
 function httpSignature(draft: MessageDraft, { signers, targetUri }: MessageContext): HttpSignatureFields {

@@ -38,7 +38,7 @@ export function content({
   if (payload.kind === "raw") return { contentType: payload.contentType, raw: true, body: payload.body };
   const { eventType, links = null } = input;
   const { dataJson, metadataJson } = payload;
-  const body = renderStandardPayload({ eventType, timestamp, dataJson, metadataJson, links });
+  const body = renderStandardPayload(eventType, timestamp, dataJson, metadataJson, links);
   return { contentType: standardContentType, raw: false, body };
 }
 
@@ -119,7 +119,7 @@ export function repeatReceipt(original: DuplicateOriginal, key: PublishKey): Pub
 
 export function keyReused(eventId: string): PosthornError {
   const detail = `the idempotency key was used for event ${eventId} with another payload`;
-  return new DuplicateEventError(eventId, { code: "event_key_reused", detail });
+  return new DuplicateEventError(eventId, "event_key_reused", detail);
 }
 
 /**

@@ -130,7 +130,7 @@ export class EventGate {
   /** The payload is the event's `data` as its publisher wrote it, in UTF-8, or the raw bytes (WDS-116, WDS-200). */
   #tooLarge(bytes: number): PosthornError | null {
     const bytesMax = this.#options.payloadBytesMax;
-    if (bytes > bytesMax) return new PayloadTooLargeError({ bytes, bytesMax });
+    if (bytes > bytesMax) return new PayloadTooLargeError(bytes, bytesMax);
     if (bytes > largePayloadBytes) this.#options.telemetry.metrics.largePayload(bytes);
     return null;
   }
@@ -162,7 +162,7 @@ function readGiven(field: string, value: unknown, text: unknown, bytesMax: numbe
     throw notReadable({ field, message: `cannot be given together with ${field}Json` });
   if (typeof text !== "string") throw notReadable({ field: `${field}Json`, message: "must be a JSON text" });
   // Checked before parsing; the exact length in bytes is checked later.
-  if (text.length > bytesMax) throw new PayloadTooLargeError({ bytes: Buffer.byteLength(text), bytesMax });
+  if (text.length > bytesMax) throw new PayloadTooLargeError(Buffer.byteLength(text), bytesMax);
   return readJsonText(text, eventJsonBounds, { what: `${field}Json`, field });
 }
 

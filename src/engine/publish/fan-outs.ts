@@ -1,34 +1,32 @@
-import type { Clock } from "../../ports/clock.ts";
-import type { DeliveryStore } from "../../ports/store/deliveries.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Directory } from "../endpoint/directory.ts";
-
-export interface FanOutsOptions {
-  readonly store: Pick<DeliveryStore, "fanOut">;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-  readonly directory: Pick<Directory, "get">;
-  readonly dispatcher: Pick<Dispatcher, "stored">;
-}
+import type { EngineContext } from "../engine-options.ts";
 
 /**
  * Writes the deliveries of large events that did not fit into the first transaction, part by part. It yields to other
  * commits and the event loop in between. Upkeep finds the parts left by a dead process.
  */
 export class FanOuts {
-  readonly #options: FanOutsOptions;
+  readonly #context: Pick<EngineContext, "store" | "clock" | "telemetry">;
+  readonly #directory: Directory;
+  readonly #dispatcher: Dispatcher;
   #running: Promise<void> | null = null;
   #isStopped = false;
 
-  constructor(options: FanOutsOptions) {
-    this.#options = options;
+  constructor(
+    context: Pick<EngineContext, "store" | "clock" | "telemetry">,
+    directory: Directory,
+    dispatcher: Dispatcher,
+  ) {
+    this.#context = context;
+    this.#directory = directory;
+    this.#dispatcher = dispatcher;
   }
 
   /** An event was committed without all of its deliveries. */
   kick(): void {
     this.run().catch((error: unknown) =>
-      this.#options.telemetry.log.warn(
+      this.#context.telemetry.log.warn(
         { err: String(error) },
         "writing deliveries of an event failed; upkeep will continue",
       ),
@@ -48,16 +46,16 @@ export class FanOuts {
   }
 
   async #run(): Promise<void> {
-    const { store, clock, directory, dispatcher } = this.#options;
+    const { store, clock } = this.#context;
     while (!this.#isStopped) {
       const startedMs = clock.monotonicMs();
-      const part = await store.fanOut();
+      const part = await store.deliveries.fanOut();
       if (part === null) return;
       for (const { lane: key, priority, state, dueAt } of part.deliveries) {
-        const endpoint = directory.get(key.webhookId);
+        const endpoint = this.#directory.get(key.webhookId);
         if (endpoint === undefined || state !== "pending") continue;
         const lane = endpoint.lane(key);
-        dispatcher.stored(lane, lane.tier(priority), dueAt);
+        this.#dispatcher.stored(lane, lane.tier(priority), dueAt);
       }
       const tookMs = clock.monotonicMs() - startedMs;
       await new Promise<void>((resolve) => void clock.schedule(Math.min(tookMs, restMsMax), resolve));

@@ -28,8 +28,12 @@ function scene() {
   const given = { trouble: async (): Promise<void> => undefined };
   const nothing = (): void => undefined;
   const warn = (_: unknown, text: string): void => void warnings.push(text);
-  const known = new KnownPublishes({
-    state: {
+  const known = new KnownPublishes(
+    {
+      clock,
+      telemetry: { log: { debug: nothing, info: nothing, warn, error: nothing }, metrics: {} as never },
+    },
+    {
       publishes: {
         recall: async (keys) => {
           calls.push(keys.map(({ idempotencyKey }) => idempotencyKey));
@@ -46,9 +50,7 @@ function scene() {
         return state.isAvailable;
       },
     },
-    clock,
-    telemetry: { log: { debug: nothing, info: nothing, warn, error: nothing } },
-  });
+  );
   const remember = (name: string): void => {
     known.remember({ key: keyOf(name), publish, until: clock.now() + 1_000 });
   };

@@ -1,4 +1,4 @@
-import { type Clock, withDeadline } from "../../ports/clock.ts";
+import { withDeadline } from "../../ports/clock.ts";
 import {
   type PublishEntry,
   type PublishKey,
@@ -6,13 +6,7 @@ import {
   type SharedState,
   SharedStateUnavailableError,
 } from "../../ports/shared-state.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
-
-export interface KnownPublishesOptions {
-  readonly state: Pick<SharedState, "publishes" | "isAvailable">;
-  readonly clock: Clock;
-  readonly telemetry: Pick<Telemetry, "log">;
-}
+import type { EngineContext } from "../engine-options.ts";
 
 interface Question {
   readonly key: PublishKey;
@@ -24,31 +18,36 @@ interface Question {
  * authoritative for keys that are not found here. All queries of one turn of the event loop are one call.
  */
 export class KnownPublishes {
-  readonly #options: KnownPublishesOptions;
+  readonly #context: Pick<EngineContext, "clock" | "telemetry">;
+  readonly #state: Pick<SharedState, "publishes" | "isAvailable">;
   #asked: Question[] = [];
   #committed: PublishEntry[] = [];
   readonly #running = new Set<Promise<void>>();
   readonly #waiting = new Set<readonly Question[]>();
   #isPaused = false;
 
-  constructor(options: KnownPublishesOptions) {
-    this.#options = options;
+  constructor(
+    context: Pick<EngineContext, "clock" | "telemetry">,
+    state: Pick<SharedState, "publishes" | "isAvailable">,
+  ) {
+    this.#context = context;
+    this.#state = state;
   }
 
   /** The publish with this key; null if it is not known here, or not in time. Never rejects. */
   recall(key: PublishKey): Promise<RememberedPublish | null> {
-    if (this.#isPaused || !this.#options.state.isAvailable) return Promise.resolve(null);
+    if (this.#isPaused || !this.#state.isAvailable) return Promise.resolve(null);
     return new Promise((answer) => {
       this.#asked.push({ key, answer });
-      if (this.#asked.length === 1) this.#options.clock.defer(() => void this.#ask());
+      if (this.#asked.length === 1) this.#context.clock.defer(() => void this.#ask());
     });
   }
 
   /** Call once it is committed. An entry that cannot be sent is dropped. */
   remember(entry: PublishEntry): void {
-    if (!this.#options.state.isAvailable) return;
+    if (!this.#state.isAvailable) return;
     this.#committed.push(entry);
-    if (this.#committed.length === 1) this.#options.clock.defer(() => this.#remember());
+    if (this.#committed.length === 1) this.#context.clock.defer(() => this.#remember());
   }
 
   /** Waiting callers use the store instead. */
@@ -67,10 +66,10 @@ export class KnownPublishes {
     const asked = this.#asked;
     this.#asked = [];
     this.#waiting.add(asked);
-    const { state, clock } = this.#options;
+    const { clock } = this.#context;
     let found: readonly (RememberedPublish | null)[] | null = null;
     try {
-      const work = state.publishes.recall(asked.map(({ key }) => key));
+      const work = this.#state.publishes.recall(asked.map(({ key }) => key));
       found = await withDeadline(work, { clock, timeoutMs: recallMsMax });
     } catch (error) {
       this.#failed(error);
@@ -83,7 +82,7 @@ export class KnownPublishes {
     const entries = this.#committed;
     this.#committed = [];
     if (entries.length === 0) return;
-    const work = this.#options.state.publishes
+    const work = this.#state.publishes
       .remember(entries)
       .catch((error: unknown) => this.#failed(error))
       .finally(() => this.#running.delete(work));
@@ -92,7 +91,7 @@ export class KnownPublishes {
 
   #failed(error: unknown): void {
     if (error instanceof SharedStateUnavailableError) return;
-    this.#options.telemetry.log.warn(
+    this.#context.telemetry.log.warn(
       { err: String(error) },
       "sharing publishes by key with other processes failed",
     );

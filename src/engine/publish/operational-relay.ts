@@ -7,9 +7,8 @@ import {
   operatorTenantId,
   webhookEvent,
 } from "../../features/notifications/operational-event.ts";
-import { type Clock, Loop } from "../../ports/clock.ts";
+import { Loop } from "../../ports/clock.ts";
 import type { NewNotification, NotificationQueue } from "../../ports/store/notifications.ts";
-import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Directory } from "../endpoint/directory.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { Ownership } from "../endpoint/ownership.ts";
@@ -22,19 +21,7 @@ export type ComposeNotifications = (
   events: readonly OperationalEvent[],
 ) => Promise<readonly NewNotification[]>;
 
-export interface OperationalRelayOptions {
-  /** Null if this process does not publish them. */
-  readonly queue: NotificationQueue | null;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-  readonly directory: Directory;
-  readonly publisher: () => Publisher;
-  readonly ownership: () => Pick<Ownership, "isLeader">;
-  /** There are events for the next transaction. */
-  readonly touch: () => void;
-  /** Other processes may write events, so this one must poll. */
-  readonly isShared: boolean;
-}
+type RelayOptions = Pick<EngineOptions, "store" | "schedules" | "delivers" | "clock" | "telemetry">;
 
 /**
  * Publishes operational events that wait in the store: to webhooks of their tenant and of the operator that subscribe
@@ -42,15 +29,33 @@ export interface OperationalRelayOptions {
  * its publish, so an event that was published right before a crash is not published again.
  */
 export class OperationalRelay {
-  readonly #options: OperationalRelayOptions;
+  readonly #options: RelayOptions;
+  /** Null if this process does not publish them, or the store keeps no events. */
+  readonly #queue: NotificationQueue | null;
+  readonly #directory: Directory;
+  readonly #publisher: () => Publisher;
+  readonly #ownership: () => Ownership;
   readonly #loop: Loop;
   /** Operational events of this engine. */
   readonly events: OperationalEvents;
   compose: ComposeNotifications = async () => [];
 
-  constructor(options: OperationalRelayOptions) {
+  /** `touch`: there are events for the next transaction. */
+  constructor(
+    options: RelayOptions,
+    directory: Directory,
+    publisher: () => Publisher,
+    ownership: () => Ownership,
+    touch: () => void,
+  ) {
+    const { clock, telemetry, store, delivers, schedules = delivers } = options;
     this.#options = options;
-    const { clock, telemetry, isShared, touch } = options;
+    this.#queue = schedules ? (store.notifications ?? null) : null;
+    this.#directory = directory;
+    this.#publisher = publisher;
+    this.#ownership = ownership;
+    // Other processes may write events, so this one must poll.
+    const isShared = store.ownership !== undefined;
     this.events = new OperationalEvents(touch, () => this.stored());
     this.#loop = new Loop({
       clock,
@@ -67,17 +72,17 @@ export class OperationalRelay {
   }
 
   start(): void {
-    if (this.#options.queue !== null) this.#loop.soon(0);
+    if (this.#queue !== null) this.#loop.soon(0);
   }
 
   /** There are new events. */
   stored(): void {
-    if (this.#options.queue !== null) this.#loop.soon(0);
+    if (this.#queue !== null) this.#loop.soon(0);
   }
 
   /** A problem opened or was resolved. Muted problems are not announced. */
   problemMoved({ kind, problem }: ProblemMove): void {
-    const webhook = this.#options.directory.get(problem.webhookId)?.webhook;
+    const webhook = this.#directory.get(problem.webhookId)?.webhook;
     if (webhook === undefined || muteAt(problem, this.#options.clock.now()) !== null) return;
     const isOpening = kind === "opened";
     const type = isOpening ? "posthorn.problem.opened" : "posthorn.problem.resolved";
@@ -100,10 +105,11 @@ export class OperationalRelay {
 
   /** Publishes all waiting events. Public for tests. */
   async round(): Promise<void> {
-    const { queue, clock, ownership } = this.#options;
+    const queue = this.#queue;
+    const { clock } = this.#options;
     while (queue !== null && !this.#loop.isStopped) {
       const events = await queue.pendingEvents(eventsAtOnce);
-      if (events.length === 0 || !(await ownership().isLeader(leadership))) return;
+      if (events.length === 0 || !(await this.#ownership().isLeader(leadership))) return;
       for (const event of events) await this.#publish(event);
       const notifications = await this.compose(events);
       await queue.relayed({ keys: events.map(({ key }) => key), at: clock.now(), notifications });
@@ -123,12 +129,10 @@ export class OperationalRelay {
     if (endpoints().length === 0) return;
     const { type, data, key } = event;
     try {
-      await this.#options
-        .publisher()
-        .publishTo(
-          { endpoints, origin: "publish" },
-          { tenantId, eventType: type, data, idempotencyKey: key },
-        );
+      await this.#publisher().publishTo(
+        { endpoints, origin: "publish" },
+        { tenantId, eventType: type, data, idempotencyKey: key },
+      );
     } catch (error) {
       if (!(error instanceof PosthornError) || error instanceof UnavailableError) throw error;
       // It is a duplicate or cannot be published. Do not block later events.
@@ -137,21 +141,11 @@ export class OperationalRelay {
   }
 
   #listeners(tenantId: string, event: OperationalEvent): readonly Endpoint[] {
-    const { directory } = this.#options;
-    const about = event.webhookId === null ? null : (directory.get(event.webhookId)?.webhook ?? null);
-    return directory.subscriptions
+    const about = event.webhookId === null ? null : (this.#directory.get(event.webhookId)?.webhook ?? null);
+    return this.#directory.subscriptions
       .of(tenantId, event.type)
       .filter(({ webhook }) => mayHear(webhook, event, about));
   }
-}
-
-/** Does nothing if the store keeps no events, or if other processes are responsible. */
-export function createRelay(
-  { store, schedules, delivers }: Pick<EngineOptions, "store" | "schedules" | "delivers">,
-  parts: Omit<OperationalRelayOptions, "queue" | "isShared">,
-): OperationalRelay {
-  const queue = (schedules ?? delivers) ? (store.notifications ?? null) : null;
-  return new OperationalRelay({ ...parts, queue, isShared: store.ownership !== undefined });
 }
 
 const eventsAtOnce = 100;

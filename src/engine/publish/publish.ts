@@ -54,7 +54,7 @@ export interface PublisherOptions extends EventGateOptions {
   readonly nextId: () => string;
   readonly leaseMs: number;
   /** See `EngineLimits`. */
-  readonly eventRowsMax?: number;
+  readonly eventRowsMax: number | undefined;
   /** Recent publishes by key; null if only the store knows them. */
   readonly knownPublishes: KnownPublishes | null;
   readonly fanOuts: Pick<FanOuts, "kick">;
@@ -103,7 +103,7 @@ export class Publisher {
   async publish(scope: Scope, input: PublishInput): Promise<PublishReceipt> {
     this.#refuseWhenStopped();
     const reading = this.#gate.prepare(scope, input);
-    if (reading !== null) await this.#prepare(scope, { input, reading });
+    if (reading !== null) await this.#prepare(scope, input, reading);
     return this.#accept(this.#gate.accept(scope, input));
   }
 
@@ -112,13 +112,9 @@ export class Publisher {
   }
 
   /** Repeats if the type was changed in between. */
-  async #prepare(
-    scope: Scope,
-    first: { readonly input: PublishInput; readonly reading: Promise<void> },
-  ): Promise<void> {
-    const { input } = first;
+  async #prepare(scope: Scope, input: PublishInput, first: Promise<void>): Promise<void> {
     try {
-      for (let reading: Promise<void> | null = first.reading; reading !== null; ) {
+      for (let reading: Promise<void> | null = first; reading !== null; ) {
         await reading;
         reading = this.#gate.prepare(scope, input);
       }
@@ -171,7 +167,7 @@ export class Publisher {
     const entries: Promise<PublishEntry>[] = [];
     for (const input of inputs) {
       const reading = this.#gate.prepare(scope, input);
-      if (reading !== null) await this.#prepare(scope, { input, reading });
+      if (reading !== null) await this.#prepare(scope, input, reading);
       const accepted = this.#gate.accept(scope, input, budget);
       const entry = entryOf(this.#accept(accepted));
       entries.push(entry);
@@ -255,20 +251,18 @@ export class Publisher {
 
   // ---- render and find the webhooks ---------------------------------------------------------------------------
 
-  #draft(accepted: AcceptedInput, { endpoints, origin, delaysMs }: Target): Draft {
+  #draft(accepted: AcceptedInput, target: Target): Draft {
     const { tenantId, input, now } = accepted;
-    const priority = input.priority ?? "normal";
+    const priority = priorityOf(accepted);
     const deliveries: NewDelivery[] = [];
     const lanes: Lane[] = [];
     const body = content(accepted);
     const id = this.#options.nextId();
-    const [first, rest] = firstOf(endpoints(), this.#eventRowsMax);
+    const [first, rest] = firstOf(target.endpoints(), this.#eventRowsMax);
     const draftOf = (endpoint: Endpoint, isLater: boolean): NewDelivery => {
       const lane = endpoint.laneFor(input.eventType);
-      const delayMs = delaysMs?.get(endpoint.webhook.id) ?? 0;
-      const draft = { priority, now, origin, bytes: body.body.length, delayMs, isLater };
       if (!isLater) lanes.push(lane);
-      return this.#draftDelivery(lane, draft);
+      return this.#draftDelivery(lane, accepted, target, body.body.length, isLater);
     };
     for (const endpoint of first) deliveries.push(draftOf(endpoint, false));
     const later = rest.map((endpoint) => draftOf(endpoint, true));
@@ -297,18 +291,16 @@ export class Publisher {
 
   #draftDelivery(
     lane: Lane,
-    event: {
-      readonly priority: Priority;
-      readonly now: number;
-      readonly origin: DeliveryOrigin;
-      readonly bytes: number;
-      readonly delayMs: number;
-      readonly isLater: boolean;
-    },
+    accepted: AcceptedInput,
+    { origin, delaysMs }: Target,
+    bytes: number,
+    isLater: boolean,
   ): NewDelivery {
-    const { priority, now, origin, bytes, delayMs, isLater } = event;
+    const { now } = accepted;
+    const priority = priorityOf(accepted);
+    const { id, status } = lane.endpoint.webhook;
+    const delayMs = delaysMs?.get(id) ?? 0;
     const mayClaim = !isLater && delayMs === 0;
-    const { status } = lane.endpoint.webhook;
     const state = status === "active" ? "pending" : "skipped";
     return {
       id: this.#options.nextId(),
@@ -428,6 +420,10 @@ async function entryOf(receipt: Promise<PublishReceipt>): Promise<PublishEntry> 
     if (error instanceof PosthornError) return { kind: "refused", error };
     throw error;
   }
+}
+
+function priorityOf({ input }: AcceptedInput): Priority {
+  return input.priority ?? "normal";
 }
 
 /** Approximate size of its body. */

@@ -18,15 +18,15 @@ test("a webhook that another process created a moment ago also gets retried mess
     placeOf: () => ({ lane: { webhookId: "w", subject: null }, format: "json" }) as never,
     webhook: (id: string) => known.get(id),
     requeue: async () => ({ kind: "accepted" }) as never,
-    gateway: new RelayedMessages({
-      directory: known,
-      publisher: { publishRelayed: notAsked },
-      forwarder: { forward: notAsked },
-      refresh: async (ids) => {
+    gateway: new RelayedMessages(
+      known,
+      async (ids) => {
         read.push(...ids);
         if (ids.includes("new")) known.set("new", bareEndpoint({ id: "new" }));
       },
-    }),
+      { publishRelayed: notAsked },
+      { forward: notAsked },
+    ),
   };
   const connections = [connection("old"), connection("new"), connection("deleted")];
   const sent = await requeueFor(event, connections, new Map(), access, 0);

@@ -28,7 +28,7 @@ function scene() {
   let seed = 0;
   const random = { uniform: () => 0, bytes: (count: number) => new Uint8Array(count).fill(++seed) };
   const access = {
-    applyTenantKeys: (change: { readonly tenantId: string }) => void applied.push(change.tenantId),
+    applyTenantKeys: (tenantId: string) => void applied.push(tenantId),
   };
   const keys = new TenantKeys({ access, store, secretBox, clock: new ManualClock(), random });
   return { keys, stored, applied, failNext: (count: number) => void (failuresLeft = count) };

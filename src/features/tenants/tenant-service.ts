@@ -80,7 +80,7 @@ export class Tenants {
     problems.throwIfAny("the tenant");
     await registry.saveTenant(tenant, scope.audit?.take({ id, tenantId: id }));
     tenants.set(tenant);
-    access.applyTenantLimit({ tenantId: id, rateLimit: tenant.rateLimit });
+    access.applyTenantLimit(id, tenant.rateLimit);
     return { tenant, created: existing === undefined };
   }
 }
@@ -184,7 +184,7 @@ export class TenantKeys {
       await store.saveTenantKeys({ tenantId, keys });
     }
     // Required for existing keys too: at start the engine loads only the keys of tenants with webhooks.
-    access.applyTenantKeys({ tenantId, keys });
+    access.applyTenantKeys(tenantId, keys);
     return keys.toSorted((left, right) => right.createdAt - left.createdAt);
   }
 }

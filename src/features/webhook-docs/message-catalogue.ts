@@ -89,7 +89,7 @@ function documentMessage(
   format: PayloadFormatName,
   schemaName: string,
 ): DocumentedMessage {
-  const exampleOf = (data: unknown) => exampleMessage(profile, { format, eventType: eventType.name, data });
+  const exampleOf = (data: unknown) => exampleMessage(profile, format, eventType.name, data);
   const { headers } = exampleOf({ id: 1 });
   return {
     format,

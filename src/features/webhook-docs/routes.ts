@@ -419,7 +419,7 @@ function exampleJson(profile: Profile): object {
     secret,
     public_key: publicKey,
     messages: profile.payloadFormats.map((format) => {
-      const { headers, body } = exampleMessage(profile, { format, ...exampleEvent });
+      const { headers, body } = exampleMessage(profile, format, exampleEvent.eventType, exampleEvent.data);
       return { payload_format: format, headers: headers.map(([name, value]) => ({ name, value })), body };
     }),
   };

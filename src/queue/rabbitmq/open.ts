@@ -58,7 +58,7 @@ export async function openRabbitMqQueue(options: RabbitMqQueueOptions): Promise<
       { driver, address, connectTimeoutMs, clock, lookup: options.lookup },
       signal,
     );
-    if (isFirst) await proveRights(session, { ...options, topology, at: address.at });
+    if (isFirst) await proveRights(session, topology, address.at, options);
     isFirst = false;
     return session;
   };
@@ -76,13 +76,13 @@ export async function openRabbitMqQueue(options: RabbitMqQueueOptions): Promise<
   return queue;
 }
 
-interface RightsToProve extends Pick<RabbitMqQueueOptions, "clock" | "random"> {
-  readonly topology: Topology;
-  readonly at: string;
-}
-
 /** Checks the right to declare queues, which shows only on a real declaration. */
-async function proveRights(session: Session, { topology, at, clock, random }: RightsToProve): Promise<void> {
+async function proveRights(
+  session: Session,
+  topology: Topology,
+  at: string,
+  { clock, random }: Pick<RabbitMqQueueOptions, "clock" | "random">,
+): Promise<void> {
   try {
     const declared = withChannel(session.receiving, async (channel) => {
       await topology.declareCommon(channel);

@@ -228,13 +228,13 @@ export class Publisher {
     const messages = Math.ceil(lanes.length / lanesPerMessageMax);
     if (!this.isReady || this.underWay + messages > this.#options.unconfirmedMax) return false;
     for (let from = 0; from < lanes.length; from += lanesPerMessageMax) {
-      this.#publish({
-        exchange: this.#options.topology.notifyExchange,
-        key: String(worker),
-        body: encodeLanes(lanes.slice(from, from + lanesPerMessageMax)),
-        options: { persistent: false },
-        onConfirm: (isTaken) => this.#drop(isTaken ? 0 : 1),
-      });
+      this.#publish(
+        this.#options.topology.notifyExchange,
+        String(worker),
+        encodeLanes(lanes.slice(from, from + lanesPerMessageMax)),
+        { persistent: false },
+        (isTaken) => this.#drop(isTaken ? 0 : 1),
+      );
     }
     return true;
   }
@@ -247,11 +247,11 @@ export class Publisher {
   /** Moves an unreadable message to the parked queue, where operators can inspect it. */
   park({ content, properties, fields }: Message, reason: string): Promise<boolean> {
     return new Promise((resolve) => {
-      this.#publish({
-        exchange: "",
-        key: this.#options.topology.parkedQueue,
-        body: content.subarray(0, parkedBytesMax),
-        options: {
+      this.#publish(
+        "",
+        this.#options.topology.parkedQueue,
+        content.subarray(0, parkedBytesMax),
+        {
           persistent: true,
           contentType: "application/octet-stream",
           ...(typeof properties.messageId === "string" ? { correlationId: properties.messageId } : {}),
@@ -261,8 +261,8 @@ export class Publisher {
             "x-posthorn-bytes": content.length,
           },
         },
-        onConfirm: resolve,
-      });
+        resolve,
+      );
     });
   }
 
@@ -294,16 +294,22 @@ export class Publisher {
   }
 
   #sendHint(hint: WorkHint, onConfirm: (isTaken: boolean) => void): void {
-    this.#publish({
-      exchange: "",
-      key: this.#options.topology.workQueue(hint.pool, hint.priority),
-      body: encodeLanes([hint.lane]),
-      options: { persistent: true },
+    this.#publish(
+      "",
+      this.#options.topology.workQueue(hint.pool, hint.priority),
+      encodeLanes([hint.lane]),
+      { persistent: true },
       onConfirm,
-    });
+    );
   }
 
-  #publish({ exchange, key, body, options, onConfirm }: Publish): void {
+  #publish(
+    exchange: string,
+    key: string,
+    body: Buffer,
+    options: Options.Publish,
+    onConfirm: (isTaken: boolean) => void,
+  ): void {
     const channel = this.#kept.channel;
     if (channel === null) return onConfirm(false);
     const confirmed = this.#inFlight.add((isTaken) => {
@@ -364,12 +370,4 @@ export class Publisher {
   #checkEmpty(): void {
     if (this.underWay === 0) this.#emptied?.();
   }
-}
-
-interface Publish {
-  readonly exchange: string;
-  readonly key: string;
-  readonly body: Buffer;
-  readonly options: Options.Publish;
-  readonly onConfirm: (isTaken: boolean) => void;
 }

@@ -222,17 +222,15 @@ async function connectBoth(options: SessionOptions, sockets: Sockets): Promise<C
   const connected = await withDeadline(both, { timeoutMs: connectTimeoutMs, clock });
   if (connected === null) throw new ConnectTimeout("no answer in time");
   const [sending, receiving] = connected;
-  judgeVersion(sending.connection.serverProperties, address.at);
+  const { product, version } = sending.connection.serverProperties;
+  judgeVersion(product, version, address.at);
   return { sending, receiving };
 }
 
 /**
  * Other products speak AMQP too and use other version numbers. Their missing features show when queues are declared.
  */
-function judgeVersion(
-  { product, version }: { readonly product?: unknown; readonly version?: unknown },
-  at: string,
-): void {
+function judgeVersion(product: unknown, version: unknown, at: string): void {
   const [, major, minor] = /^(\d+)\.(\d+)/.exec(String(version)) ?? [];
   if (product !== "RabbitMQ" || major === undefined || minor === undefined) return;
   const isOlder =

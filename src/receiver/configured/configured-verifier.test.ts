@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { suite, test } from "node:test";
 import fc from "fast-check";
-import { createWebCrypto } from "../crypto/crypto-web.ts";
+import { createWebCrypto } from "../crypto/default-crypto.ts";
 import { presetTable } from "../presets/presets.ts";
 import { discordKeys, messageOf, secrets, sendgridKeys, svixSecrets } from "../providers/senders.fixture.ts";
 import { adyenKeys } from "../providers/more-senders.fixture.ts";

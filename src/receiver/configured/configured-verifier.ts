@@ -132,12 +132,11 @@ function kindOf(preset: PresetDescription): ProviderKind {
     preset,
     fields: providerFieldsOf(preset, scheme),
     build(crypto, given) {
-      const publicUrl = textIn(given, "public_url");
       const verifiers: Verifiers = bindProviders(crypto) as unknown as Verifiers;
       const options = {
         secrets: textsIn(given, "secrets"),
         publicKeys: textsIn(given, "public_keys"),
-        ...(publicUrl !== undefined && { publicUrl }),
+        publicUrl: textIn(given, "public_url"),
         ...toleranceIn(given),
       };
       return verifiers[name]?.(options) ?? { verify: () => refusal };

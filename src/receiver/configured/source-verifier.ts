@@ -8,6 +8,7 @@ import {
   type MessageVerifier,
   queryOf,
   type ReceivedMessage,
+  type VerificationTime,
 } from "../message/message.ts";
 import type { ChallengeName, Preset } from "../presets/presets.ts";
 import { firstValue, type ValueSource, valueReader } from "../presets/value-source.ts";
@@ -52,7 +53,7 @@ export interface SourceVerifier {
    */
   vouchesFor(source: ValueSource): boolean;
   /** Never throws for input from an attacker. */
-  receive(message: ReceivedMessage, now: { readonly nowSeconds: number }): MaybePromise<Received>;
+  receive(message: ReceivedMessage, now: VerificationTime): MaybePromise<Received>;
 }
 
 interface SingleSource {
@@ -200,7 +201,7 @@ function answerX(
   const [secret] = keys.secrets;
   if (secret === undefined || !crcToken.test(token))
     return rejected("missing_header", "the GET request is not a crc_token challenge");
-  return andThen(crypto.hmac({ hash: "sha256", key: utf8(secret), data: [utf8(token)] }), (mac) =>
+  return andThen(crypto.hmac("sha256", utf8(secret), [utf8(token)]), (mac) =>
     json(JSON.stringify({ response_token: `sha256=${encodeBase64(mac)}` })),
   );
 }

@@ -3,7 +3,7 @@ import * as nodeCrypto from "node:crypto";
 import { describe, test } from "node:test";
 import type { ReceiverCrypto } from "./crypto.ts";
 import { createNodeCrypto } from "./crypto-node.ts";
-import { createWebCrypto } from "./crypto-web.ts";
+import { createWebCrypto } from "./default-crypto.ts";
 import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";
 import { bindProviders } from "../providers/index.ts";
 import { senders } from "../providers/senders.fixture.ts";

@@ -5,9 +5,8 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import published from "../../domain/signing/rfc9421-vectors.fixture.json" with { type: "json" };
 import { ReceiverError } from "../receiver-error.ts";
-import { createWebCrypto, p1363FromDer } from "./crypto-web.ts";
 import { cryptos } from "./cryptos.fixture.ts";
-import { defaultCrypto } from "./default-crypto.ts";
+import { createWebCrypto, defaultCrypto, p1363FromDer } from "./default-crypto.ts";
 
 const parts = [Buffer.from("one"), Buffer.alloc(0), Buffer.from(" and two")];
 const whole = Buffer.concat(parts);
@@ -34,7 +33,7 @@ for (const [name, crypto] of cryptos) {
         fc.asyncProperty(hash, key, data, async (algorithm, bytes, pieces) => {
           const expected = createHmac(algorithm, bytes).update(Buffer.concat(pieces)).digest();
           for (let round = 0; round < 2; round++) {
-            const mac = await crypto.hmac({ hash: algorithm, key: bytes, data: pieces });
+            const mac = await crypto.hmac(algorithm, bytes, pieces);
             assert.ok(expected.equals(mac));
           }
         }),
@@ -44,7 +43,7 @@ for (const [name, crypto] of cryptos) {
     test("one key can be used with several hashes", async () => {
       const key = randomBytes(20);
       for (const hash of ["sha1", "sha256", "sha512"] as const) {
-        const mac = await crypto.hmac({ hash, key, data: parts });
+        const mac = await crypto.hmac(hash, key, parts);
         assert.ok(createHmac(hash, key).update(whole).digest().equals(mac));
       }
     });
@@ -55,7 +54,7 @@ for (const [name, crypto] of cryptos) {
           createHash(hash)
             .update(whole)
             .digest()
-            .equals(await crypto.digest({ hash, data: whole })),
+            .equals(await crypto.digest(hash, whole)),
         );
       }
     });
@@ -65,14 +64,14 @@ for (const [name, crypto] of cryptos) {
       const altered = Buffer.from(signed);
       altered[10] = (altered[10] ?? 0) ^ 1;
       const check = async (signature: Uint8Array, data: readonly Uint8Array[] = parts): Promise<boolean> =>
-        crypto.verifyEd25519({ publicKey, signature, data });
+        crypto.verifyEd25519(publicKey, signature, data);
       assert.equal(await check(signed), true);
       assert.equal(await check(signed, [whole]), true);
       assert.equal(await check(altered), false);
       assert.equal(await check(signed, [...parts, Buffer.from("!")]), false);
       for (const length of [0, 63, 65]) assert.equal(await check(Buffer.alloc(length, 1)), false);
       const other = rawPublicKey().publicKey;
-      assert.equal(await crypto.verifyEd25519({ publicKey: other, signature: signed, data: parts }), false);
+      assert.equal(await crypto.verifyEd25519(other, signed, parts), false);
     });
 
     test("ECDSA P-256: valid DER signatures are accepted, broken ones are not", async () => {
@@ -82,7 +81,7 @@ for (const [name, crypto] of cryptos) {
       for (let round = 0; round < 300; round++) {
         const message = randomBytes(8);
         const signature = sign("sha256", message, pair.privateKey);
-        assert.equal(await crypto.verifyEcdsaP256({ publicKey, signature, data: [message] }), true);
+        assert.equal(await crypto.verifyEcdsaP256(publicKey, signature, [message]), true);
       }
       let signature = sign("sha256", whole, pair.privateKey);
       // A signature whose r has room for a redundant zero.
@@ -99,7 +98,7 @@ for (const [name, crypto] of cryptos) {
         Buffer.from("30020200", "hex"),
       ];
       for (const [index, bytes] of broken.entries()) {
-        const isValid = await crypto.verifyEcdsaP256({ publicKey, signature: bytes, data: [whole] });
+        const isValid = await crypto.verifyEcdsaP256(publicKey, bytes, [whole]);
         assert.equal(isValid, false, `broken signature ${index}`);
       }
     });
@@ -109,7 +108,7 @@ for (const [name, crypto] of cryptos) {
       const publicKey = Buffer.from(published.keys["test-key-ed25519"].jwk.x, "base64url");
       const signature = Buffer.from(vector.signature.split(":")[1] ?? "", "base64");
       const data = [Buffer.from(vector.signature_base)];
-      assert.equal(await crypto.verifyEd25519({ publicKey, signature, data }), true);
+      assert.equal(await crypto.verifyEd25519(publicKey, signature, data), true);
     });
 
     test("values of any length can be compared", () => {
@@ -125,13 +124,13 @@ for (const [name, crypto] of cryptos) {
 
 describe("choosing an implementation", () => {
   test("Node returns a result synchronously", () => {
-    assert.ok(defaultCrypto.digest({ hash: "sha256", data: whole }) instanceof Uint8Array);
+    assert.ok(defaultCrypto.digest("sha256", whole) instanceof Uint8Array);
   });
 
   test("shared memory is accepted too", async () => {
     const shared = new Uint8Array(new SharedArrayBuffer(3));
     for (const [, crypto] of cryptos) {
-      const digest = await crypto.digest({ hash: "sha256", data: shared });
+      const digest = await crypto.digest("sha256", shared);
       assert.ok(createHash("sha256").update(Buffer.alloc(3)).digest().equals(digest));
     }
   });
@@ -141,9 +140,8 @@ describe("choosing an implementation", () => {
       importKey: () => Promise.reject(new DOMException("unknown algorithm", "NotSupportedError")),
     } as unknown as typeof globalThis.crypto.subtle;
     const crypto = createWebCrypto(without);
-    const claim = { publicKey: randomBytes(32), signature: randomBytes(64), data: parts };
     await assert.rejects(
-      async () => crypto.verifyEd25519(claim),
+      async () => crypto.verifyEd25519(randomBytes(32), randomBytes(64), parts),
       (error) =>
         error instanceof ReceiverError && error.code === "misconfigured" && /Ed25519/.test(error.message),
     );

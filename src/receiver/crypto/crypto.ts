@@ -41,27 +41,37 @@ export function whenAll<Value>(values: readonly MaybePromise<Value>[]): MaybePro
  */
 export interface ReceiverCrypto {
   /** HMAC of `data`, as raw bytes. */
-  hmac(input: {
-    readonly hash: "sha1" | "sha256" | "sha512";
-    readonly key: Uint8Array;
-    readonly data: readonly Uint8Array[];
-  }): Uint8Array | Promise<Uint8Array>;
-  digest(input: {
-    readonly hash: "sha256" | "sha512";
-    readonly data: Uint8Array;
-  }): Uint8Array | Promise<Uint8Array>;
+  hmac(
+    hash: "sha1" | "sha256" | "sha512",
+    key: Uint8Array,
+    data: readonly Uint8Array[],
+  ): Uint8Array | Promise<Uint8Array>;
+  digest(hash: "sha256" | "sha512", data: Uint8Array): Uint8Array | Promise<Uint8Array>;
   /** Ed25519 over the concatenation of `data`; `publicKey` is 32 raw bytes. Also false for malformed signatures. */
-  verifyEd25519(input: {
-    readonly publicKey: Uint8Array;
-    readonly signature: Uint8Array;
-    readonly data: readonly Uint8Array[];
-  }): boolean | Promise<boolean>;
+  verifyEd25519(
+    publicKey: Uint8Array,
+    signature: Uint8Array,
+    data: readonly Uint8Array[],
+  ): boolean | Promise<boolean>;
   /** ECDSA P-256 with SHA-256; `publicKey` is SPKI DER, `signature` is DER. For providers that use it. */
-  verifyEcdsaP256(input: {
-    readonly publicKey: Uint8Array;
-    readonly signature: Uint8Array;
-    readonly data: readonly Uint8Array[];
-  }): boolean | Promise<boolean>;
+  verifyEcdsaP256(
+    publicKey: Uint8Array,
+    signature: Uint8Array,
+    data: readonly Uint8Array[],
+  ): boolean | Promise<boolean>;
   /** Constant-time; false for different lengths. */
   equal(left: Uint8Array, right: Uint8Array): boolean;
+}
+
+/** Prepares each key once. A key is identified by its byte array. */
+export function cached<Key extends object>(prepare: (bytes: Uint8Array) => Key): (bytes: Uint8Array) => Key {
+  const prepared = new WeakMap<Uint8Array, Key>();
+  return (bytes) => {
+    let key = prepared.get(bytes);
+    if (key === undefined) {
+      key = prepare(bytes);
+      prepared.set(bytes, key);
+    }
+    return key;
+  };
 }

@@ -1,5 +1,5 @@
 import type { Receiver } from "../receiver.ts";
-import { alreadyParsed } from "./already-parsed.ts";
+import { alreadyParsed } from "../receiver-error.ts";
 import { exchange, type NodeRequest } from "./node-exchange.ts";
 
 interface FastifyRequest {

@@ -1,8 +1,7 @@
 import { readBody, type ReadBody } from "../message/read-body.ts";
 import type { ReceiverAnswer } from "../handler-answer.ts";
 import type { Receiver } from "../receiver.ts";
-import { ReceiverError } from "../receiver-error.ts";
-import { alreadyParsed } from "./already-parsed.ts";
+import { alreadyParsed, ReceiverError } from "../receiver-error.ts";
 
 /**
  * A handler for every framework and runtime with the Fetch API: Next.js, SvelteKit, Remix, Deno, Bun, workers.
@@ -58,7 +57,7 @@ async function readStream(stream: ReadableStream<Uint8Array> | null, receiver: R
         return done ? { done: true, value: undefined } : { done: false, value };
       },
     },
-    receiver,
+    receiver.bodyBytesMax,
   );
   if (read.kind === "too_large" && !read.isAtEnd) await reader.cancel();
   return read;

@@ -49,7 +49,10 @@ export async function exchange(receiver: Receiver, exchanged: NodeExchange): Pro
   if (exchanged.body !== undefined) {
     return receiver.handle({ method, url, headers, body: exchanged.body });
   }
-  const read = await readBody(stream[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>, receiver);
+  const read = await readBody(
+    stream[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>,
+    receiver.bodyBytesMax,
+  );
   if (read.kind === "read") return receiver.handle({ method, url, headers, body: read.body });
   const answer = receiver.refuse(read.error);
   return read.isAtEnd ? answer : { ...answer, headers: { ...answer.headers, connection: "close" } };

@@ -12,11 +12,7 @@
 export interface InboxStore {
   put(entry: NewInboxEntry): Promise<void>;
   /** One due entry, or null. */
-  claim(request: {
-    readonly now: number;
-    readonly leaseUntil: number;
-    readonly token: string;
-  }): Promise<InboxEntry | null>;
+  claim(now: number, leaseUntil: number, token: string): Promise<InboxEntry | null>;
   /** Removes a processed entry. */
   done(claim: InboxClaim): Promise<boolean>;
   /** Returns an entry, to be due at `dueAt`. */

@@ -31,11 +31,7 @@ function writeEnvelope(facts: MessageFacts): string {
   return JSON.stringify({ ...verified, method, url: withoutToken(url), headers } satisfies Envelope);
 }
 
-function readEnvelope(entry: {
-  readonly envelope: string;
-  readonly body: Uint8Array;
-  readonly attempt: number;
-}): MessageFacts {
+function readEnvelope(entry: Pick<InboxEntry, "envelope" | "body" | "attempt">): MessageFacts {
   const { method, url, headers, ...facts } = JSON.parse(entry.envelope) as Envelope;
   const message = { method, url, headers: receivedHeaders(headers), body: entry.body };
   return { ...facts, message, attempt: entry.attempt };
@@ -131,7 +127,7 @@ class StoredInbox implements Inbox {
     const id =
       key === null
         ? globalThis.crypto.randomUUID()
-        : await storeKey({ producer, endpoint: endpointOf(message.url, undefined), identity: key });
+        : await storeKey(producer, endpointOf(message.url, undefined), key);
     await this.#store.put({ id, envelope: writeEnvelope(facts), body: message.body, dueAt: this.#now() });
     this.#wakeOne();
   }
@@ -203,7 +199,7 @@ class StoredInbox implements Inbox {
     const { leaseMs = 300_000, attemptsMax = 10 } = this.#options;
     const token = globalThis.crypto.randomUUID();
     const now = this.#now();
-    const entry = await this.#store.claim({ now, leaseUntil: now + leaseMs, token });
+    const entry = await this.#store.claim(now, now + leaseMs, token);
     if (entry === null) return false;
     if (entry.attempt > attemptsMax) {
       // Every attempt was claimed and none was settled, so this message probably crashes the process.

@@ -24,7 +24,7 @@ export function createMemoryInboxStore(): InboxStore {
       if (entries.has(entry.id)) return;
       entries.set(entry.id, { ...entry, attempt: 0, token: null, parkedAt: null, error: "" });
     },
-    claim: async ({ now, leaseUntil, token }) => {
+    claim: async (now, leaseUntil, token) => {
       let next: MemoryEntry | undefined;
       for (const entry of entries.values()) {
         if (isParked(entry) || entry.dueAt > now) continue;

@@ -19,7 +19,7 @@ export function createPostgresInboxStore(
     put: async ({ id, envelope, body, dueAt }) => {
       await queryable.query(sql.put, [id, envelope, body, dueAt]);
     },
-    claim: async ({ now, leaseUntil, token }) => {
+    claim: async (now, leaseUntil, token) => {
       const { rows } = await queryable.query(sql.claim, [token, leaseUntil, now]);
       const [row] = rows as InboxRow[];
       return row === undefined ? null : entryOf(row);

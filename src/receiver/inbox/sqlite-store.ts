@@ -14,7 +14,7 @@ export function createSqliteInboxStore(
     put: async ({ id, envelope, body, dueAt }) => {
       sql.put.run(id, envelope, body, dueAt);
     },
-    claim: async ({ now, leaseUntil, token }) => {
+    claim: async (now, leaseUntil, token) => {
       const row = sql.claim.get(token, leaseUntil, now) as InboxRow | undefined;
       return row === undefined ? null : entryOf(row);
     },

@@ -58,7 +58,7 @@ function headerKey({ headers }: ReceivedMessage, { headerAliases, syntax }: KeyR
 }
 
 function parse(raw: string, lenient: boolean): string {
-  const parsed = parseKeyHeader(raw, { lenient });
+  const parsed = parseKeyHeader(raw, lenient);
   if (parsed.kind === "ok") return parsed.key;
   throw malformed(`it is ${parsed.reason.replaceAll("_", " ")}`);
 }
@@ -88,12 +88,8 @@ export function endpointOf(url: string, name: string | undefined): string {
  * The key that stores see: a hash of producer, endpoint and identity. Producers cannot reach each other's entries, and
  * no character of a header reaches a database.
  */
-export async function storeKey(scope: {
-  readonly producer: string;
-  readonly endpoint: string;
-  readonly identity: string;
-}): Promise<string> {
-  const text = JSON.stringify([scope.producer, scope.endpoint, scope.identity]);
+export async function storeKey(producer: string, endpoint: string, identity: string): Promise<string> {
+  const text = JSON.stringify([producer, endpoint, identity]);
   return sha256Hex(new TextEncoder().encode(text));
 }
 

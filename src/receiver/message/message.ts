@@ -74,10 +74,12 @@ export type Verification =
 
 /** Decides whether a message is authentic. Never throws for input from an attacker. */
 export interface MessageVerifier {
-  verify(
-    message: ReceivedMessage,
-    now: { readonly nowSeconds: number },
-  ): Verification | Promise<Verification>;
+  verify(message: ReceivedMessage, now: VerificationTime): Verification | Promise<Verification>;
+}
+
+/** When a message is verified. */
+export interface VerificationTime {
+  readonly nowSeconds: number;
 }
 
 /**

@@ -18,10 +18,7 @@ export type ReadBody =
 const discardedBytesFactor = 4;
 
 /** Reads a body in chunks and keeps up to `bodyBytesMax` bytes. Rejects if the sender disconnects. */
-export async function readBody(
-  chunks: AsyncIterator<Uint8Array>,
-  { bodyBytesMax }: { readonly bodyBytesMax: number },
-): Promise<ReadBody> {
+export async function readBody(chunks: AsyncIterator<Uint8Array>, bodyBytesMax: number): Promise<ReadBody> {
   let kept: Uint8Array = nothing;
   let bytes = 0;
   // Leaving a `for await` loop early would destroy the stream, and with it the connection.

@@ -1,8 +1,7 @@
 /** The part that all providers share: read a claim, verify it, accept. */
 
 import { andThen, type MaybePromise, type ReceiverCrypto, whenAll } from "../crypto/crypto.ts";
-import type { MessageVerifier, ReceivedMessage, Verification } from "../message/message.ts";
-
+import type { MessageVerifier, ReceivedMessage, Verification, VerificationTime } from "../message/message.ts";
 import { isRejected, type Rejected, rejected, replayIdOf } from "./reading.ts";
 
 /** What a message claims before it is verified. */
@@ -24,13 +23,13 @@ export interface ClaimScheme {
   readonly name: string;
   readonly producer: string;
   readonly proof: Proof;
-  claimOf(message: ReceivedMessage, now: { readonly nowSeconds: number }): Claim | Rejected;
+  claimOf(message: ReceivedMessage, now: VerificationTime): Claim | Rejected;
   /** Called only with authentic bytes. */
   messageIdOf(message: ReceivedMessage): string | null;
   /** The message id is in an unsigned header. */
   readonly isMessageIdUnsigned: boolean;
   /** For a provider whose signed time is inside the body. Called only with authentic bytes. */
-  bodyTimeOf?(message: ReceivedMessage, now: { readonly nowSeconds: number }): number | Rejected;
+  bodyTimeOf?(message: ReceivedMessage, now: VerificationTime): number | Rejected;
 }
 
 export function createClaimVerifier(crypto: ReceiverCrypto, scheme: ClaimScheme): MessageVerifier {
@@ -61,7 +60,7 @@ export function hmacProof(
   keys: readonly Uint8Array[],
 ): Proof {
   return ({ contents, signatures }) => {
-    const macs = contents.flatMap((data) => keys.map((key) => crypto.hmac({ hash, key, data })));
+    const macs = contents.flatMap((data) => keys.map((key) => crypto.hmac(hash, key, data)));
     return andThen(whenAll(macs), (expected) =>
       signatures.some((signature) => expected.some((mac) => crypto.equal(mac, signature))),
     );
@@ -71,7 +70,7 @@ export function hmacProof(
 export function publicKeyProof(verify: ReceiverCrypto["verifyEd25519"], keys: readonly Uint8Array[]): Proof {
   return ({ contents, signatures }) => {
     const checks = contents.flatMap((data) =>
-      signatures.flatMap((signature) => keys.map((publicKey) => verify({ publicKey, signature, data }))),
+      signatures.flatMap((signature) => keys.map((publicKey) => verify(publicKey, signature, data))),
     );
     return andThen(whenAll(checks), (results) => results.includes(true));
   };

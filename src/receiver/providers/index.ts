@@ -1,17 +1,18 @@
 /** Verifiers for well-known senders of webhooks. */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier } from "../message/message.ts";
-import { type AdyenOptions, createAdyenVerifier } from "./adyen.ts";
-import { createGitlabVerifier, type GitlabOptions } from "./gitlab.ts";
 import {
-  createMailchimpVerifier,
+  type AdyenOptions,
+  createAdyenVerifier,
+  createMailgunVerifier,
+  type MailgunOptions,
+} from "./body-signatures.ts";
+import {
   createMandrillVerifier,
-  createMicrosoftGraphVerifier,
-  type MailchimpOptions,
+  createTwilioVerifier,
   type MandrillOptions,
-  type MicrosoftGraphOptions,
-} from "./looking-first.ts";
-import { createMailgunVerifier, type MailgunOptions } from "./mailgun.ts";
+  type TwilioOptions,
+} from "./form-signatures.ts";
 import {
   type PublicKeyOptions,
   type PublicUrlOptions,
@@ -22,7 +23,14 @@ import {
 } from "./options.ts";
 import { type SchemeName, schemeOf } from "./provider-table.ts";
 import { createSchemeVerifier, type SchemeOptions } from "./scheme-verifier.ts";
-import { createTwilioVerifier, type TwilioOptions } from "./twilio.ts";
+import {
+  createGitlabVerifier,
+  createMailchimpVerifier,
+  createMicrosoftGraphVerifier,
+  type GitlabOptions,
+  type MailchimpOptions,
+  type MicrosoftGraphOptions,
+} from "./sent-secrets.ts";
 
 export { discordPing, slackChallenge } from "./options.ts";
 export { providerTable } from "./provider-table.ts";

@@ -134,7 +134,7 @@ export function zoomUrlValidation(
   const plainToken =
     typeof payload === "object" && payload !== null && "plainToken" in payload ? payload.plainToken : null;
   if (typeof plainToken !== "string" || plainToken.length > plainTokenLengthMax) return null;
-  return andThen(crypto.hmac({ hash: "sha256", key, data: [utf8(plainToken)] }), (mac) =>
+  return andThen(crypto.hmac("sha256", key, [utf8(plainToken)]), (mac) =>
     JSON.stringify({ plainToken, encryptedToken: hexOf(mac) }),
   );
 }

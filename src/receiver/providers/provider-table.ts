@@ -1,7 +1,11 @@
 /**
  * What each provider signs, and where it is documented. Most differ only in data and are verified by
- * scheme-verifier.ts. Twilio, which signs the parameters of forms, and Adyen and Mailgun, which sign fields inside the
- * body, have separate verifiers.
+ * scheme-verifier.ts. The others have separate verifiers:
+ *
+ *   body-signatures.ts   Adyen and Mailgun, whose signature is a member of the body
+ *   form-signatures.ts   Twilio and Mandrill, which sign the address and the parameters of a form
+ *   sent-secrets.ts      Mailchimp and Microsoft Graph, which send a secret instead of a signature; GitLab, which does
+ *                        either
  */
 import { discordKey, sendgridKey, svixKey } from "./provider-keys.ts";
 import { isTimed, type ProviderScheme } from "./scheme-verifier.ts";

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { unicodeText } from "../../../test/services/unicode-text.ts";
 import { webUrls } from "../../../test/services/web-urls.ts";
 import type { ReceivedMessage, Verification } from "../message/message.ts";
-import { createWebCrypto } from "../crypto/crypto-web.ts";
+import { createWebCrypto } from "../crypto/default-crypto.ts";
 import { ReceiverError } from "../receiver-error.ts";
 import { providers } from "../verifiers.ts";
 import { bindProviders, providerTable } from "./index.ts";

@@ -42,7 +42,7 @@ export function hexOf(bytes: Uint8Array): string {
  * not suitable, because some can be written in several ways, and an attacker may omit one of several valid ones.
  */
 export function replayIdOf(crypto: ReceiverCrypto, signed: readonly Uint8Array[]): MaybePromise<string> {
-  return andThen(crypto.digest({ hash: "sha256", data: concat(signed) }), hexOf);
+  return andThen(crypto.digest("sha256", concat(signed)), hexOf);
 }
 
 // Reads untrusted input: every length is bounded, and invalid input is a rejection, never an exception.

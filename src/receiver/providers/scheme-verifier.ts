@@ -5,7 +5,6 @@ import { type Claim, createClaimVerifier, hmacProof, type Proof, publicKeyProof 
 import {
   keyTexts,
   publicUrlOf,
-  type PublicUrlOptions,
   toleranceOf,
   type ToleranceOptions,
   type UnsignedIdOptions,
@@ -40,17 +39,17 @@ export interface ProviderScheme {
   /** Additional signature headers of a provider that numbers them. All are optional. */
   readonly moreSignatureHeaders?: readonly string[];
   /** Format of the header `timestamp`; default Unix seconds. */
-  readonly timestampForm?: TimestampForm;
+  readonly timestampForm?: TimestampForm | undefined;
   readonly signature: {
     readonly encoding: "hex" | "base64" | "DER in base64";
     /** The exact length, or the maximum for base64. */
     readonly bytes: number;
     /** Precedes each signature. */
-    readonly prefix?: string;
+    readonly prefix?: string | undefined;
     /** Separates the entries of a header with several. */
-    readonly separator?: string;
+    readonly separator?: string | undefined;
     /** Precedes the time, which is another entry of the same header. */
-    readonly timestampPrefix?: string;
+    readonly timestampPrefix?: string | undefined;
   };
   /** In the notation of the provider's documentation, with `{…}` as placeholders. */
   readonly signed: `${string}{body}${string}`;
@@ -59,13 +58,14 @@ export interface ProviderScheme {
   /** A field of the signed body with the signed time in Unix milliseconds. */
   readonly timestampField?: string;
   /** Location of a signed id: a field of the body, or the header `id`. */
-  readonly signedId?: { readonly field: string } | "header";
+  readonly signedId?: { readonly field: string } | "header" | undefined;
   /** A header with an unsigned id. */
   readonly unsignedIdHeader?: string;
 }
 
-export interface SchemeOptions extends ToleranceOptions, UnsignedIdOptions, Partial<PublicUrlOptions> {
+export interface SchemeOptions extends ToleranceOptions, UnsignedIdOptions {
   readonly producer?: string | undefined;
+  readonly publicUrl?: string | undefined;
   readonly secrets?: string | readonly string[];
   readonly publicKeys?: string | readonly string[];
 }
@@ -114,10 +114,9 @@ function proofOf(crypto: ReceiverCrypto, scheme: ProviderScheme, keys: readonly 
   const isEd25519 = algorithm === "Ed25519";
   if (!isEd25519 && algorithm !== "ECDSA P-256 with SHA-256")
     return hmacProof(crypto, hmacHashes[algorithm], keys);
-  return publicKeyProof(
-    (claim) => (isEd25519 ? crypto.verifyEd25519(claim) : crypto.verifyEcdsaP256(claim)),
-    keys,
-  );
+  const verify: ReceiverCrypto["verifyEd25519"] = (key, signature, data) =>
+    isEd25519 ? crypto.verifyEd25519(key, signature, data) : crypto.verifyEcdsaP256(key, signature, data);
+  return publicKeyProof(verify, keys);
 }
 
 interface Clocked extends Reader {

@@ -1,6 +1,7 @@
 import { andThen, type MaybePromise } from "../crypto/crypto.ts";
 import type { MessageVerifier, RejectionCause, Verification } from "../message/message.ts";
 import { keyTexts, misconfigured } from "../providers/options.ts";
+import { isRejected, type Rejected } from "../providers/reading.ts";
 
 /**
  * Accepts only messages that every verifier accepts, such as a signature and a bearer token. They run in order, and the
@@ -59,8 +60,6 @@ export function firstMatch<Item>(
   return next();
 }
 
-type Rejected = Extract<Verification, { kind: "rejected" }>;
-
 /** How far verification got before the rejection. The rejection that got furthest is the most informative. */
 const progress: Readonly<Record<RejectionCause, number>> = {
   missing_header: 0,
@@ -92,7 +91,7 @@ export function firstAccepted<Item, Answer extends { readonly kind: string }>(
   const rest = items[Symbol.iterator]();
   let best: Rejected | null = null;
   const settle = (answer: Answer | Rejected): Answer | null => {
-    if (!isRejection(answer)) return answer;
+    if (!isRejected(answer)) return answer;
     if (best === null || progress[answer.cause] > progress[best.cause]) best = answer;
     return null;
   };
@@ -106,10 +105,6 @@ export function firstAccepted<Item, Answer extends { readonly kind: string }>(
     return best ?? { kind: "rejected", cause: "missing_header", detail: "there is no signature" };
   };
   return next();
-}
-
-function isRejection(answer: { readonly kind: string }): answer is Rejected {
-  return answer.kind === "rejected";
 }
 
 /**

@@ -45,8 +45,8 @@ export function prepareHmacVerifier(crypto: ReceiverCrypto, options: HmacOptions
   return createSchemeVerifier(crypto, scheme, {
     producer,
     secrets: keyTexts(secrets, "secrets"),
-    ...(toleranceSeconds !== undefined && { toleranceSeconds }),
-    ...(publicUrl !== undefined && { publicUrl }),
+    toleranceSeconds,
+    publicUrl,
   });
 }
 
@@ -73,14 +73,14 @@ function schemeOf(options: HmacOptions): ProviderScheme {
     signature: {
       encoding,
       bytes: signatureBytes[hash],
-      ...(prefix !== undefined && { prefix }),
-      ...(separator !== undefined && { separator, prefix: prefix ?? "" }),
-      ...(timestampPrefix !== undefined && { timestampPrefix }),
+      prefix: separator === undefined ? prefix : (prefix ?? ""),
+      separator,
+      timestampPrefix,
     },
     signed,
-    ...(timestampForm !== undefined && { timestampForm }),
+    timestampForm,
     keys: { option: "secrets", keyOf: keyReaders[keyEncoding] },
-    ...(idHeader !== undefined && { signedId: "header" }),
+    signedId: idHeader === undefined ? undefined : "header",
   };
 }
 

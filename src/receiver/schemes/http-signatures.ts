@@ -89,7 +89,7 @@ function makeIndex(crypto: ReceiverCrypto, keys: readonly ReadKey[]): MaybePromi
 /** RFC 7638: the hash of the JWK's required members in the defined order. */
 function thumbprint(crypto: ReceiverCrypto, publicKey: Uint8Array): MaybePromise<string> {
   const jwk = JSON.stringify({ crv: "Ed25519", kty: "OKP", x: encodeBase64Url(publicKey) });
-  return andThen(crypto.digest({ hash: "sha256", data: utf8(jwk) }), encodeBase64Url);
+  return andThen(crypto.digest("sha256", utf8(jwk)), encodeBase64Url);
 }
 
 /**
@@ -195,7 +195,7 @@ function signaturesOf(message: ReceivedMessage, { tag }: Settings): readonly Lab
   const signature = message.headers.get("signature")?.trim() ?? "";
   if (signatureInput === "") return rejected("missing_header", "Signature-Input is missing");
   if (signature === "") return rejected("missing_header", "Signature is missing");
-  const parsed = parseSignatures({ signatureInput, signature });
+  const parsed = parseSignatures(signatureInput, signature);
   if (parsed.kind === "malformed") return rejected("malformed_header", parsed.detail);
   const ours = parsed.signatures.filter(({ input }) => tag === null || input.tag === tag);
   return ours.length > 0 ? ours : rejected("missing_header", "there is no signature with the expected tag");
@@ -258,7 +258,7 @@ function mismatch(
 ): MaybePromise<ContentDigest | null> {
   return firstMatch(digests, ({ algorithm, digest }) => {
     const hash = algorithm === "sha-256" ? "sha256" : "sha512";
-    return andThen(crypto.digest({ hash, data: message.body }), (actual) => !crypto.equal(actual, digest));
+    return andThen(crypto.digest(hash, message.body), (actual) => !crypto.equal(actual, digest));
   });
 }
 
@@ -276,8 +276,8 @@ function verifySignature(claim: Claim, { key, algorithm, producer }: FoundKey): 
   const { signature } = signed;
   const fits: MaybePromise<boolean> =
     key.kind === "ed25519"
-      ? crypto.verifyEd25519({ publicKey: key.bytes, signature, data })
-      : andThen(crypto.hmac({ hash: "sha256", key: key.bytes, data }), (mac) => crypto.equal(mac, signature));
+      ? crypto.verifyEd25519(key.bytes, signature, data)
+      : andThen(crypto.hmac("sha256", key.bytes, data), (mac) => crypto.equal(mac, signature));
   return andThen(fits, (isSigned): MaybePromise<Verification> => {
     if (!isSigned) return noMatch(claim);
     const { created: timestampSeconds, components } = signed.input;

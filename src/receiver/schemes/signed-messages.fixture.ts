@@ -62,7 +62,7 @@ export function standardHeaders(secrets: readonly string[], body: Uint8Array = o
 
 export function xWebhookHeaders(secrets: readonly string[]): Headers {
   const sign = prepareXWebhookSigner(secrets);
-  return { "x-webhook-signature": sign({ timestampSeconds: signedAt, body: orderBody }) };
+  return { "x-webhook-signature": sign(signedAt, orderBody) };
 }
 
 export const targetUri = "https://hooks.example.com/hooks?tenant=a";

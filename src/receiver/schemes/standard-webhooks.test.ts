@@ -132,6 +132,28 @@ for (const [name, crypto] of cryptos) {
       });
     }
 
+    const [v1a = "", v1 = ""] = (valid["webhook-signature"] ?? "").split(" ");
+    for (const [what, signature] of [
+      ["without schemes", `${v1.slice(3)} ${v1a.slice(4)}`],
+      ["separated by a comma", `${v1a},${v1}`],
+      ["longer", `${v1a}A ${v1}A`],
+      ["truncated", `${v1a.slice(0, -6)} ${v1.slice(0, -6)}`],
+      ["empty", "v1, v1a,"],
+      ["behind 32 other entries", `${"v0,x ".repeat(32)}${v1a} ${v1}`],
+    ] as const) {
+      test(`EDS-11.3-1 signatures that are ${what} are rejected`, async () => {
+        const message = received({ ...valid, "webhook-signature": signature });
+        for (const keys of [secret, pair.publicKey])
+          assert.notEqual(await causeOf(message, { keys }), "verified");
+      });
+    }
+
+    test("TS16-67 entries of unknown schemes are skipped", async () => {
+      const signature = `v9,x  v1,AAAA junk ${v1a} ${v1}`;
+      const message = received({ ...valid, "webhook-signature": signature });
+      for (const keys of [secret, pair.publicKey]) assert.equal(await causeOf(message, { keys }), "verified");
+    });
+
     test("EDS-11.4-1 TS16-61 every flipped byte of the body is detected", async () => {
       for (let index = 0; index < orderBody.length; index++) {
         const body = Buffer.from(orderBody);
@@ -246,9 +268,9 @@ describe("setting up Standard Webhooks", () => {
     let trials = 0;
     const counting = {
       ...crypto,
-      verifyEd25519: (claim: Parameters<typeof crypto.verifyEd25519>[0]) => {
+      verifyEd25519: (...claim: Parameters<typeof crypto.verifyEd25519>) => {
         trials += 1;
-        return crypto.verifyEd25519(claim);
+        return crypto.verifyEd25519(...claim);
       },
     };
     const verifier = prepareStandardWebhooksVerifier(counting, {

@@ -99,11 +99,11 @@ function hasSigned(
 ): MaybePromise<boolean> {
   if (key.kind === "ed25519") {
     const verify = (signature: Uint8Array): MaybePromise<boolean> =>
-      crypto.verifyEd25519({ publicKey: key.bytes, signature, data });
+      crypto.verifyEd25519(key.bytes, signature, data);
     return andThen(firstMatch(signatures.v1a, verify), (signature) => signature !== null);
   }
   if (signatures.v1.length === 0) return false;
-  return andThen(crypto.hmac({ hash: "sha256", key: key.bytes, data }), (expected) =>
+  return andThen(crypto.hmac("sha256", key.bytes, data), (expected) =>
     signatures.v1.some((signature) => crypto.equal(signature, expected)),
   );
 }

@@ -50,7 +50,7 @@ export function prepareXWebhookVerifier(crypto: ReceiverCrypto, options: XWebhoo
         return rejected("malformed_header", `${header} has no v1= of 64 hex digits`);
       const data = [utf8(`${time}.`), message.body];
       const signer = firstMatch(keys, ({ bytes }) =>
-        andThen(crypto.hmac({ hash: "sha256", key: bytes, data }), (expected) =>
+        andThen(crypto.hmac("sha256", bytes, data), (expected) =>
           signatures.some((signature) => crypto.equal(signature, expected)),
         ),
       );

@@ -20,12 +20,12 @@ export interface RedisClient {
 
 /** A table name that can be used in SQL unquoted. Throws ReceiverError `misconfigured`. */
 export function checkedTableName(name: string): string {
-  if (isTableName(name, { schemaAllowed: false })) return name;
+  if (isTableName(name, false)) return name;
   throw new ReceiverError("misconfigured", `"${name}" is not a plain table name`);
 }
 
 /** Like `checkedTableName`, with an optional schema prefix. */
 export function checkedQualifiedName(name: string): string {
-  if (isTableName(name, { schemaAllowed: true })) return name;
+  if (isTableName(name, true)) return name;
   throw new ReceiverError("misconfigured", `"${name}" is not a table name`);
 }

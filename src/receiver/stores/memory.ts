@@ -46,10 +46,10 @@ export function createMemoryDeduplicationStore(
       put(key, { fingerprint, token: null, result, expiresAt });
       return true;
     },
-    release: async ({ key, token }) => {
+    release: async (key, token) => {
       if (entries.get(key)?.token === token) entries.delete(key);
     },
-    purge: async ({ now }) => {
+    purge: async (now) => {
       const before = entries.size;
       for (const [key, { expiresAt }] of entries) if (expiresAt <= now) entries.delete(key);
       return before - entries.size;

@@ -51,10 +51,10 @@ export function createPostgresDeduplicationStore(
       const finished = await queryable.query(sql.finish, [key, fingerprint, result, expiresAt, token]);
       return finished.rowCount === 1;
     },
-    release: async ({ key, token }) => {
+    release: async (key, token) => {
       await queryable.query(sql.release, [key, token]);
     },
-    purge: async ({ now }) => (await queryable.query(sql.purge, [now, purgeRowsMax])).rowCount ?? 0,
+    purge: async (now) => (await queryable.query(sql.purge, [now, purgeRowsMax])).rowCount ?? 0,
   };
 }
 

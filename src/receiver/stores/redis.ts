@@ -24,7 +24,7 @@ export function createRedisDeduplicationStore(
       claimOutcome(await run(claimScript, [key, fingerprint, token, now, expiresAt])),
     finish: async ({ key, fingerprint, token, now, result, expiresAt }) =>
       Number(await run(finishScript, [key, fingerprint, token, now, expiresAt, result])) === 1,
-    release: async ({ key, token }) => {
+    release: async (key, token) => {
       await run(releaseScript, [key, token]);
     },
     purge: async () => 0,

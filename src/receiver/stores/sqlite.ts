@@ -47,10 +47,10 @@ export function createSqliteDeduplicationStore(
     },
     finish: async ({ key, fingerprint, token, result, expiresAt }) =>
       Number(finishRow.run(key, fingerprint, result, expiresAt, token).changes) > 0,
-    release: async ({ key, token }) => {
+    release: async (key, token) => {
       releaseRow.run(key, token);
     },
-    purge: async ({ now }) => Number(purgeRows.run(now, purgeRowsMax).changes),
+    purge: async (now) => Number(purgeRows.run(now, purgeRowsMax).changes),
   };
 }
 

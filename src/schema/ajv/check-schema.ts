@@ -149,7 +149,8 @@ export function checkSchema(schema: Record<string, unknown>): CheckedSchema {
 
 function generated(schema: Record<string, unknown>, isEndless: boolean): CheckedSchema {
   try {
-    const code = readyCode(generateCode(schema), trialValues);
+    const { first, listing } = generateCode(schema);
+    const code = readyCode(first, listing, trialValues);
     return code === null ? refusal([isEndless ? endless : hopeless]) : { kind: "generated", code };
   } catch (error) {
     if (error instanceof RangeError) return refusal([tooComplex]);

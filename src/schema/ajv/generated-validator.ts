@@ -27,7 +27,7 @@ export function toFieldProblems(
 ): readonly FieldProblem[] {
   const problems = new Map<string, FieldProblem>();
   for (const error of errors) {
-    const path = pathOf(error, { name, value });
+    const path = pathOf(error, name, value);
     const field = path.length > fieldLengthMax ? `${path.slice(0, fieldLengthMax)}…` : path;
     const message = messageOf(error);
     problems.set(`${field} ${message}`, { field, message });
@@ -37,9 +37,9 @@ export function toFieldProblems(
 }
 
 /** For a missing or unexpected property, name the property, not its object. */
-function pathOf(error: ErrorObject, root: { readonly name: string; readonly value: unknown }): string {
-  let path = root.name;
-  let value: unknown = root.value;
+function pathOf(error: ErrorObject, rootName: string, root: unknown): string {
+  let path = rootName;
+  let value = root;
   for (const segment of error.instancePath.split("/").slice(1).map(unescapePointer)) {
     path += Array.isArray(value) ? `[${segment}]` : `.${segment}`;
     value =
@@ -121,15 +121,11 @@ export function createValidator(code: GeneratedCode): CompiledSchema {
     bytes: bytesOf(code.first) + bytesOf(code.listing),
     validate(data, allowance = { unitsLeft: Number.POSITIVE_INFINITY }) {
       const unitsMax = Math.min(validationUnitsMax, allowance.unitsLeft);
-      const found = charged(first, { data, unitsMax, allowance });
+      const found = charged(first, data, unitsMax, allowance);
       if (found.kind === "too_costly") return unitsMax < validationUnitsMax ? tooCostlyTogether : tooCostly;
       if (found.problems.length === 0) return [];
       listing ??= evaluate(code.listing);
-      const all = charged(listing, {
-        data,
-        unitsMax: Math.min(listingUnitsMax, allowance.unitsLeft),
-        allowance,
-      });
+      const all = charged(listing, data, Math.min(listingUnitsMax, allowance.unitsLeft), allowance);
       return all.kind === "judged" ? all.problems : found.problems;
     },
   };
@@ -140,10 +136,7 @@ function bytesOf({ text, compiled }: ReadyCode): number {
 }
 
 /** Compiles the code and tries it on values. Null if stopping at the first problem is too costly for one of them. */
-export function readyCode(
-  { first, listing }: { readonly first: string; readonly listing: string },
-  values: readonly unknown[],
-): GeneratedCode | null {
+export function readyCode(first: string, listing: string, values: readonly unknown[]): GeneratedCode | null {
   const readyFirst = tried(first, values, validationUnitsMax);
   if (!readyFirst.isAffordable) return null;
   // Drop a listing that is too costly.
@@ -165,10 +158,12 @@ function tried(
 
 function charged(
   validate: Validate,
-  work: { readonly data: unknown; readonly unitsMax: number; readonly allowance: ValidationAllowance },
+  data: unknown,
+  unitsMax: number,
+  allowance: ValidationAllowance,
 ): Outcome {
-  const outcome = run(validate, work.data, work.unitsMax);
-  work.allowance.unitsLeft -= work.unitsMax - budget.unitsLeft;
+  const outcome = run(validate, data, unitsMax);
+  allowance.unitsLeft -= unitsMax - budget.unitsLeft;
   return outcome;
 }
 

@@ -129,15 +129,9 @@ export async function loadDriver(): Promise<Driver> {
  */
 export function newClient(
   driver: Driver,
-  {
-    address,
-    connectTimeoutMs,
-    lookup,
-  }: {
-    readonly address: Address;
-    readonly connectTimeoutMs: number;
-    readonly lookup?: LookupFunction | undefined;
-  },
+  address: Address,
+  connectTimeoutMs: number,
+  lookup?: LookupFunction,
 ): RedisClient {
   const { draw, giveBack, note } = scripts;
   const client = driver.createClient<None, None, Scripts, 2, None>({

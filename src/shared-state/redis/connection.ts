@@ -37,7 +37,7 @@ function betweenReads(clock: Clock): Pick<Clock, "schedule"> {
 }
 
 interface ConnectionOptions {
-  readonly newClient: (timeouts: { readonly connectTimeoutMs: number }) => RedisClient;
+  readonly newClient: (connectTimeoutMs: number) => RedisClient;
   /** Checks that the server can be used, or rejects. The connection counts only afterwards. */
   readonly prepare: (client: RedisClient) => Promise<void>;
   readonly clock: Clock;
@@ -102,7 +102,7 @@ export class Connection {
 
   async #connect(timeoutMs: number): Promise<RedisClient> {
     const { newClient, prepare, clock } = this.#options;
-    const client = newClient({ connectTimeoutMs: timeoutMs });
+    const client = newClient(timeoutMs);
     const broken = Promise.withResolvers<never>();
     client.on("error", (error) => {
       broken.reject(error);

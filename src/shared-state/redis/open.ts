@@ -49,7 +49,7 @@ export async function openRedisSharedState(options: RedisSharedStateOptions): Pr
     const state = new RedisSharedState({
       ...options,
       address,
-      newClient: (timeouts) => newClient(driver, { ...timeouts, address, lookup: options.lookup }),
+      newClient: (timeoutMs) => newClient(driver, address, timeoutMs, options.lookup),
       callTimeoutMs: options.callTimeoutMs ?? callTimeoutMsDefault,
     });
     try {

@@ -164,7 +164,7 @@ async function rehearse(client: RedisClient, keys: Keys, clock: Clock): Promise<
 
 interface Parts {
   readonly address: Address;
-  readonly newClient: (timeouts: { readonly connectTimeoutMs: number }) => RedisClient;
+  readonly newClient: (connectTimeoutMs: number) => RedisClient;
   readonly prefix: string;
   readonly clock: Clock;
   readonly random: Random;

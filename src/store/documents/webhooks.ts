@@ -275,9 +275,10 @@ function webhookChange(
   const changedKeys = secrets === undefined ? [] : changedNames(keys, secrets);
   const keysChanged = changedKeys.length > 0;
   const saved = { ...given, revision: revisionAfter(given, before, keysChanged) };
-  const of = { keys: changedKeys, at: audit?.at ?? given.updatedAt, by: audit?.actor ?? null };
+  const at = audit?.at ?? given.updatedAt;
+  const entries = webhookHistory(before, saved, changedKeys, at, audit?.actor ?? null);
   const told = typeof events === "function" ? events(saved) : (events ?? []);
-  return { saved, entries: webhookHistory(before, saved, of), beside: { audit, events: told } };
+  return { saved, entries, beside: { audit, events: told } };
 }
 
 const keyNames: Readonly<Record<SecretKind, WebhookKeyName>> = {

@@ -39,15 +39,12 @@ export class KeyFileError extends Error {
  * The file appears whole or not at all: it is written under a temporary name, then linked. If two processes start
  * together, the first one wins and both use the same key.
  */
-export function readOrCreateKeyFile(input: {
-  readonly path: string;
-  readonly generate: () => string;
-}): KeyFile {
-  const found = readKeyFile(input.path);
+export function readOrCreateKeyFile(path: string, generate: () => string): KeyFile {
+  const found = readKeyFile(path);
   if (found !== null) return found;
-  const created = createKeyFile(input.path, input.generate());
-  const stored = readKeyFile(input.path);
-  if (stored === null) throw new KeyFileError(`${input.path} vanished while it was being created`);
+  const created = createKeyFile(path, generate());
+  const stored = readKeyFile(path);
+  if (stored === null) throw new KeyFileError(`${path} vanished while it was being created`);
   return { ...stored, created };
 }
 
@@ -187,7 +184,7 @@ export function createDigestKeyFile(path: string): DigestKeyHolder {
       return file === null ? null : Buffer.from(file.text, "base64");
     },
     async create(sealed) {
-      const file = readOrCreateKeyFile({ path, generate: () => Buffer.from(sealed).toString("base64") });
+      const file = readOrCreateKeyFile(path, () => Buffer.from(sealed).toString("base64"));
       return Buffer.from(file.text, "base64");
     },
     async replace(sealed) {
@@ -226,7 +223,7 @@ export function parseMasterKey(text: string): Uint8Array | null {
 /** Reads the master key from the data folder; creates it on the first start. */
 export function loadMasterKeyFile(path: string, random: Random): MasterKey {
   const generate = () => Buffer.from(random.bytes(masterKeyBytes)).toString("base64");
-  const file: KeyFile = readOrCreateKeyFile({ path, generate });
+  const file: KeyFile = readOrCreateKeyFile(path, generate);
   const bytes = parseMasterKey(file.text);
   if (bytes === null) {
     throw new KeyFileError(

@@ -22,7 +22,7 @@ const keyB = random.bytes(32);
 const digestKey = random.bytes(32);
 
 function boxOf(current: Uint8Array, ...previous: readonly Uint8Array[]) {
-  return createSecretBox({ ring: createKeyRing({ current, previous, random }), digestKey });
+  return createSecretBox(createKeyRing(current, previous, random), digestKey);
 }
 
 function folderOf(t: TestContext): string {
@@ -71,7 +71,7 @@ test("after a change of the master key old ciphertexts open and the digest is th
   assert.equal(after.open({ ciphertext, context: "w" }), "secret");
   assert.equal(after.digest("secret"), before.digest("secret"));
   assert.notEqual(after.digest("secret"), after.digest("secret2"));
-  const ring = createKeyRing({ current: keyB, previous: [keyA], random });
+  const ring = createKeyRing(keyB, [keyA], random);
   assert.equal(ring.isCurrent(ciphertext), false);
   assert.equal(ring.isCurrent(after.seal("", "w")), true);
   assert.throws(() => before.open({ ciphertext: after.seal("s", "w"), context: "w" }));
@@ -82,7 +82,7 @@ test("the digest key survives a change of the master key, and a wrong master key
   const load = (current: Uint8Array, ...previous: readonly Uint8Array[]) =>
     loadDigestKey(
       createDigestKeyFile(path),
-      createKeyRing({ current, previous, random }),
+      createKeyRing(current, previous, random),
       random,
       async () => false,
     );
@@ -104,12 +104,7 @@ test("the digest key survives a change of the master key, and a wrong master key
 test("a missing digest key is created again only if no secret depends on it", async (t) => {
   const path = join(folderOf(t), "digest.key");
   const load = (stored: boolean) =>
-    loadDigestKey(
-      createDigestKeyFile(path),
-      createKeyRing({ current: keyA, previous: [], random }),
-      random,
-      async () => stored,
-    );
+    loadDigestKey(createDigestKeyFile(path), createKeyRing(keyA, [], random), random, async () => stored);
   await assert.rejects(load(true), (error: unknown) => {
     return error instanceof KeyFileError && /digest\.key is missing, .*restore it/.test(error.message);
   });
@@ -153,13 +148,10 @@ test("a key file is created once with a private mode, and read afterwards", (t) 
 
 test("if two processes start together, both use the first one's key", (t) => {
   const path = join(folderOf(t), "admin.key");
-  const file = readOrCreateKeyFile({
-    path,
-    generate: () => {
-      // The other process creates the file between our check and our write.
-      writeFileSync(path, "theirs\n", { mode: 0o600 });
-      return "ours";
-    },
+  const file = readOrCreateKeyFile(path, () => {
+    // The other process creates the file between our check and our write.
+    writeFileSync(path, "theirs\n", { mode: 0o600 });
+    return "ours";
   });
   assert.deepEqual(file, { text: "theirs", created: false, warnings: [] });
 });

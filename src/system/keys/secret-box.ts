@@ -42,17 +42,17 @@ interface DerivedKey {
 }
 
 /** Keys are 32 bytes each. */
-export function createKeyRing(input: {
-  readonly current: Uint8Array;
-  readonly previous: readonly Uint8Array[];
-  readonly random: Random;
-}): KeyRing {
-  const current = deriveKey(input.current);
+export function createKeyRing(
+  currentKey: Uint8Array,
+  previousKeys: readonly Uint8Array[],
+  random: Random,
+): KeyRing {
+  const current = deriveKey(currentKey);
   const known = new Map(
-    [...input.previous.map(deriveKey), current].map((key) => [key.id.toString("hex"), key]),
+    [...previousKeys.map(deriveKey), current].map((key) => [key.id.toString("hex"), key]),
   );
   return {
-    seal: (plaintext, context) => sealWith(current, plaintext, context, input.random.bytes(nonceBytes)),
+    seal: (plaintext, context) => sealWith(current, plaintext, context, random.bytes(nonceBytes)),
     open(ciphertext, context) {
       const key = known.get(keyIdOf(ciphertext));
       if (key === undefined)
@@ -63,13 +63,9 @@ export function createKeyRing(input: {
   };
 }
 
-/** `digestKey` stays the same for the lifetime of the store. */
-export function createSecretBox(input: {
-  readonly ring: KeyRing;
-  readonly digestKey: Uint8Array;
-}): SecretBox {
-  const { ring } = input;
-  const digestKey = Buffer.from(input.digestKey);
+/** `digestKeyBytes` stay the same for the lifetime of the store. */
+export function createSecretBox(ring: KeyRing, digestKeyBytes: Uint8Array): SecretBox {
+  const digestKey = Buffer.from(digestKeyBytes);
   return {
     seal: (plaintext, context) => ring.seal(Buffer.from(plaintext, "utf8"), context),
     open: (sealed) => Buffer.from(ring.open(sealed.ciphertext, sealed.context)).toString("utf8"),

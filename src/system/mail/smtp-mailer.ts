@@ -31,7 +31,7 @@ export function createSmtpMailer({ url, from, bouncesTo = null, requiresTls, loo
     ...place,
     secure: isSecure,
     // nodemailer has its own resolver, which ignores the hosts file and falls back to getaddrinfo.
-    ...(lookup !== undefined && { getSocket: connected({ ...place, lookup }) }),
+    ...(lookup !== undefined && { getSocket: connected(place.host, place.port, lookup) }),
     requireTLS: requiresTls && !isSecure,
     ...(username !== "" && {
       auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) },
@@ -58,9 +58,9 @@ export function createSmtpMailer({ url, from, bouncesTo = null, requiresTls, loo
 
 type SocketCallback = (error: Error | null, socket: { readonly connection: Socket } | false) => void;
 
-function connected(place: { readonly host: string; readonly port: number; readonly lookup: LookupFunction }) {
+function connected(host: string, port: number, lookup: LookupFunction) {
   return (_options: unknown, callback: SocketCallback): void => {
-    const socket = connect(place);
+    const socket = connect({ host, port, lookup });
     const fail = (error: Error & { code?: string }): void => {
       // The same codes as nodemailer.
       callback(Object.assign(error, { code: isDnsCode(error.code) ? "EDNS" : "ESOCKET" }), false);

@@ -106,18 +106,18 @@ export class DeliveryCounts {
     const eventType = this.#eventTypes.admit(fact.eventType, fact.tenantId);
     const found = this.#byTenant.get(tenantId)?.get(eventType);
     if (found !== undefined) return found;
-    const isFull = this.#pairs >= pairsMax;
-    return this.#counts(isFull ? { tenantId: otherValue, eventType: otherValue } : { tenantId, eventType });
+    if (this.#pairs >= pairsMax) return this.#counts(otherValue, otherValue);
+    return this.#counts(tenantId, eventType);
   }
 
-  #counts(labels: { readonly tenantId: string; readonly eventType: string }): Float64Array {
-    const byType = this.#byTenant.get(labels.tenantId) ?? new Map<string, Float64Array>();
-    this.#byTenant.set(labels.tenantId, byType);
-    const found = byType.get(labels.eventType);
+  #counts(tenantId: string, eventType: string): Float64Array {
+    const byType = this.#byTenant.get(tenantId) ?? new Map<string, Float64Array>();
+    this.#byTenant.set(tenantId, byType);
+    const found = byType.get(eventType);
     if (found !== undefined) return found;
     this.#pairs += 1;
     const counts = new Float64Array(deliveryStates.length * categories.length);
-    byType.set(labels.eventType, counts);
+    byType.set(eventType, counts);
     return counts;
   }
 }

@@ -6,7 +6,7 @@ import type { NamedAddress } from "../../ports/name-lookup.ts";
 import { CheckedNames } from "./checked-names.ts";
 import { TransportFault } from "./failures.ts";
 
-const policy = createAddressPolicy({ allow: [], allowLoopback: false });
+const policy = createAddressPolicy([], false);
 
 function setUp(answers: (hostname: string, query: number) => readonly string[] | Error, ttlMs = 60_000) {
   let nowMs = 1000;

@@ -22,26 +22,21 @@ import { decodedBody, firstOf, keptFields, type RawFields, readableSample } from
 import { breaksHttp, faultOf, ownFaultOf, sentence, TransportFault } from "./failures.ts";
 import { type WireLimitListener, wireBytesMax } from "./response-gate.ts";
 
-/** The data of an exchange at its end. Times in monotonic milliseconds. */
-interface TracedExchange {
-  readonly connection: Pick<Connection, "httpVersion" | "times"> | null;
-  readonly isSecure: boolean;
-  readonly head: RawFields | null;
-  readonly startedMs: number;
-  /** Time of the answer's head, or of the end without one; null if unknown. */
-  readonly waitedUntilMs: number | null;
-}
-
 /** A reused connection has no dial times in this attempt. */
-function wireTrace(exchange: TracedExchange): WireTrace {
-  const { connection, isSecure, startedMs, waitedUntilMs } = exchange;
+function wireTrace(
+  connection: Pick<Connection, "httpVersion" | "times"> | null,
+  isSecure: boolean,
+  head: RawFields | null,
+  startedMs: number,
+  waitedUntilMs: number | null,
+): WireTrace {
   const times = connection?.times ?? null;
   const isNew = times !== null && times.startedMs >= startedMs;
   const readyMs = times?.readyMs(isSecure) ?? null;
   return {
     httpVersion: readyMs === null ? null : (connection?.httpVersion ?? null),
     peerAddress: times?.peerAddress ?? null,
-    ...fieldsOf(exchange.head),
+    ...fieldsOf(head),
     timings: {
       dnsMs: isNew ? times.dnsMs : null,
       connectMs: isNew ? times.connectMs : null,
@@ -161,14 +156,14 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
   onResponseData(_controller: Dispatcher.DispatchController | null, chunk: Uint8Array): void {
     this.#bodyBytes += chunk.length;
     this.#keep(chunk);
-    if (this.#bodyBytes > bodyBytesMax) this.#answer({ complete: true, reusable: false, message: null });
+    if (this.#bodyBytes > bodyBytesMax) this.#answer(true, false, null);
   }
 
   onResponseEnd(): void {
     // A body that ends with the connection looks complete to undici even after a reset.
     const complete = (this.pooled?.connection.socketError ?? null) === null;
     const message = complete ? null : "connection reset before the response was complete";
-    this.#answer({ complete, reusable: complete, message });
+    this.#answer(complete, complete, message);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
@@ -176,7 +171,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     const cutShort = !breaksHttp(error) || codeOf(error) === "UND_ERR_RES_CONTENT_LENGTH_MISMATCH";
     if (this.status !== 0 && cutShort) {
       const message = sentence(`response ended after ${this.#bodyBytes} bytes of its body: ${error.message}`);
-      this.#answer({ complete: false, reusable: false, message });
+      this.#answer(false, false, message);
       return;
     }
     const fault = this.#faultOf(error);
@@ -226,34 +221,26 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     ownFault: Shortage | "malformed" | null = null,
   ): void {
     const requestSent = this.#requestSent;
-    this.#settle({
-      observation: { kind: "failure", category, requestSent },
-      reusable: false,
-      message: sentence(message),
-      ownFault: requestSent ? null : ownFault,
-    });
+    this.#settle(
+      { kind: "failure", category, requestSent },
+      false,
+      sentence(message),
+      requestSent ? null : ownFault,
+    );
   }
 
   /** undici bounds the head and we bound the body, so the excess is hidden in the framing. */
   onWireLimit(): void {
-    if (this.status !== 0) this.#answer({ complete: true, reusable: false, message: null });
+    if (this.status !== 0) this.#answer(true, false, null);
     else this.fail("protocol", `more than ${wireBytesMax} bytes without a complete response head`);
   }
 
-  #answer({
-    complete,
-    reusable,
-    message,
-  }: {
-    complete: boolean;
-    reusable: boolean;
-    message: string | null;
-  }): void {
+  #answer(complete: boolean, reusable: boolean, message: string | null): void {
     const observation: AttemptObservation =
       this.#retryAfter === null
         ? { kind: "response", status: this.status, complete }
         : { kind: "response", status: this.status, complete, retryAfter: this.#retryAfter };
-    this.#settle({ observation, reusable, message, ownFault: null });
+    this.#settle(observation, reusable, message, null);
   }
 
   /** A TLS alert has the reason; undici reports only the end of the connection, which it does next. */
@@ -268,24 +255,23 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     );
   }
 
-  #settle(end: {
-    observation: AttemptObservation;
-    reusable: boolean;
-    message: string | null;
-    ownFault: Shortage | "malformed" | null;
-  }): void {
+  #settle(
+    observation: AttemptObservation,
+    reusable: boolean,
+    message: string | null,
+    ownFault: Shortage | "malformed" | null,
+  ): void {
     if (this.settled) return;
     this.settled = true;
     const endedMs = this.#owner.monotonicMs();
     const durationMs = Math.round(endedMs - this.#startedMs);
-    const trace = this.#traceOf(end.observation, endedMs);
-    this.#owner.ended(this, end.reusable);
-    const { ownFault } = end;
+    const trace = this.#traceOf(observation, endedMs);
+    this.#owner.ended(this, reusable);
     this.#resolve({
-      observation: end.observation,
+      observation,
       responseSample: this.#keptBody(),
       fields: this.#fields,
-      errorMessage: end.message === null ? null : this.#shown(end.message),
+      errorMessage: message === null ? null : this.#shown(message),
       durationMs,
       ...(ownFault === "malformed" ? { malformed: true } : ownFault !== null && { shortage: ownFault }),
       ...(trace !== null && { trace }),
@@ -301,14 +287,13 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
   #traceOf(observation: AttemptObservation, endedMs: number): WireTrace | null {
     const isAnswered = observation.kind === "response" && observation.complete && isUsual(observation.status);
     if (isAnswered && this.request.traced !== true) return null;
-    return wireTrace({
-      connection: this.pooled?.connection ?? null,
-      isSecure: this.request.origin.startsWith("https:"),
-      head: this.#head,
-      startedMs: this.#placedMs ?? this.#startedMs,
-      // An answer that looked usual until it broke off: the time of its head was not recorded.
-      waitedUntilMs: this.#head === null ? endedMs : this.#headMs,
-    });
+    return wireTrace(
+      this.pooled?.connection ?? null,
+      this.request.origin.startsWith("https:"),
+      this.#head,
+      this.#placedMs ?? this.#startedMs,
+      this.#head === null ? endedMs : this.#headMs,
+    );
   }
 
   /** Most answers arrive in one piece; the second piece allocates space for everything that will be kept. */

@@ -10,7 +10,7 @@ import { systemClock as clock } from "../../system/clock.ts";
 import { createHostNames } from "../../system/host-names.ts";
 import { createHttpTransport, type HttpTransportOptions } from "./http-transport.ts";
 
-const addressPolicy = createAddressPolicy({ allow: [], allowLoopback: true });
+const addressPolicy = createAddressPolicy([], true);
 
 export function start(t: TestContext, options: Partial<HttpTransportOptions> = {}): Transport {
   const transport = createHttpTransport({

@@ -1,5 +1,10 @@
 import { connect as connectTcp, type Socket } from "node:net";
-import { connect as connectTls, createSecureContext, type SecureContext } from "node:tls";
+import {
+  connect as connectTls,
+  createSecureContext,
+  type SecureContext,
+  type SecureContextOptions,
+} from "node:tls";
 import { codeOf } from "../../domain/thrown.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ClientCertificate } from "../../ports/transport.ts";
@@ -146,7 +151,7 @@ function reporting(socket: Socket, connected: "connect" | "secureConnect", done:
   return socket.once(connected, () => end(null)).on("error", end);
 }
 
-function secureContextOf(certificate: ClientCertificate, trust: { ca?: string }): SecureContext {
+function secureContextOf(certificate: ClientCertificate, trust: SecureContextOptions): SecureContext {
   const { certificatePem, privateKeyPem } = certificate;
   try {
     return createSecureContext({ ...trust, cert: certificatePem, key: privateKeyPem });

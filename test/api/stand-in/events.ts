@@ -98,8 +98,7 @@ function publishOne(
   const { data, metadata, links, source, timestamp, idempotencyKey, priority } = input;
   refuseBadEvent(options, { ...call, tenantId });
   const { contentType, size: bytes } = contentOf(input);
-  if (bytes > options.payloadBytesMax)
-    throw new PayloadTooLargeError({ bytes, bytesMax: options.payloadBytesMax });
+  if (bytes > options.payloadBytesMax) throw new PayloadTooLargeError(bytes, options.payloadBytesMax);
   const body = { type: input.eventType, timestamp: new Date(now).toISOString(), data, metadata, links };
   const bodyBytes = input.raw?.body ?? Buffer.from(JSON.stringify(body));
   const content = JSON.stringify([{ ...body, timestamp }, input.raw]);
@@ -107,10 +106,7 @@ function publishOne(
   const known = idempotencyKey === undefined ? undefined : world.keys.get(keyName);
   if (known !== undefined) {
     if (known.content === content) return { ...known.receipt, duplicate: true };
-    throw new DuplicateEventError(known.receipt.id, {
-      code: "event_key_reused",
-      detail: "The key belongs to another event.",
-    });
+    throw new DuplicateEventError(known.receipt.id, "event_key_reused", "The key belongs to another event.");
   }
   const targets = world.shelf
     .all()

@@ -46,7 +46,7 @@ export function createStandInNotifications(given: {
     nextId: () => randomUUID(),
     secretBox: { seal: () => new Uint8Array() },
     clock: { now: given.now },
-    urlRules: { policy: createAddressPolicy({ allow: [], allowLoopback: false }), allowHttp: false },
+    urlRules: { policy: createAddressPolicy([], false), allowHttp: false },
     sendsMail: false,
   } as unknown as NotificationChannelsOptions);
 }

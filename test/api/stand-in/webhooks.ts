@@ -43,7 +43,7 @@ export interface WebhookShelf {
   ): void;
 }
 
-const policy = createAddressPolicy({ allow: [], allowLoopback: false });
+const policy = createAddressPolicy([], false);
 
 export function createWebhookShelf({
   now,

@@ -77,7 +77,7 @@ function claims(check: Promised): void {
 
   check("a released key can be claimed again", async ({ store }) => {
     await store.claim(claim);
-    await store.release(claim);
+    await store.release(claim.key, claim.token);
     assert.equal((await store.claim({ ...other, fingerprint: "another" })).kind, "claimed");
   });
 }
@@ -112,7 +112,7 @@ function results(check: Promised): void {
 
   check("work that outlived its claim is stored if the key was not claimed again", async ({ store }) => {
     await store.claim(claim);
-    await store.purge({ now: claim.expiresAt });
+    await store.purge(claim.expiresAt);
     assert.equal(await store.finish({ ...completion, now: claim.expiresAt + 1 }), true);
     assert.equal((await store.claim({ ...other, now: claim.expiresAt + 2 })).kind, "completed");
   });
@@ -121,7 +121,7 @@ function results(check: Promised): void {
     await store.claim(claim);
     await store.claim({ ...claim, key: "ff" });
     await store.finish(completion);
-    await store.purge({ now: claim.expiresAt });
+    await store.purge(claim.expiresAt);
     assert.equal((await store.claim({ ...other, now: claim.expiresAt })).kind, "completed");
     const late = { ...other, key: "ff", now: claim.expiresAt, expiresAt: claim.expiresAt + minute };
     assert.equal((await store.claim(late)).kind, "claimed");
@@ -135,7 +135,7 @@ function fences(check: Promised): void {
     await store.claim(claim);
     await store.claim(takeover);
     assert.equal(await store.finish(completion), false);
-    await store.release(claim);
+    await store.release(claim.key, claim.token);
     assert.equal((await store.claim({ ...takeover, token: "t3" })).kind, "running");
     assert.equal(await store.finish({ ...completion, token: "t2", result: "second" }), true);
     assert.deepEqual(await store.claim({ ...takeover, token: "t3" }), {
@@ -148,7 +148,7 @@ function fences(check: Promised): void {
     await store.claim(claim);
     await store.finish(completion);
     assert.equal(await store.finish({ ...completion, result: "changed" }), false);
-    await store.release(claim);
+    await store.release(claim.key, claim.token);
     assert.deepEqual(await store.claim(other), { kind: "completed", result: "answer" });
   });
 }

@@ -26,14 +26,14 @@ test("a claim neither waits for another one nor takes its message", async (t) =>
   await createPostgresInboxTable(pool);
   const store = createPostgresInboxStore(pool);
   for (const id of ["a", "b"]) await store.put({ id, envelope: "{}", body: new Uint8Array(), dueAt: 0 });
-  const claim = { now: 1, leaseUntil: 5, token: "t" };
+  const claim = [1, 5, "t"] as const;
 
   const client = await pool.connect();
   try {
     await client.query("BEGIN");
-    const open = await createPostgresInboxStore(client).claim(claim);
-    const claimed = await store.claim(claim);
-    assert.equal(await store.claim(claim), null);
+    const open = await createPostgresInboxStore(client).claim(...claim);
+    const claimed = await store.claim(...claim);
+    assert.equal(await store.claim(...claim), null);
     assert.deepEqual(new Set([open?.id, claimed?.id]), new Set(["a", "b"]));
   } finally {
     client.release(true);

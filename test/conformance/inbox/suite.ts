@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import type { InboxStore } from "../../../src/receiver/inbox/inbox-store.ts";
+import type { InboxEntry, InboxStore } from "../../../src/receiver/inbox/inbox-store.ts";
 
 /** An implementation under test. */
 export interface InboxSubject {
@@ -18,6 +18,11 @@ export interface OpenInboxStore {
 const body = new Uint8Array([0, 255, 10, 13, 39, 92]);
 const entry = { id: "a", envelope: `{"text":"'; \u00e4 \u{1F600}"}`, body, dueAt: 1_000 };
 const claim = { now: 1_000, leaseUntil: 5_000, token: "t1" };
+
+function claimFrom(store: InboxStore, change: Partial<typeof claim> = {}): Promise<InboxEntry | null> {
+  const { now, leaseUntil, token } = { ...claim, ...change };
+  return store.claim(now, leaseUntil, token);
+}
 const mine = { id: "a", token: "t1" };
 
 type Promised = (promise: string, run: (open: OpenInboxStore) => Promise<void>) => void;
@@ -41,8 +46,8 @@ export function inboxConformance(subject: InboxSubject): void {
 function waiting(check: Promised): void {
   check("a message is returned unchanged once it is due", async ({ store }) => {
     await store.put(entry);
-    assert.equal(await store.claim({ ...claim, now: 999 }), null);
-    const claimed = await store.claim(claim);
+    assert.equal(await claimFrom(store, { now: 999 }), null);
+    const claimed = await claimFrom(store);
     assert.ok(claimed !== null);
     assert.deepEqual(new Uint8Array(claimed.body), body);
     assert.deepEqual([claimed.id, claimed.envelope, claimed.attempt], ["a", entry.envelope, 1]);
@@ -50,10 +55,10 @@ function waiting(check: Promised): void {
 
   check("putting a known message changes nothing", async ({ store }) => {
     await store.put(entry);
-    await store.claim(claim);
+    await claimFrom(store);
     await store.put({ ...entry, envelope: "{}" });
-    assert.equal(await store.claim(claim), null);
-    const again = await store.claim({ ...claim, now: 5_000 });
+    assert.equal(await claimFrom(store), null);
+    const again = await claimFrom(store, { now: 5_000 });
     assert.equal(again?.envelope, entry.envelope);
   });
 
@@ -64,7 +69,7 @@ function waiting(check: Promised): void {
       ["middle", 2],
     ] as const)
       await store.put({ ...entry, id, dueAt });
-    const order = [await store.claim(claim), await store.claim(claim), await store.claim(claim)];
+    const order = [await claimFrom(store), await claimFrom(store), await claimFrom(store)];
     assert.deepEqual(
       order.map((claimed) => claimed?.id),
       ["early", "middle", "late"],
@@ -75,7 +80,7 @@ function waiting(check: Promised): void {
     for (const id of ["a", "b", "c"]) await store.put({ ...entry, id });
     const stores = [store, elsewhere ?? store];
     const claimed = await Promise.all(
-      Array.from({ length: 8 }, (_, index) => stores[index % 2]!.claim({ ...claim, token: `t${index}` })),
+      Array.from({ length: 8 }, (_, index) => claimFrom(stores[index % 2]!, { token: `t${index}` })),
     );
     const ids = claimed.flatMap((found) => (found === null ? [] : [found.id]));
     assert.equal(new Set(ids).size, ids.length, "nobody shares one");
@@ -85,10 +90,10 @@ function waiting(check: Promised): void {
     "a message claimed by a crashed process returns when its lease expires",
     async ({ store, elsewhere }) => {
       await store.put(entry);
-      await store.claim(claim);
+      await claimFrom(store);
       const survivor = elsewhere ?? store;
-      assert.equal(await survivor.claim({ ...claim, now: 4_999 }), null);
-      const again = await survivor.claim({ now: 5_000, leaseUntil: 9_000, token: "t2" });
+      assert.equal(await claimFrom(survivor, { now: 4_999 }), null);
+      const again = await survivor.claim(5_000, 9_000, "t2");
       assert.equal(again?.attempt, 2);
       assert.equal(await store.done(mine), false, "the old claim is worth nothing");
       assert.equal(await store.postpone({ ...mine, dueAt: 0, error: "" }), false);
@@ -101,32 +106,32 @@ function waiting(check: Promised): void {
 function settling(check: Promised): void {
   check("a processed message is gone", async ({ store }) => {
     await store.put(entry);
-    await store.claim(claim);
+    await claimFrom(store);
     assert.equal(await store.done(mine), true);
-    assert.equal(await store.claim({ ...claim, now: 9_000 }), null);
+    assert.equal(await claimFrom(store, { now: 9_000 }), null);
     assert.equal(await store.done(mine), false);
   });
 
   check("a postponed message is due later, and its attempts are counted", async ({ store }) => {
     await store.put(entry);
-    await store.claim(claim);
+    await claimFrom(store);
     assert.equal(await store.postpone({ ...mine, dueAt: 2_000, error: "down" }), true);
-    assert.equal(await store.claim({ ...claim, now: 1_999 }), null);
-    assert.equal((await store.claim({ ...claim, now: 2_000 }))?.attempt, 2);
+    assert.equal(await claimFrom(store, { now: 1_999 }), null);
+    assert.equal((await claimFrom(store, { now: 2_000 }))?.attempt, 2);
   });
 }
 
 function parking(check: Promised): void {
   const park = async (store: InboxStore, id: string, parkedAt: number) => {
     await store.put({ ...entry, id });
-    await store.claim(claim);
+    await claimFrom(store);
     assert.equal(await store.park({ id, token: "t1", parkedAt, error: "never" }), true);
   };
 
   check("a parked message is listed, oldest first, and not claimed", async ({ store }) => {
     await park(store, "b", 20);
     await park(store, "a", 10);
-    assert.equal(await store.claim({ ...claim, now: 99_000 }), null);
+    assert.equal(await claimFrom(store, { now: 99_000 }), null);
     const parked = await store.listParked(10);
     assert.deepEqual(
       parked.map(({ id, parkedAt, error, attempt }) => [id, parkedAt, error, attempt]),
@@ -143,13 +148,13 @@ function parking(check: Promised): void {
     assert.equal(await store.requeue("a", 3_000), true);
     assert.equal(await store.requeue("a", 3_000), false);
     assert.deepEqual(await store.listParked(10), []);
-    assert.equal((await store.claim({ ...claim, now: 3_000 }))?.attempt, 1);
+    assert.equal((await claimFrom(store, { now: 3_000 }))?.attempt, 1);
   });
 
   check("only a parked message is discarded", async ({ store }) => {
     await store.put({ ...entry, id: "waiting" });
     assert.equal(await store.discard("waiting"), false);
-    await store.claim(claim);
+    await claimFrom(store);
     await park(store, "a", 10);
     assert.equal(await store.discard("a"), true);
     assert.deepEqual(await store.listParked(10), []);

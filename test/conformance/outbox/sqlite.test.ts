@@ -41,10 +41,10 @@ test("an open transaction of the application postpones the outbox instead of blo
     await rm(directory, { recursive: true });
   });
   application.exec("BEGIN IMMEDIATE");
-  const claim = { token: "t", now: 1, leaseUntil: 2, limit: 1 };
-  await assert.rejects(store.claim(claim), /locked/);
+  const claim = ["t", 1, 2, 1] as const;
+  await assert.rejects(store.claim(...claim), /locked/);
   application.exec("COMMIT");
-  assert.deepEqual(await store.claim(claim), []);
+  assert.deepEqual(await store.claim(...claim), []);
 });
 
 test("an invalid table name is rejected", () => {

@@ -7,7 +7,7 @@ import { startReceiver } from "../../peers/receiver.ts";
 import { checkMessage, type CreateTransport, loopbackOnly, testRequest } from "./suite.ts";
 
 const refused = { kind: "failure", category: "network", requestSent: false };
-const publicOnly = createAddressPolicy({ allow: [], allowLoopback: false });
+const publicOnly = createAddressPolicy([], false);
 
 const literals = [
   "127.0.0.1",
@@ -118,7 +118,7 @@ export function egressSuite(name: string, create: CreateTransport): void {
     it("tries the next address if a connection fails", async (t) => {
       const receiver = await startReceiver();
       t.after(() => receiver.close());
-      const policy = createAddressPolicy({ allow: [], allowLoopback: true });
+      const policy = createAddressPolicy([], true);
       // Nothing listens on the other loopback addresses.
       const names = { "many.test": () => ["127.0.0.2", "127.0.0.3", "127.0.0.1"] };
       const transport = create({ policy, names });

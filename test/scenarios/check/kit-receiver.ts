@@ -1,22 +1,16 @@
 import { findProfile } from "../../../src/domain/profiles/index.ts";
-import { parseSecret, publicKeyText } from "../../../src/domain/signing/signing-key.ts";
 import type { MessageVerifier } from "../../../src/receiver/message/message.ts";
 import type { ReceiverOptions } from "../../../src/receiver/receiver-options.ts";
 import { createReceiver, type Receiver } from "../../../src/receiver/receiver.ts";
 import { allOf } from "../../../src/receiver/schemes/first-match.ts";
 import { createMemoryDeduplicationStore } from "../../../src/receiver/stores/memory.ts";
 import { bearer, httpSignatures, standardWebhooks, xWebhook } from "../../../src/receiver/verifiers.ts";
+import { verifyingKey } from "../../peers/kit-verifier.ts";
 import { bearerToken, keyId, origin, secret } from "./examine.ts";
-
-/** The receiver's key: the public half of a pair. */
-function verifying(text: string): string {
-  const key = parseSecret(text);
-  return key.kind === "asymmetric" ? publicKeyText(key.publicKey) : text;
-}
 
 /** A verifier as the guide to the kit sets it up for a profile. */
 export function verifierOf(profile: string, key: string = secret): MessageVerifier {
-  const keys = verifying(key);
+  const keys = verifyingKey(key);
   switch (profile) {
     case "event-delivery":
       return httpSignatures({ keys: [keys.startsWith("whsec_") ? { key: keys, keyId } : { key: keys }] });

@@ -83,7 +83,7 @@ async function watchGateway(profile: Profile) {
     const isPublic = scheme !== undefined && signatureSchemeKeys[scheme] === "ed25519";
     const shown = await world.admin.get(`/v1/webhooks/${id}/${isPublic ? "public-key" : "secret"}`);
     const { secret: shared, public_key: key } = shown.body as unknown as Record<string, string>;
-    verifier = verifierFor((isPublic ? key : shared) ?? "", { profile, keyId: id }) ?? undefined;
+    verifier = verifierFor((isPublic ? key : shared) ?? "", profile, id) ?? undefined;
     for (const body of ['{"number":1}', '{"number":2}']) {
       const answer = await post(`${world.url}${source.path}`, body, { headers: signed(body) });
       assert.equal(answer.status, 202, answer.text);

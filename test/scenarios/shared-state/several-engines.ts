@@ -111,7 +111,7 @@ export class SeveralEngines {
 
   /** The same limit at all engines, as after a change that each of them knows. */
   limit(rateLimit: RateLimitConfig): void {
-    for (const engine of this.engines) engine.applyTenantLimit({ tenantId: "default", rateLimit });
+    for (const engine of this.engines) engine.applyTenantLimit("default", rateLimit);
   }
 
   /** How a waiting delivery of a webhook is shown. */
@@ -181,7 +181,7 @@ export class SeveralEngines {
         delivers: true,
         userAgent: "posthorn-test",
         requestOrigin: "posthorn.test",
-        urlRules: { policy: createAddressPolicy({ allow: [], allowLoopback: false }), allowHttp: false },
+        urlRules: { policy: createAddressPolicy([], false), allowHttp: false },
         tenantExists: () => true,
         schemas: { prepare: () => null, problems: () => [] },
       }),

@@ -1,8 +1,7 @@
 import { agesFrom, scheduledAttempts } from "../../../src/domain/delivery.ts";
-import { parseSecret } from "../../../src/domain/signing/signing-key.ts";
-import { prepareVerifier, type VerificationKey } from "../../../src/domain/signing/standard-webhooks.ts";
 import type { LiveWebhook } from "../../../src/engine/endpoint/endpoint-config.ts";
 import type { OutboundRequest } from "../../../src/ports/transport.ts";
+import { rejectionBy, verifyingKey } from "../../peers/kit-verifier.ts";
 import type { EngineRun } from "../engine-run.ts";
 import { isWaiting, type LedgerDelivery } from "../ledger.ts";
 import { openStubSecret } from "../stub-secret-box.ts";
@@ -219,15 +218,11 @@ export class RequestChecks {
       (secret) => secret.expiresAt === null || secret.expiresAt > time.wallMsMax,
     );
     for (const secret of inForce) {
-      const key = verificationKey(openStubSecret(secret.ciphertext));
-      const result = prepareVerifier([key])({
-        headers: { ...headersOf(request) },
-        body: request.body,
-        nowSeconds: Math.floor(now / 1_000),
-        toleranceSeconds: 0,
-      });
-      if (result.kind !== "verified")
-        fail("I-12", `webhook ${webhook.id}: a key in force did not sign: ${result.detail}`);
+      const key = verifyingKey(openStubSecret(secret.ciphertext));
+      const nowSeconds = Math.floor(now / 1_000);
+      const rejection = rejectionBy(key, headersOf(request), request.body, nowSeconds, 0);
+      if (rejection !== null)
+        fail("I-12", `webhook ${webhook.id}: a key in force did not sign: ${rejection}`);
     }
     // A key that just expired is dropped by a timer, which checks again every ten seconds when the clock jumps.
     const justJumped = time.monotonicMs() - time.lastJumpAtMonotonicMs < 11_000;
@@ -250,12 +245,6 @@ function sameLane(a: LedgerDelivery, b: LedgerDelivery): boolean {
     a.lane.ordering === b.lane.ordering &&
     a.lane.eventType === b.lane.eventType
   );
-}
-
-function verificationKey(secret: string): VerificationKey {
-  const key = parseSecret(secret);
-  if (key.kind === "invalid") throw new Error(`the simulation made an invalid key: ${key.reason}`);
-  return key.kind === "symmetric" ? key : { kind: "public", bytes: key.publicKey };
 }
 
 function headersOf({ headers }: OutboundRequest): Record<string, string> {

@@ -1,29 +1,38 @@
 /**
- * Adyen's standard webhooks: `additionalData.hmacSignature` of the single item, HMAC-SHA256 in base64 over eight of its
- * fields, joined with colons. The item's other fields are not signed, and no time is signed.
+ * Providers whose signature is a member of the JSON body.
+ *
+ * Adyen: `additionalData.hmacSignature` of the single item, HMAC-SHA256 in base64 over eight of its fields, joined with
+ * colons. The item's other fields are not signed, and no time is signed.
+ *
+ * Mailgun: a member `signature` with `timestamp`, `token` and the hexadecimal HMAC-SHA256 over the two, concatenated.
+ * Nothing else is signed, so the event data are only as trustworthy as the connection. A token is used once, so it is
+ * the message id. An event of a subaccount also has a `parent-signature` with the key of the main account.
  */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";
 import { type Claim, createClaimVerifier, hmacProof } from "./claim-verifier.ts";
-import { keyTexts, type SecretOptions } from "./options.ts";
+import { keyTexts, secretBytes, type SecretOptions, toleranceOf, type ToleranceOptions } from "./options.ts";
 import { hexKey } from "./provider-keys.ts";
 import {
   base64Bytes,
+  fieldOf,
+  hexBytes,
   isRejected,
   type JsonObject,
   messageIdFrom,
   objectOf,
   rejected,
   type Rejected,
+  timestampOf,
   unprovenBody,
   utf8,
 } from "./reading.ts";
 
-/** `secrets` are HMAC keys in hexadecimal, as the Customer Area shows them. */
-export type AdyenOptions = SecretOptions;
-
 const signatureBytes = 32;
 const fieldLengthMax = 1_024;
+
+/** `secrets` are HMAC keys in hexadecimal, as the Customer Area shows them. */
+export type AdyenOptions = SecretOptions;
 
 /**
  * Message id: `{pspReference}:{eventCode}:{success}`, by which Adyen identifies repeated messages; all three are
@@ -34,7 +43,7 @@ export function createAdyenVerifier(crypto: ReceiverCrypto, options: AdyenOption
     name: "adyen",
     producer: options.producer ?? "adyen",
     proof: hmacProof(crypto, "sha256", keyTexts(options.secrets, "secrets").map(hexKey)),
-    claimOf,
+    claimOf: adyenClaim,
     isMessageIdUnsigned: false,
     messageIdOf(message) {
       const item = itemOf(message);
@@ -44,7 +53,7 @@ export function createAdyenVerifier(crypto: ReceiverCrypto, options: AdyenOption
   });
 }
 
-function claimOf(message: ReceivedMessage): Claim | Rejected {
+function adyenClaim(message: ReceivedMessage): Claim | Rejected {
   const item = itemOf(message);
   if (isRejected(item)) return item;
   const signature = base64Bytes(textOf(objectOf(item["additionalData"])?.["hmacSignature"]), signatureBytes);
@@ -80,4 +89,37 @@ function textOf(value: unknown): string {
   return typeof value === "string" || typeof value === "number" || typeof value === "boolean"
     ? String(value)
     : "";
+}
+
+/** `secrets` are HTTP webhook signing keys. */
+export interface MailgunOptions extends SecretOptions, ToleranceOptions {}
+
+export function createMailgunVerifier(crypto: ReceiverCrypto, options: MailgunOptions): MessageVerifier {
+  const toleranceSeconds = toleranceOf(options);
+  return createClaimVerifier(crypto, {
+    name: "mailgun",
+    producer: options.producer ?? "mailgun",
+    proof: hmacProof(crypto, "sha256", secretBytes(options.secrets)),
+    claimOf: (message, { nowSeconds }) => mailgunClaim(message, nowSeconds, toleranceSeconds),
+    isMessageIdUnsigned: false,
+    messageIdOf: ({ body }) => messageIdFrom(objectOf(fieldOf(body, "signature"))?.["token"]),
+  });
+}
+
+function mailgunClaim(message: ReceivedMessage, nowSeconds: number, toleranceSeconds: number): Claim | Rejected {
+  const body = unprovenBody(message);
+  if (isRejected(body)) return body;
+  const fields: JsonObject = objectOf(body["signature"]) ?? {};
+  const { timestamp, token } = fields;
+  const time = typeof timestamp === "number" ? String(timestamp) : timestamp;
+  if (typeof time !== "string" || typeof token !== "string" || messageIdFrom(token) === null)
+    return rejected("body_altered", "the body has no signature with timestamp and token");
+  const timestampSeconds = timestampOf(time, nowSeconds, toleranceSeconds);
+  if (isRejected(timestampSeconds)) return timestampSeconds;
+  const signatures = [fields["signature"], fields["parent-signature"]].flatMap((text) =>
+    typeof text === "string" ? (hexBytes(text, signatureBytes) ?? []) : [],
+  );
+  if (signatures.length === 0)
+    return rejected("body_altered", `the signature is not ${2 * signatureBytes} hexadecimal digits`);
+  return { contents: [[utf8(time + token)]], signatures, timestampSeconds };
 }

@@ -1,7 +1,10 @@
 /**
- * Providers that check an address by HEAD, GET or a token before they use it, and have unusual proofs: Mandrill signs
- * the address and the parameters of a form; Mailchimp and Microsoft Graph sign nothing and send a secret, in the query
- * of the address or in each notification.
+ * Providers that send a secret instead of a signature. It authenticates the sender, but does not protect the bytes.
+ *
+ * GitLab: a secret token is sent unchanged in `X-Gitlab-Token`. A signing token (`whsec_…`) signs like Standard
+ * Webhooks. Both may be configured while one replaces the other.
+ *
+ * Mailchimp: in the query of the address. Microsoft Graph: in each notification.
  */
 import { andThen, type MaybePromise, type ReceiverCrypto, whenAll } from "../crypto/crypto.ts";
 import {
@@ -10,63 +13,35 @@ import {
   type Verification,
   queryOf,
 } from "../message/message.ts";
-import { type Claim, createClaimVerifier, hmacProof } from "./claim-verifier.ts";
-import { publicUrlOf, type PublicUrlOptions, secretBytes, type SecretOptions } from "./options.ts";
-import {
-  base64Bytes,
-  headerOf,
-  isRejected,
-  objectOf,
-  rejected,
-  type Rejected,
-  textOf,
-  unprovenBody,
-  utf8,
-} from "./reading.ts";
+import { anyOf } from "../schemes/first-match.ts";
+import { prepareApiKeyVerifier } from "../schemes/plain-credentials.ts";
+import { keyTexts, secretBytes, type SecretOptions, type ToleranceOptions } from "./options.ts";
+import { schemeOf } from "./provider-table.ts";
+import { isRejected, objectOf, rejected, type Rejected, unprovenBody, utf8 } from "./reading.ts";
+import { createSchemeVerifier } from "./scheme-verifier.ts";
 
-/** `secrets` are the keys of the webhook; `publicUrl` is its address exactly as entered at Mandrill. */
-export interface MandrillOptions extends SecretOptions, PublicUrlOptions {}
 /** `secrets` are texts that you chose for the query of the address, as `?secret=…`. */
 export type MailchimpOptions = SecretOptions;
 /** `secrets` are the `clientState` of the subscriptions. */
 export type MicrosoftGraphOptions = SecretOptions;
 
-const signatureBytes = 20;
-const formBytesMax = 4_194_304;
-const parametersMax = 100;
 const secretLengthMax = 1_024;
 const notificationsMax = 1_000;
 
-export function createMandrillVerifier(crypto: ReceiverCrypto, options: MandrillOptions): MessageVerifier {
-  const address = publicUrlOf(options);
-  return createClaimVerifier(crypto, {
-    name: "mandrill",
-    producer: options.producer ?? "mandrill",
-    proof: hmacProof(crypto, "sha1", secretBytes(options.secrets)),
-    claimOf: (message) => mandrillClaim(message, address),
-    isMessageIdUnsigned: true,
-    messageIdOf: () => null,
-  });
-}
+/** `secrets` are signing tokens, which begin with `whsec_`, and secret tokens. */
+export interface GitlabOptions extends SecretOptions, ToleranceOptions {}
 
-function mandrillClaim(message: ReceivedMessage, address: string): Claim | Rejected {
-  const header = headerOf(message, "X-Mandrill-Signature");
-  if (isRejected(header)) return header;
-  const signature = base64Bytes(header, signatureBytes);
-  if (signature === null)
-    return rejected("malformed_header", "X-Mandrill-Signature is not 20 bytes in base64");
-  if (message.body.length > formBytesMax) return rejected("body_altered", "the form is too large");
-  const form = new URLSearchParams(textOf(message.body));
-  if (form.size === 0 || form.size > parametersMax)
-    return rejected("body_altered", `the form does not have 1 to ${parametersMax} parameters`);
-  const names = [...form.keys()];
-  if (new Set(names).size < names.length) return rejected("body_altered", "the form repeats a parameter");
-  const parameters = names.toSorted().map((name) => name + (form.get(name) ?? ""));
-  return {
-    contents: [[utf8(address + parameters.join(""))]],
-    signatures: [signature],
-    timestampSeconds: null,
-  };
+export function createGitlabVerifier(crypto: ReceiverCrypto, options: GitlabOptions): MessageVerifier {
+  const texts = keyTexts(options.secrets, "secrets");
+  const signing = texts.filter((text) => text.startsWith("whsec_"));
+  const secret = texts.filter((text) => !text.startsWith("whsec_"));
+  const { producer = "gitlab" } = options;
+  const signed =
+    signing.length > 0 && createSchemeVerifier(crypto, schemeOf("gitlab"), { ...options, secrets: signing });
+  const shown =
+    secret.length > 0 &&
+    prepareApiKeyVerifier(crypto, { header: "X-Gitlab-Token", keys: { [producer]: secret } }, "gitlab");
+  return anyOf([signed, shown].filter((verifier) => verifier !== false));
 }
 
 export function createMailchimpVerifier(crypto: ReceiverCrypto, options: MailchimpOptions): MessageVerifier {
@@ -113,7 +88,7 @@ function secretVerifier(
       const given = secretOf(message);
       if (isRejected(given)) return given;
       if (given.length > secretLengthMax) return rejected("no_matching_signature", "the secret is too long");
-      const macs = [utf8(given), ...known].map((key) => crypto.hmac({ hash: "sha256", key, data }));
+      const macs = [utf8(given), ...known].map((key) => crypto.hmac("sha256", key, data));
       return andThen(whenAll(macs), ([mac, ...expected]) =>
         mac !== undefined && expected.some((one) => crypto.equal(mac, one))
           ? { kind: "verified", scheme: name, producer, messageId: null, timestampSeconds: null }

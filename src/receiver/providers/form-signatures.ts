@@ -1,7 +1,12 @@
 /**
+ * Providers that sign their address and the parameters of a form.
+ *
  * Twilio: `X-Twilio-Signature`, HMAC-SHA1 in base64 with the account's auth token, over the address as Twilio called it
  * and, for forms, all parameters sorted by name, with names and values concatenated. For other bodies, the signed query
  * contains their SHA-256 (`bodySHA256`). No time is signed.
+ *
+ * Mandrill: `X-Mandrill-Signature`, HMAC-SHA1 in base64 over the address as entered there and all parameters of the
+ * form, sorted and concatenated in the same way. No time is signed.
  *
  * The form must be parsed before anything is verified, because the signature covers its parameters. Parsing is bounded
  * here (bytes, parameters) and uses the platform's parser.
@@ -28,18 +33,20 @@ import {
   utf8,
 } from "./reading.ts";
 
+const signatureBytes = 20;
+const digestBytes = 32;
+const queryLengthMax = 8_192;
+const twilioFormBytesMax = 262_144;
+const twilioParametersMax = 1_000;
+const mandrillFormBytesMax = 4_194_304;
+const mandrillParametersMax = 100;
+const bodyDigestStart = "bodySHA256=";
+
 /**
  * `secrets` are the auth tokens. `publicUrl` is the address entered at Twilio, including its query, so that a signature
  * for another address of the account is not valid here. Twilio adds only `bodySHA256` to the query.
  */
 export interface TwilioOptions extends SecretOptions, PublicUrlOptions, UnsignedIdOptions {}
-
-const signatureBytes = 20;
-const digestBytes = 32;
-const queryLengthMax = 8_192;
-const formBytesMax = 262_144;
-const parametersMax = 1_000;
-const bodyDigestStart = "bodySHA256=";
 
 /** Message id: none is signed; with `unsignedMessageId`, `I-Twilio-Idempotency-Token`. */
 export function createTwilioVerifier(crypto: ReceiverCrypto, options: TwilioOptions): MessageVerifier {
@@ -50,7 +57,7 @@ export function createTwilioVerifier(crypto: ReceiverCrypto, options: TwilioOpti
     name: "twilio",
     producer: options.producer ?? "twilio",
     proof: hmacProof(crypto, "sha1", secretBytes(options.secrets)),
-    claimOf: (message) => claimOf(message, { addresses, parameters }),
+    claimOf: (message) => twilioClaim(message, addresses, parameters),
     isMessageIdUnsigned: true,
     messageIdOf: (message) =>
       options.unsignedMessageId === true
@@ -65,14 +72,12 @@ export function createTwilioVerifier(crypto: ReceiverCrypto, options: TwilioOpti
   };
 }
 
-interface Expected {
-  /** Without the query. */
-  readonly addresses: readonly string[];
-  /** Query parameters as written. */
-  readonly parameters: readonly string[];
-}
-
-function claimOf(message: ReceivedMessage, expected: Expected): Claim | Rejected {
+/** `addresses` have no query; `expected` are the query parameters as written. */
+function twilioClaim(
+  message: ReceivedMessage,
+  addresses: readonly string[],
+  expected: readonly string[],
+): Claim | Rejected {
   const header = headerOf(message, "X-Twilio-Signature");
   if (isRejected(header)) return header;
   const signature = base64Bytes(header, signatureBytes);
@@ -80,12 +85,12 @@ function claimOf(message: ReceivedMessage, expected: Expected): Claim | Rejected
   const query = queryOf(message);
   if (query.length > queryLengthMax) return rejected("malformed_header", "the query is too long");
   const own = parametersIn(query.slice(1)).filter((parameter) => !parameter.startsWith(bodyDigestStart));
-  if (own.join("&") !== expected.parameters.join("&"))
+  if (own.join("&") !== expected.join("&"))
     return rejected("no_matching_signature", "the query differs from that of publicUrl");
   const parameters = parametersOf(message);
   if (isRejected(parameters)) return parameters;
   return {
-    contents: expected.addresses.map((address) => [utf8(address + query + parameters)]),
+    contents: addresses.map((address) => [utf8(address + query + parameters)]),
     signatures: [signature],
     timestampSeconds: null,
   };
@@ -108,11 +113,11 @@ function parametersOf(message: ReceivedMessage): string | Rejected {
   const mediaType = message.headers.get("Content-Type")?.split(";", 1)[0]?.trim().toLowerCase();
   if (mediaType !== "application/x-www-form-urlencoded")
     return rejected("missing_header", "the body is not a form, and the query has no bodySHA256");
-  if (message.body.length > formBytesMax) return rejected("body_altered", "the form is too large");
+  if (message.body.length > twilioFormBytesMax) return rejected("body_altered", "the form is too large");
   const form = new URLSearchParams(textOf(message.body));
   // Nothing of such a body would be signed.
   if (form.size === 0) return rejected("body_altered", "the form has no parameters");
-  if (form.size > parametersMax) return rejected("body_altered", "the form has too many parameters");
+  if (form.size > twilioParametersMax) return rejected("body_altered", "the form has too many parameters");
   // Twilio's libraries use each value of a repeated parameter once, and sort by UTF-16 units, like sort().
   return [...new Set(form.keys())]
     .toSorted()
@@ -132,7 +137,7 @@ function withBodyChecked(crypto: ReceiverCrypto, message: ReceivedMessage, resul
   const text = bodyDigestOf(message);
   if (text === null) return result;
   const expected = hexBytes(text, digestBytes);
-  return andThen(crypto.digest({ hash: "sha256", data: message.body }), (digest) =>
+  return andThen(crypto.digest("sha256", message.body), (digest) =>
     expected !== null && crypto.equal(expected, digest)
       ? result
       : rejected("body_altered", "bodySHA256 is not the digest of the body"),
@@ -148,4 +153,39 @@ function withPort(url: string): string {
 
 function withoutPort(url: string): string {
   return url.replace(/^(https?:\/\/[^/]*?):\d+(?=\/|$)/i, "$1");
+}
+
+/** `secrets` are the keys of the webhook; `publicUrl` is its address exactly as entered at Mandrill. */
+export interface MandrillOptions extends SecretOptions, PublicUrlOptions {}
+
+export function createMandrillVerifier(crypto: ReceiverCrypto, options: MandrillOptions): MessageVerifier {
+  const address = publicUrlOf(options);
+  return createClaimVerifier(crypto, {
+    name: "mandrill",
+    producer: options.producer ?? "mandrill",
+    proof: hmacProof(crypto, "sha1", secretBytes(options.secrets)),
+    claimOf: (message) => mandrillClaim(message, address),
+    isMessageIdUnsigned: true,
+    messageIdOf: () => null,
+  });
+}
+
+function mandrillClaim(message: ReceivedMessage, address: string): Claim | Rejected {
+  const header = headerOf(message, "X-Mandrill-Signature");
+  if (isRejected(header)) return header;
+  const signature = base64Bytes(header, signatureBytes);
+  if (signature === null)
+    return rejected("malformed_header", "X-Mandrill-Signature is not 20 bytes in base64");
+  if (message.body.length > mandrillFormBytesMax) return rejected("body_altered", "the form is too large");
+  const form = new URLSearchParams(textOf(message.body));
+  if (form.size === 0 || form.size > mandrillParametersMax)
+    return rejected("body_altered", `the form does not have 1 to ${mandrillParametersMax} parameters`);
+  const names = [...form.keys()];
+  if (new Set(names).size < names.length) return rejected("body_altered", "the form repeats a parameter");
+  const parameters = names.toSorted().map((name) => name + (form.get(name) ?? ""));
+  return {
+    contents: [[utf8(address + parameters.join(""))]],
+    signatures: [signature],
+    timestampSeconds: null,
+  };
 }
