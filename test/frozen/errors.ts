@@ -62,7 +62,7 @@ async function refusedForms(admin: Client): Promise<void> {
     await admin.post("/v1/events", event, { headers: { "idempotency-key": idempotencyKey } });
 }
 
-/** Queries, and checks in code outside the field definitions. Bounds of fields: bounds.test.ts. */
+/** Queries, and checks in code outside the field definitions. Bounds of fields: field-bounds.test.ts. */
 async function refusedBounds(admin: Client): Promise<void> {
   const queries = [
     "limit=0",

@@ -84,7 +84,7 @@ export function unpackFacts(bytes: Uint8Array): readonly Fact<number>[] {
 }
 
 /**
- * The counts of one bucket, by key (`keys.ts`). Sparse, because most buckets see a few of several thousand keys. All
+ * The counts of one bucket, by key (`keys` below). Sparse, because most buckets see a few of several thousand keys. All
  * values are additive, including distributions, which are counts too.
  */
 export class Counts {
@@ -243,7 +243,7 @@ export const keys = {
   /** Plus the status. */
   status: 1_000,
   statusEnd: 2_000,
-  /** Plus the class in a distribution (`distribution.ts`), milliseconds. */
+  /** Plus the class in a distribution (facts.ts), milliseconds. */
   duration: 2_000,
   lag: 3_000,
   total: 4_000,

@@ -89,7 +89,7 @@ function rowsOf(commands: readonly { readonly size: WriteSize }[]): number {
  * grow under load.
  *
  * A few settlements do not start a transaction: they wait for the next publish, or for `windowMs`
- * (`waiting-settlements.ts`).
+ * (`WaitingSettlements`).
  *
  * How much: up to `rowsMax` rows, because a store may write on the event loop. The rest goes into the next
  * transaction, one turn of the loop later. Requeues and retries get at most half of it while publishes wait too.
