@@ -11,9 +11,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { mock } from "node:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { loggedIn, openBrowser } from "../test/browser/browser.ts";
-import { agreeable, refusingPath } from "../test/scenarios/api/agreeable-transport.ts";
-import { eventually } from "../test/scenarios/eventually.ts";
+import { loggedIn, openBrowser } from "../test/browser/browser.fixture.ts";
+import { agreeable, refusingPath } from "../test/scenarios/api/agreeable-transport.fixture.ts";
+import { eventually } from "../test/scenarios/eventually.fixture.ts";
 import { SeededRandom } from "../test/simulation/seeded-random.ts";
 
 /** Later than the clock of the browser, which would drop the cookie of an earlier session. */

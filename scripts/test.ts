@@ -13,7 +13,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, statfsSync } from "no
 import { dirname, join, posix } from "node:path";
 import { inspect, parseArgs, styleText } from "node:util";
 import { messageOf } from "../src/domain/thrown.ts";
-import { leftovers } from "../test/services/leftovers.ts";
+import { leftovers } from "../test/services/leftovers.fixture.ts";
 import { bundleProgram } from "./bundle-program.ts";
 import type { Check, CheckResult } from "./check.ts";
 import { checks } from "./checks.ts";
@@ -189,7 +189,9 @@ function whyNoTest(place: string, tests: readonly string[]): string {
 
 function relativeImports(path: string): ReadonlySet<string> {
   const text = readFileSync(join(projectRoot, path), "utf8");
-  return new Set([...text.matchAll(/ from "(\.[^"]+)"/g)].map(([, to = ""]) => posix.join(dirname(path), to)));
+  return new Set(
+    [...text.matchAll(/ from "(\.[^"]+)"/g)].map(([, to = ""]) => posix.join(dirname(path), to)),
+  );
 }
 
 function suiteOf(file: string): Suite | undefined {

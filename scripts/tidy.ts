@@ -303,7 +303,9 @@ function namedFiles(): CheckResult {
       missingIn(text).map((name) => `${locate(file, node)}: names ${name}, which does not exist`),
     ),
   );
-  const pages = files.filter((path) => path.endsWith(".md") && !/^(CHANGELOG|docs\/notes|specs)\b/.test(path));
+  const pages = files.filter(
+    (path) => path.endsWith(".md") && !/^(CHANGELOG|docs\/notes|specs)\b/.test(path),
+  );
   const inPages = pages.flatMap((page) =>
     missingIn(withoutLinks(withoutCodeBlocks(readFileSync(join(projectRoot, page), "utf8")))).map(
       (name) => `${page}: names ${name}, which does not exist`,

@@ -12,11 +12,11 @@ import { type RunningPosthorn, startPosthorn } from "../../src/app/posthorn.ts";
 import { resolveValues } from "../../src/config/resolve.ts";
 import { PosthornError } from "../../src/domain/errors.ts";
 import { apiName, apiPath, type Field, type Fields, type Kind } from "../../src/resources/field.ts";
-import { agreeable } from "../scenarios/api/agreeable-transport.ts";
-import { type Client, createClient } from "../scenarios/api/client.ts";
-import { type Probe, probesOf } from "./fields/probes.ts";
-import type { Resource } from "./fields/resource.ts";
-import { resourcesOf } from "./fields/resources.ts";
+import { agreeable } from "../scenarios/api/agreeable-transport.fixture.ts";
+import { type Client, createClient } from "../scenarios/api/client.fixture.ts";
+import { type Probe, probesOf } from "./fields/probes.fixture.ts";
+import type { Resource } from "./fields/resource.fixture.ts";
+import { resourcesOf } from "./fields/resources.fixture.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -125,7 +125,7 @@ suite("bounds of fields", () => {
       .filter((content) => content !== undefined)
       .map((content) => (content as { schema: Json }).schema);
     // Excluded: a batch contains events, a login and a code are not stored, a change of an operation ends it
-    // (bulk-actions.test.ts), and a mute needs an alert (tour.ts). Two ends are joined only once, and a request exists
+    // (bulk-actions.test.ts), and a mute needs an alert (tour.fixture.ts). Two ends are joined only once, and a request exists
     // once it was sent (scenarios/gateway.test.ts). A channel's fields depend on its kind (notifications.test.ts).
     const others = new Set([
       "ConnectionCreate",

@@ -10,11 +10,17 @@ import { portalCapabilities, type PortalCapability } from "../../src/domain/scop
 import { type OpenStreams, streamsOfSessionMax } from "../../src/features/live/event-streams.ts";
 import type { ApiOptions } from "../../src/http/context.ts";
 import { createRoutes } from "../../src/http/route-table.ts";
-import { agreeable } from "../scenarios/api/agreeable-transport.ts";
-import { assertProblem, type Client, createClient, itemsOf, textOf } from "../scenarios/api/client.ts";
-import { openStream, type StreamedEvent } from "../scenarios/api/event-stream.ts";
-import { eventually } from "../scenarios/eventually.ts";
-import { allRights, type Right, rolesByAccess } from "./rights.ts";
+import { agreeable } from "../scenarios/api/agreeable-transport.fixture.ts";
+import {
+  assertProblem,
+  type Client,
+  createClient,
+  itemsOf,
+  textOf,
+} from "../scenarios/api/client.fixture.ts";
+import { openStream, type StreamedEvent } from "../scenarios/api/event-stream.fixture.ts";
+import { eventually } from "../scenarios/eventually.fixture.ts";
+import { allRights, type Right, rolesByAccess } from "./rights.fixture.ts";
 
 interface Operation {
   readonly method: string;

@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { startPosthorn } from "../../src/app/posthorn.ts";
 import { resolveValues } from "../../src/config/resolve.ts";
-import { textOf } from "./api/client.ts";
-import { patientClient } from "./patient-client.ts";
+import { textOf } from "./api/client.fixture.ts";
+import { patientClient } from "./patient-client.fixture.ts";
 
 /** A receiver that counts its connections, and can withhold responses. */
 async function startReceiver(t: TestContext, answer: RequestListener) {

@@ -4,7 +4,7 @@ import { Webhook } from "standardwebhooks";
 import { parsePublicKey } from "../../src/domain/signing/signing-key.ts";
 import { prepareVerifier } from "../../src/domain/signing/standard-webhooks.ts";
 import { type Answer, type ReceivedRequest, type Receiver, startReceiver } from "../peers/receiver.ts";
-import { PosthornProcess } from "./posthorn-process.ts";
+import { PosthornProcess } from "./posthorn-process.fixture.ts";
 
 /** The view of an independent consumer: the npm package `standardwebhooks`, which supports only `v1`. */
 function verifies(secret: string, request: ReceivedRequest): boolean {

@@ -19,9 +19,9 @@ import {
   type Json,
   type Reply,
   textOf,
-} from "./api/client.ts";
-import { eventually } from "./eventually.ts";
-import { PosthornProcess } from "./posthorn-process.ts";
+} from "./api/client.fixture.ts";
+import { eventually } from "./eventually.fixture.ts";
+import { PosthornProcess } from "./posthorn-process.fixture.ts";
 
 const origin = "events.posthorn.test";
 

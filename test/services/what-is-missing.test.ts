@@ -51,7 +51,10 @@ suite("what npm test cannot run", () => {
   test("a suite is refused with the test files that run it", () => {
     const { stderr, status } = npmTest("test/conformance/store/state-machine.suite.ts");
     assert.equal(status, 2);
-    assert.match(stderr, /state-machine\.suite\.ts: not a test file; run one that imports it: .*store\/postgres\.pg\.test\.ts/);
+    assert.match(
+      stderr,
+      /state-machine\.suite\.ts: not a test file; run one that imports it: .*store\/postgres\.pg\.test\.ts/,
+    );
   });
 
   test("a path that does not exist is refused", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { unicodeText } from "../../../test/services/unicode-text.ts";
+import { unicodeText } from "../../../test/services/unicode-text.fixture.ts";
 import { profiles } from "../profiles/index.ts";
 import {
   customHeaderLimits,

@@ -20,7 +20,7 @@ import {
   settle,
   settlement,
   start,
-} from "../../../test/conformance/store/scene.ts";
+} from "../../../test/conformance/store/scene.fixture.ts";
 import { startTransactionPooler } from "../../../test/conformance/store/transaction-pooler.fixture.ts";
 import type { StoreChange } from "../../ports/store/changes.ts";
 import type { Store } from "../../ports/store.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { type Receiver, startReceiver } from "../../peers/receiver.ts";
-import { itemsOf, textOf } from "../api/client.ts";
+import { itemsOf, textOf } from "../api/client.fixture.ts";
 import {
   hookOf,
   type Json,
@@ -12,8 +12,8 @@ import {
   rawHeader,
   type SentHeaders,
   signed,
-} from "./scene.ts";
-import { type GatewayWorld, openGateway } from "./world.ts";
+} from "./scene.fixture.ts";
+import { type GatewayWorld, openGateway } from "./world.fixture.ts";
 
 let world: GatewayWorld;
 let receiver: Receiver;

@@ -11,9 +11,9 @@ import { profiles } from "../../../src/domain/profiles/index.ts";
 import { signatureSchemeKeys } from "../../../src/domain/signing/schemes.ts";
 import type { MessageVerifier } from "../../../src/receiver/message/message.ts";
 import { type Receiver, startReceiver } from "../../peers/receiver.ts";
-import { bearerToken, examine, failuresOf, idsOf, keyId, origin, secret } from "../check/examine.ts";
-import { hookOf, type Json, makeSource, modes, post, signed } from "./scene.ts";
-import { type GatewayWorld, openGateway } from "./world.ts";
+import { bearerToken, examine, failuresOf, idsOf, keyId, origin, secret } from "../check/examine.fixture.ts";
+import { hookOf, type Json, makeSource, modes, post, signed } from "./scene.fixture.ts";
+import { type GatewayWorld, openGateway } from "./world.fixture.ts";
 
 let world: GatewayWorld;
 let receiver: Receiver;

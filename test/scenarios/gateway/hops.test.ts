@@ -8,8 +8,8 @@ import {
   startHostileReceiver,
 } from "../../peers/hostile-receiver.ts";
 import { type ReceivedRequest, type Receiver, startReceiver } from "../../peers/receiver.ts";
-import { itemsOf } from "../api/client.ts";
-import { eventually } from "../eventually.ts";
+import { itemsOf } from "../api/client.fixture.ts";
+import { eventually } from "../eventually.fixture.ts";
 import {
   hookOf,
   type Json,
@@ -22,8 +22,8 @@ import {
   rawHeader,
   type SentHeaders,
   signed,
-} from "./scene.ts";
-import { type GatewayWorld, openGateway } from "./world.ts";
+} from "./scene.fixture.ts";
+import { type GatewayWorld, openGateway } from "./world.fixture.ts";
 
 let front: GatewayWorld;
 let back: GatewayWorld;

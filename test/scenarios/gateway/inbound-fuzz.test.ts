@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { after, before, suite, test } from "node:test";
 import fc from "fast-check";
-import { itemsOf } from "../api/client.ts";
+import { itemsOf } from "../api/client.fixture.ts";
 import { type Receiver, startReceiver } from "../../peers/receiver.ts";
-import { hookOf, makeSource, modes, post, type SentHeaders, verification } from "./scene.ts";
-import { type GatewayWorld, openGateway } from "./world.ts";
+import { hookOf, makeSource, modes, post, type SentHeaders, verification } from "./scene.fixture.ts";
+import { type GatewayWorld, openGateway } from "./world.fixture.ts";
 
 const seed = Number(process.env["POSTHORN_TEST_SEED"] ?? Date.now() % 1_000_000);
 const numRuns = Number(process.env["POSTHORN_TEST_RUNS"] ?? 150);

@@ -13,8 +13,8 @@ import { RequestLog } from "../../../src/features/gateway/request-log.ts";
 import { newSource } from "../../../src/features/gateway/source-service.ts";
 import type { LogFields, Logger } from "../../../src/ports/telemetry.ts";
 import { startReceiver } from "../../peers/receiver.ts";
-import { createClient } from "../api/client.ts";
-import { hookOf, makeSource, modes, post, signed } from "./scene.ts";
+import { createClient } from "../api/client.fixture.ts";
+import { hookOf, makeSource, modes, post, signed } from "./scene.fixture.ts";
 
 /** Found in a log line as text, as bytes and in the usual encodings, also in parts. */
 const canary = "canary-7f3a9c51e8";

@@ -21,9 +21,9 @@ import { createReceiver } from "../../../src/receiver/receiver.ts";
 import { createMemoryDeduplicationStore } from "../../../src/receiver/stores/memory.ts";
 import { httpSignatures } from "../../../src/receiver/verifiers.ts";
 import { type ReceivedRequest, type Receiver, startReceiver } from "../../peers/receiver.ts";
-import { eventually } from "../eventually.ts";
-import { hookOf, type Json, makeSource, modes, post, rawHeader } from "./scene.ts";
-import { type GatewayWorld, openGateway } from "./world.ts";
+import { eventually } from "../eventually.fixture.ts";
+import { hookOf, type Json, makeSource, modes, post, rawHeader } from "./scene.fixture.ts";
+import { type GatewayWorld, openGateway } from "./world.fixture.ts";
 
 type Headers = Readonly<Record<string, string>>;
 
