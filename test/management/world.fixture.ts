@@ -23,7 +23,7 @@ import { loadTenantDirectory } from "../../src/features/tenants/tenant-service.t
 import type { Clock, Timer } from "../../src/ports/clock.ts";
 import type { NameLookup } from "../../src/ports/name-lookup.ts";
 import type { Store } from "../../src/ports/store.ts";
-import type { Logger, Metrics } from "../../src/ports/telemetry.ts";
+import type { Logger } from "../../src/ports/telemetry.ts";
 import {
   noResponseFields,
   type OutboundRequest,
@@ -36,6 +36,7 @@ import { systemClock } from "../../src/system/clock.ts";
 import { createKeyRing, createSecretBox } from "../../src/system/keys/secret-box.ts";
 import { createSystemRandom } from "../../src/system/random.ts";
 import { waitMsMax } from "../scenarios/eventually.fixture.ts";
+import { engineLimits, retention, silentMetrics } from "../services/engine-parts.fixture.ts";
 
 export const admin: Scope = { tenantId: null };
 export const adminKey = "the-admin-key-of-this-test";
@@ -124,7 +125,7 @@ export async function openWorld(
       requestOrigin: "posthorn.test",
       urlRules,
       limits: { ...engineLimits, ...options.limits },
-      retention: { payloadMs: 30 * dayMs, historyMs: 90 * dayMs },
+      retention,
       tenantExists: (id) => tenants.has(id),
       schemas,
     });
@@ -244,8 +245,6 @@ export async function openWorld(
   };
 }
 
-/** Ends only a test that will never pass. */
-
 /** The keys with which the processes of a deployment read each other's secrets. */
 export type WorldKeys = Parameters<typeof createSecretBox>[0];
 
@@ -304,19 +303,3 @@ function recordingLogger(lines: string[]): Logger {
   const record: Logger["info"] = (fields, message) => void lines.push(JSON.stringify({ ...fields, message }));
   return { debug: record, info: record, warn: record, error: record };
 }
-
-const nothing = (): void => {};
-const silentMetrics = new Proxy({} as Metrics, { get: () => nothing });
-
-const dayMs = 86_400_000;
-const engineLimits = {
-  concurrency: 100,
-  waitingRequests: 1_000,
-  webhookConcurrency: 5,
-  hostConcurrency: null,
-  payloadBytesMax: 262_144,
-  commitWindowMs: 5,
-  commitRowsMax: 512,
-  bufferBytesMax: 64 * 1024 * 1024,
-  leaseMs: 300_000,
-};

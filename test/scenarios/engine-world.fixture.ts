@@ -12,7 +12,8 @@ import { createSystemRandom } from "../../src/system/random.ts";
 import { createHttpTransport } from "../../src/transport/http/http-transport.ts";
 import { createAddressPolicy } from "../../src/domain/egress/address-policy.ts";
 import { generateEd25519Key, generateSymmetricSecret } from "../../src/domain/signing/signing-key.ts";
-import { type Webhook, webhookDefaults } from "../../src/domain/webhook.ts";
+import { webhookAt } from "../../src/domain/webhook.fixture.ts";
+import type { Webhook } from "../../src/domain/webhook.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import type { EngineLimits } from "../../src/engine/engine-options.ts";
 import type { PublishInput } from "../../src/features/services.ts";
@@ -22,6 +23,7 @@ import type { Store } from "../../src/ports/store.ts";
 import type { SecretKind } from "../../src/ports/store/webhooks.ts";
 import type { Logger, Metrics } from "../../src/ports/telemetry.ts";
 import type { Transport } from "../../src/ports/transport.ts";
+import { engineLimits, retention, silentMetrics } from "../services/engine-parts.fixture.ts";
 
 export interface EngineWorld {
   readonly engine: Engine;
@@ -67,17 +69,6 @@ const plainBox: SecretBox = {
 };
 
 const nothing = (): void => {};
-const silentMetrics: Metrics = {
-  attemptSettled: nothing,
-  circuitMoved: nothing,
-  rateLimited: nothing,
-  largePayload: nothing,
-  alarmed: nothing,
-  notified: nothing,
-  apiCallLimited: nothing,
-  eventPublished: nothing,
-  commitWritten: nothing,
-};
 
 /** What one world keeps across its restarts. */
 interface Kept {
@@ -111,7 +102,7 @@ export async function openEngineWorld(options: WorldOptions = {}): Promise<Engin
     logged,
     largePayloads,
     async addWebhook(given, credentials = {}) {
-      const webhook = webhookWithDefaults(given, running.engine.nextId());
+      const webhook = webhookAt(Date.now(), { id: running.engine.nextId(), schemes: ["v1"], ...given });
       const bytes = (count: number): Uint8Array => random.bytes(count);
       const texts = {
         symmetric: generateSymmetricSecret(bytes),
@@ -172,8 +163,8 @@ async function open({ dataDir, log, metrics }: Kept, options: WorldOptions): Pro
     userAgent: "Posthorn/test",
     requestOrigin: "posthorn.test",
     urlRules: { policy: createAddressPolicy({ allow: [], allowLoopback: true }), allowHttp: true },
-    limits: { ...defaultLimits, ...options.limits },
-    retention: { payloadMs: 30 * dayMs, historyMs: 90 * dayMs },
+    limits: { ...engineLimits, ...options.limits },
+    retention,
     tenantExists: () => true,
     schemas: { prepare: () => null, problems: () => [] },
   });
@@ -196,44 +187,3 @@ async function shut(running: Running): Promise<void> {
   await running.engine.stop(2_000);
   await running.store.close();
 }
-
-function webhookWithDefaults(
-  given: Partial<Webhook> & { readonly url: string; readonly events: readonly string[] },
-  id: string,
-): Webhook {
-  const now = Date.now();
-  return {
-    id,
-    tenantId: "default",
-    ownerId: null,
-    description: "",
-    status: "active",
-    statusReason: null,
-    statusChangedAt: now,
-    profile: "standard",
-    schemes: ["v1"],
-    ...webhookDefaults,
-    retry: { schedule: null, ageMsMax: null, timeoutMs: null, timeoutGrowthFactor: null },
-    circuitBreaker: {},
-    rateLimit: null,
-    ordering: "none",
-    headers: {},
-    metadata: {},
-    createdAt: now,
-    updatedAt: now,
-    ...given,
-  };
-}
-
-const dayMs = 86_400_000;
-const defaultLimits: EngineLimits = {
-  concurrency: 100,
-  waitingRequests: 1_000,
-  webhookConcurrency: 5,
-  hostConcurrency: null,
-  payloadBytesMax: 262_144,
-  commitWindowMs: 20,
-  commitRowsMax: 1_024,
-  bufferBytesMax: 64 * 1024 * 1024,
-  leaseMs: 300_000,
-};

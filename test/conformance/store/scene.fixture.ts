@@ -1,5 +1,6 @@
 import type { AttemptRecord, DeliveryProgress, Priority } from "../../../src/domain/delivery.ts";
-import { type LaneKey, type Webhook, webhookDefaults } from "../../../src/domain/webhook.ts";
+import { webhookAt } from "../../../src/domain/webhook.fixture.ts";
+import type { LaneKey, Webhook } from "../../../src/domain/webhook.ts";
 import type { PageRequest, Store } from "../../../src/ports/store.ts";
 import type {
   ClaimedDelivery,
@@ -91,29 +92,7 @@ export function newDelivery(fields: Partial<Replay> = {}): Replay {
 }
 
 export function newWebhook(fields: Partial<Webhook> = {}): Webhook {
-  return {
-    id: newId(),
-    tenantId: "default",
-    ownerId: null,
-    url: "https://example.com/hook",
-    events: ["*"],
-    description: "",
-    status: "active",
-    statusReason: null,
-    statusChangedAt: start,
-    profile: "standard",
-    schemes: null,
-    ...webhookDefaults,
-    retry: { schedule: null, ageMsMax: null, timeoutMs: null, timeoutGrowthFactor: null },
-    circuitBreaker: {},
-    rateLimit: null,
-    ordering: "none",
-    headers: {},
-    metadata: {},
-    createdAt: start,
-    updatedAt: start,
-    ...fields,
-  };
+  return webhookAt(start, { id: newId(), ...fields });
 }
 
 export function newAttempt(fields: Partial<AttemptRecord> = {}): AttemptRecord {

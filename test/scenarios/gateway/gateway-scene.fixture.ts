@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import type { RunningPosthorn } from "../../../src/app/posthorn.ts";
 import { type Receiver, startReceiver } from "../../peers/receiver.ts";
 import type { Client } from "../api/client.fixture.ts";
+import { openGateway, type RunningServer } from "../api/running-server.fixture.ts";
 import { hookOf, type Json, makeSource, type Mode, post, type SentHeaders, signed } from "./scene.fixture.ts";
-import { type GatewayWorld, openGateway } from "./world.fixture.ts";
 
 /** The parts of a source, and its connected webhooks. */
 export interface SourceWanted {
@@ -17,7 +17,7 @@ export interface SourceWanted {
 
 export class GatewayScene {
   readonly #settings: Json;
-  #world!: GatewayWorld;
+  #world!: RunningServer;
   receiver!: Receiver;
 
   constructor(settings: Json = {}) {

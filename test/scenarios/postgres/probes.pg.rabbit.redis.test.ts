@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { metricsRead } from "../../../scripts/monitoring.ts";
+import { metricsRead } from "../../monitoring/monitoring-files.fixture.ts";
 import { CuttingProxy } from "../../services/cutting-proxy.fixture.ts";
 import { eventually } from "../eventually.fixture.ts";
 import { ownPrefixes } from "./own-prefixes.fixture.ts";

@@ -4,13 +4,15 @@
  */
 import { createAddressPolicy } from "../../../src/domain/egress/address-policy.ts";
 import type { RateLimitConfig } from "../../../src/domain/profile.ts";
-import { type Webhook, webhookDefaults } from "../../../src/domain/webhook.ts";
+import { webhookAt } from "../../../src/domain/webhook.fixture.ts";
+import type { Webhook } from "../../../src/domain/webhook.ts";
 import { Engine } from "../../../src/engine/engine.ts";
 import type { DeliveryView } from "../../../src/features/services.ts";
 import type { SharedState } from "../../../src/ports/shared-state.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import { noResponseFields, type Transport } from "../../../src/ports/transport.ts";
 import { SharedMemory } from "../../conformance/shared-state/in-process-shared-state.fixture.ts";
+import { engineLimits, retention } from "../../services/engine-parts.fixture.ts";
 import { microtasksDone, ProcessClock, VirtualTime } from "../../simulation/fake-clock.ts";
 import { createModelStore } from "../../simulation/model-store.ts";
 import { RecordedTelemetry } from "../../simulation/recorded-telemetry.ts";
@@ -64,36 +66,15 @@ export class SeveralEngines {
   addWebhook(engine: number, given: Partial<Webhook>): string {
     this.#webhooks += 1;
     const now = this.time.now();
-    const webhook: Webhook = {
-      id: `webhook-${this.#webhooks}`,
-      tenantId: "default",
-      ownerId: null,
-      url: "https://receiver.example/",
-      events: ["*"],
-      description: "",
-      status: "active",
-      statusReason: null,
-      statusChangedAt: now,
-      profile: "standard",
-      schemes: ["v1"],
-      ...webhookDefaults,
-      retry: { schedule: null, ageMsMax: null, timeoutMs: null, timeoutGrowthFactor: null },
-      circuitBreaker: {},
-      rateLimit: null,
-      ordering: "none",
-      headers: {},
-      metadata: {},
-      createdAt: now,
-      updatedAt: now,
-      ...given,
-    };
-    const withPath = { ...webhook, url: `https://receiver.example/${webhook.id}` };
+    const id = `webhook-${this.#webhooks}`;
+    const url = `https://receiver.example/${id}`;
+    const webhook = webhookAt(now, { schemes: ["v1"], ...given, id, url });
     const key = `${webhook.id}\nwhsec_${Buffer.alloc(32, 7).toString("base64")}`;
     const dates = { createdAt: now, expiresAt: null };
     const secret = { kind: "symmetric" as const, ciphertext: Buffer.from(key), digest: "", ...dates };
     // The model store stores it before this call returns.
-    void this.#stores[engine]?.webhooks.save(withPath);
-    this.engines[engine]?.applyWebhook({ webhook: withPath, secrets: [secret] });
+    void this.#stores[engine]?.webhooks.save(webhook);
+    this.engines[engine]?.applyWebhook({ webhook: webhook, secrets: [secret] });
     return webhook.id;
   }
 
@@ -176,7 +157,7 @@ export class SeveralEngines {
         clock: new ProcessClock(this.time),
         random,
         telemetry: { log: telemetry.log, metrics: { ...telemetry.metrics, rateLimited } },
-        limits,
+        limits: engineLimits,
         retention,
         delivers: true,
         userAgent: "posthorn-test",
@@ -234,17 +215,3 @@ export class SeveralEngines {
     };
   }
 }
-
-const dayMs = 86_400_000;
-const retention = { payloadMs: 30 * dayMs, historyMs: 90 * dayMs };
-const limits = {
-  concurrency: 100,
-  waitingRequests: 1_000,
-  webhookConcurrency: 5,
-  hostConcurrency: null,
-  payloadBytesMax: 262_144,
-  commitWindowMs: 5,
-  commitRowsMax: 512,
-  bufferBytesMax: 64 * 1024 * 1024,
-  leaseMs: 300_000,
-};
