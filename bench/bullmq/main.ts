@@ -63,4 +63,5 @@ async function finished(): Promise<number> {
   }
 }
 
-serveCalls({ open, add, run, finished });
+const calls = serveCalls({ open, add, run, finished });
+export type BullmqCalls = typeof calls;
