@@ -1,7 +1,5 @@
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { SignatureSchemeName } from "../../src/domain/profile.ts";
+import { startReceiver } from "../../test/peers/receiver.ts";
 import {
   atLeast,
   comparePairs,
@@ -127,15 +125,12 @@ export const drainStatistics: Row = {
 export const drainTracing: Row = {
   name: "drain-tracing",
   async run(context) {
-    const collector = createServer((request, response) => {
-      request.resume().on("end", () => response.end("{}"));
-    }).listen(0, "127.0.0.1");
-    await once(collector, "listening");
-    const tracesTo = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
+    const collector = await startReceiver({ record: false });
+    collector.script(() => ({ body: "{}" }));
     try {
-      return [await withAndWithout(context, "drain-tracing", 0.98, {}, { tracesTo })];
+      return [await withAndWithout(context, "drain-tracing", 0.98, {}, { tracesTo: collector.origin })];
     } finally {
-      collector.close();
+      await collector.close();
     }
   },
 };

@@ -1,17 +1,14 @@
 /** A real `posthorn serve` in a separate process, which a scenario can kill and start again on the same data. */
-import { spawn } from "node:child_process";
-import type { ChildProcess } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { OwnProcess } from "../services/own-process.fixture.ts";
 import { programEntry } from "../services/program.fixture.ts";
 
 /** Ends a test that will never pass: a busy machine needs more than a minute to start a cluster. */
-const readyMsMax = 240_000;
-const askAgainMs = 10;
+const readyMsMax = 300_000;
 
 /** Settings for servers under test: a free port, receivers on this machine, a readable log. */
 export const serverUnderTest = {
@@ -24,51 +21,23 @@ export const serverUnderTest = {
 } as const;
 
 /** One run of `posthorn serve`, from its start to its end. */
-export class ServeRun {
-  readonly #child: ChildProcess;
-  /** All its output, for conditions and for messages of failed assertions. */
-  output = "";
-
+export class ServeRun extends OwnProcess {
   /** `env` is added to that of the tests; `wrap` makes it the child of another program, such as one that sets limits. */
   constructor(
     env: Readonly<Record<string, string>>,
     wrap: (command: readonly string[]) => readonly string[] = (command) => command,
   ) {
-    const [program = "", ...rest] = wrap([process.execPath, programEntry, "serve"]);
-    this.#child = spawn(program, rest, {
-      env: { ...process.env, ...env },
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    for (const stream of [this.#child.stdout, this.#child.stderr])
-      stream?.on("data", (chunk: Buffer) => (this.output += chunk.toString()));
-  }
-
-  get hasEnded(): boolean {
-    return this.#child.exitCode !== null || this.#child.signalCode !== null;
+    super(wrap([process.execPath, programEntry, "serve"]), { env });
   }
 
   /** Resolves once the condition holds; rejects if the process ends before, or takes too long. */
-  async until(holds: () => boolean | Promise<boolean>): Promise<void> {
-    const deadline = performance.now() + readyMsMax;
-    while (!(await holds())) {
-      if (this.hasEnded) throw new Error(`posthorn ended too early:\n${this.output}`);
-      if (performance.now() > deadline) throw new Error(`posthorn did not start in time:\n${this.output}`);
-      await new Promise((resolve) => setTimeout(resolve, askAgainMs));
-    }
+  startsUntil(holds: () => boolean | Promise<boolean>): Promise<void> {
+    return this.until(holds, { what: "posthorn starts", withinMs: readyMsMax });
   }
 
-  signal(name: NodeJS.Signals): void {
-    this.#child.kill(name);
-  }
-
-  /** Resolves with the exit status when it has ended, even if it was paused or had already ended. */
-  async end(name: NodeJS.Signals): Promise<number | null> {
-    if (this.hasEnded) return this.#child.exitCode;
-    const gone = once(this.#child, "exit");
-    this.#child.kill("SIGCONT");
-    this.#child.kill(name);
-    const [code] = (await gone) as [number | null];
-    return code;
+  /** A busy machine needs longer than other programs do. */
+  override end(name: NodeJS.Signals, withinMs = readyMsMax): Promise<number | null> {
+    return super.end(name, withinMs);
   }
 }
 
@@ -111,7 +80,7 @@ export class PosthornProcess {
   }
 
   get hasEnded(): boolean {
-    return this.#run?.hasEnded ?? true;
+    return this.#run?.isRunning !== true;
   }
 
   /** All output of the last run. */
@@ -131,7 +100,7 @@ export class PosthornProcess {
       },
       this.#wrap,
     );
-    await this.#run.until(() =>
+    await this.#run.startsUntil(() =>
       fetch(`${this.url}/readyz`).then(
         (response) => response.ok,
         () => false,

@@ -58,7 +58,7 @@ const cleanupMsMax = 10_000;
 
 export type ThemeEntry = readonly [name: string, theme: QueueTheme, needs?: QueueCapability];
 
-export function runThemes(subject: QueueSubject, themes: readonly ThemeEntry[]): void {
+function runThemes(subject: QueueSubject, themes: readonly ThemeEntry[]): void {
   suite(`work queue conformance: ${subject.name}`, () => {
     for (const [name, theme, needs] of themes) {
       const reason = needs === undefined ? undefined : subject.lacks[needs];

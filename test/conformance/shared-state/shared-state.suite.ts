@@ -51,7 +51,7 @@ export type SharedStateCheck = (
   body: (state: SharedState, open: OpenSharedState) => Promise<void>,
 ) => void;
 
-export function runThemes(
+function runThemes(
   subject: SharedStateSubject,
   themes: readonly (readonly [name: string, theme: SharedStateTheme])[],
 ): void {

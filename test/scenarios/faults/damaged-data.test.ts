@@ -31,7 +31,7 @@ async function failedStart(t: TestContext, posthorn: PosthornProcess): Promise<s
     POSTHORN_DATA_DIR: posthorn.dataDir,
   });
   t.after(() => run.end("SIGKILL"));
-  await run.until(() => run.hasEnded).catch(() => undefined);
+  await run.ended;
   assert.equal(await run.end("SIGKILL"), 1, run.output);
   assert.doesNotMatch(run.output, /^\s+at /m);
   return run.output;

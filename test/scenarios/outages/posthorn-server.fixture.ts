@@ -1,15 +1,12 @@
-import { OwnProcess } from "../../services/own-process.fixture.ts";
-import { programEntry } from "../../services/program.fixture.ts";
+import { ServeRun } from "../posthorn-process.fixture.ts";
 
-/** Dozens of processes may start at once, on a busy machine. */
-const startMsMax = 300_000;
 const stopMsMax = 30_000;
 
 /** One Posthorn process of a deployment, which can be killed, paused and started again. */
 export class PosthornServer {
   readonly name: string;
   readonly #env: Readonly<Record<string, string>>;
-  readonly #runs: OwnProcess[] = [];
+  readonly #runs: ServeRun[] = [];
   /** Of its API; null without one, and while it is stopped. */
   url: string | null = null;
   #probesUrl: string | null = null;
@@ -21,10 +18,9 @@ export class PosthornServer {
 
   /** Resolves once it reports that it runs. */
   async start(): Promise<void> {
-    const run = new OwnProcess([process.execPath, programEntry, "serve"], { env: this.#env });
+    const run = new ServeRun(this.#env);
     this.#runs.push(run);
-    const isRunning = () => run.output.includes("posthorn is running");
-    await run.until(isRunning, { what: `${this.name} starts`, withinMs: startMsMax });
+    await run.startsUntil(() => run.output.includes("posthorn is running"));
     this.url = /"url":"([^"]+)"/.exec(run.output)?.[1] ?? null;
     this.#probesUrl = this.url ?? /"probesUrl":"([^"]+)"/.exec(run.output)?.[1] ?? null;
   }

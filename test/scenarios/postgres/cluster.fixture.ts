@@ -28,7 +28,7 @@ export class ClusterProcess extends ServeRun {
 
   /** Resolves once it reports that it runs. */
   async ready(): Promise<void> {
-    await this.until(() => this.output.includes("posthorn is running"));
+    await this.startsUntil(() => this.output.includes("posthorn is running"));
     this.url = /"url":"([^"]+)"/.exec(this.output)?.[1] ?? null;
     this.probesUrl = /"probesUrl":"([^"]+)"/.exec(this.output)?.[1] ?? null;
   }

@@ -74,7 +74,7 @@ export class SeveralEngines {
     const secret = { kind: "symmetric" as const, ciphertext: Buffer.from(key), digest: "", ...dates };
     // The model store stores it before this call returns.
     void this.#stores[engine]?.webhooks.save(webhook);
-    this.engines[engine]?.applyWebhook({ webhook: webhook, secrets: [secret] });
+    this.engines[engine]?.applyWebhook({ webhook, secrets: [secret] });
     return webhook.id;
   }
 
