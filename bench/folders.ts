@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { leftovers } from "../test/services/leftovers.ts";
+import { leftovers } from "../test/services/leftovers.fixture.ts";
 
 /** `statfs` type of a file system that lives in memory, where fsync does nothing. */
 const tmpfsType = 0x01021994;

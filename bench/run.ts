@@ -122,7 +122,7 @@ async function bench({ quick, json, profile, chosen }: ReturnType<typeof parseOp
     for (const row of chosen) await report.add(row, context);
   } finally {
     await limit.stop();
-    await sink.stop();
+    await sink.kill();
     folders.remove();
   }
   process.stdout.write(`\n${renderTable(report.lines)}\n\n${report.notes.join("\n")}\n`);

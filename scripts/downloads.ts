@@ -8,7 +8,7 @@ import { once } from "node:events";
 import { chmodSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { leftovers } from "../test/services/leftovers.ts";
+import { leftovers } from "../test/services/leftovers.fixture.ts";
 import { PostgresServer, postgresProgramsVariable } from "../test/services/postgres-server.fixture.ts";
 import { servicesOf } from "./services.ts";
 import { isTestPath, projectFiles, projectRoot } from "./source-files.ts";

@@ -1,13 +1,11 @@
 // How many files of src run a function while the server handles GET and PATCH /v1/webhooks/{id}: V8 coverage of the process
 // around one request. `node scripts/with-runtime.mjs scripts/files-per-request.ts [--list]`
 
-import { mkdtempSync, rmSync } from "node:fs";
 import { Session } from "node:inspector/promises";
-import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { startPosthorn } from "../src/app/posthorn.ts";
-import { resolveValues } from "../src/config/resolve.ts";
+import { textOf } from "../test/scenarios/api/client.fixture.ts";
+import { openServer } from "../test/scenarios/api/running-server.fixture.ts";
 import { projectRoot } from "./source-files.ts";
 
 /** A background task may run during one request, but not during each of them. */
@@ -15,24 +13,22 @@ const requestsEach = 7;
 const sources = pathToFileURL(join(projectRoot, "src", "/")).href;
 const session = new Session();
 
-const dataDir = mkdtempSync(join(tmpdir(), "posthorn-coverage-"));
-const resolution = resolveValues({ dataDir, port: 0, logLevel: "error" });
-if (resolution.kind === "refused") throw new Error(resolution.problems.join("; "));
-const running = await startPosthorn(resolution.settings);
+const server = await openServer();
+const { admin } = server;
 try {
-  const { id } = await call("POST", "/v1/webhooks", { url: "https://example.com/", events: ["order.*"] });
+  const { body } = await admin.post("/v1/webhooks", { url: "https://example.com/", events: ["order.*"] });
+  const id = textOf(body["id"]);
   const path = `/v1/webhooks/${id}`;
   session.connect();
   await session.post("Profiler.enable");
   await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
-  await report(`GET ${path.replace(id, "{id}")}`, () => call("GET", path));
+  await report(`GET ${path.replace(id, "{id}")}`, () => admin.get(path));
   let changes = 0;
   await report(`PATCH ${path.replace(id, "{id}")}`, () =>
-    call("PATCH", path, { description: String(++changes) }),
+    admin.call("PATCH", path, { body: { description: String(++changes) } }),
   );
 } finally {
-  await running.stop();
-  rmSync(dataDir, { recursive: true });
+  await server.close();
 }
 
 async function report(title: string, request: () => Promise<unknown>): Promise<void> {
@@ -58,14 +54,4 @@ async function filesThatRan(): Promise<ReadonlySet<string>> {
       url.startsWith(sources) && functions.some(({ ranges }) => (ranges[0]?.count ?? 0) > 0),
   );
   return new Set(ran.map(({ url }) => relative(projectRoot, fileURLToPath(url))));
-}
-
-async function call(method: string, path: string, body?: object): Promise<{ readonly id: string }> {
-  const response = await fetch(`${running.url}${path}`, {
-    method,
-    headers: { "authorization": `Bearer ${running.adminKey}`, "content-type": "application/json" },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
-  return (await response.json()) as { readonly id: string };
 }

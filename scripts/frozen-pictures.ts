@@ -5,15 +5,14 @@
 
 import assert from "node:assert/strict";
 import crypto, { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { mock } from "node:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { loggedIn, openBrowser } from "../test/browser/browser.ts";
-import { agreeable, refusingPath } from "../test/scenarios/api/agreeable-transport.ts";
-import { eventually } from "../test/scenarios/eventually.ts";
+import { loggedIn, openBrowser } from "../test/browser/browser.fixture.ts";
+import { refusingPath } from "../test/scenarios/api/agreeable-transport.fixture.ts";
+import { eventually } from "../test/scenarios/eventually.fixture.ts";
 import { SeededRandom } from "../test/simulation/seeded-random.ts";
 
 /** Later than the clock of the browser, which would drop the cookie of an earlier session. */
@@ -40,19 +39,15 @@ async function takeAll(on: Browser): Promise<void> {
   mock.timers.enable({ apis: ["Date"], now });
   seedRandom();
   // Loaded only now, with the random numbers and the clock above.
-  const { startPosthorn } = await import("../src/app/posthorn.ts");
-  const { resolveValues } = await import("../src/config/resolve.ts");
-  const dataDir = mkdtempSync(join(tmpdir(), "posthorn-pictures-"));
-  const resolution = resolveValues({ dataDir, port: 0, logLevel: "error" });
-  assert.equal(resolution.kind, "resolved");
-  const server = await startPosthorn(resolution.settings, { transport: agreeable });
+  const { openServer } = await import("../test/scenarios/api/running-server.fixture.ts");
+  const server = await openServer();
+  const { baseUrl: url, adminKey: key } = server;
   try {
-    const url = server.url ?? "";
-    const call = callerOf(url, server.adminKey);
+    const call = callerOf(url, key);
     const { dashboard, portal } = await fill(call);
     for (const width of widths) {
       const options = { viewport: { width, height: 900 }, locale: "en-GB", timezoneId: "UTC" };
-      const operator = await loggedIn(on, { url, key: server.adminKey }, options);
+      const operator = await loggedIn(on, { url, key }, options);
       for (const [name, path] of dashboard)
         await take(operator, `${url}/ui/${path}`, `dashboard-${name}-${width}`);
       await operator.close();
@@ -67,8 +62,7 @@ async function takeAll(on: Browser): Promise<void> {
       await customer.close();
     }
   } finally {
-    await server.stop();
-    rmSync(dataDir, { recursive: true });
+    await server.close();
   }
 }
 
@@ -153,58 +147,31 @@ async function fill(call: Call): Promise<{ readonly dashboard: Paths; readonly p
   });
 }
 
-type Ids = Readonly<
-  Record<
-    "webhook" | "refusing" | "event" | "source" | "operation" | "connection" | "problem" | "delivery",
-    string
-  >
->;
-
-function pagesOf(ids: Ids): { readonly dashboard: Paths; readonly portal: Paths } {
+function pagesOf(ids: Readonly<Record<string, string>>): {
+  readonly dashboard: Paths;
+  readonly portal: Paths;
+} {
   const same = (...names: string[]) => names.map((name) => [name, name] as const);
   return {
     dashboard: [
       ["overview", ""],
-      ...same(
-        "deliveries",
-        "events",
-        "webhooks",
-        "webhooks/new",
-        "sources",
-        "sources/new",
-        "connections",
-        "requests",
-      ),
-      ...same(
-        "connections/new",
-        "alerts",
-        "problems",
-        "dead-letters",
-        "operations",
-        "event-types",
-        "tenants",
-        "audit",
-      ),
-      ...same(
-        "portal",
-        "event-types/order.paid",
-        "event-types/order.paid/edit",
-        "tenants/acme",
-        "tenants/acme/edit",
-      ),
-      ["delivery", `deliveries/${ids.delivery}`],
-      ["event", `events/${ids.event}`],
-      ["webhook", `webhooks/${ids.refusing}`],
-      ["webhook-edit", `webhooks/${ids.webhook}/edit`],
-      ["source", `sources/${ids.source}`],
-      ["connection", `connections/${ids.connection}`],
-      ["problem", `problems/${ids.problem}`],
-      ["operation", `operations/${ids.operation}`],
+      ...same("deliveries", "events", "webhooks", "webhooks/new", "sources", "sources/new"),
+      ...same("connections", "connections/new", "requests", "alerts", "problems", "dead-letters"),
+      ...same("operations", "event-types", "event-types/order.paid", "event-types/order.paid/edit"),
+      ...same("tenants", "tenants/acme", "tenants/acme/edit", "audit", "portal"),
+      ["delivery", `deliveries/${ids["delivery"]}`],
+      ["event", `events/${ids["event"]}`],
+      ["webhook", `webhooks/${ids["refusing"]}`],
+      ["webhook-edit", `webhooks/${ids["webhook"]}/edit`],
+      ["source", `sources/${ids["source"]}`],
+      ["connection", `connections/${ids["connection"]}`],
+      ["problem", `problems/${ids["problem"]}`],
+      ["operation", `operations/${ids["operation"]}`],
     ],
     portal: [
       ...same("endpoints", "add", "activity", "event-types", "notifications", "help"),
-      ["endpoint", `endpoints/${ids.refusing}`],
-      ["message", `messages/${ids.event}`],
+      ["endpoint", `endpoints/${ids["refusing"]}`],
+      ["message", `messages/${ids["event"]}`],
     ],
   };
 }

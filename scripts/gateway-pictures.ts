@@ -2,7 +2,7 @@
 
 import { createHmac, randomUUID } from "node:crypto";
 import type { Receiver } from "../test/peers/receiver.ts";
-import type { PosthornProcess } from "../test/scenarios/posthorn-process.ts";
+import type { PosthornProcess } from "../test/scenarios/posthorn-process.fixture.ts";
 
 interface FilledGateway {
   readonly github: string;

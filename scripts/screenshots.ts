@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import type { Browser, Page } from "playwright-core";
-import { loggedIn, openBrowser } from "../test/browser/browser.ts";
+import { loggedIn, openBrowser } from "../test/browser/browser.fixture.ts";
 import { type Receiver, startReceiver } from "../test/peers/receiver.ts";
-import { eventually } from "../test/scenarios/eventually.ts";
-import { PosthornProcess, serverUnderTest } from "../test/scenarios/posthorn-process.ts";
+import { eventually } from "../test/scenarios/eventually.fixture.ts";
+import { PosthornProcess, serverUnderTest } from "../test/scenarios/posthorn-process.fixture.ts";
 import { fillGateway } from "./gateway-pictures.ts";
 import { projectRoot } from "./source-files.ts";
 

@@ -1,4 +1,4 @@
-// Servers that some test files need, as their names say (`store.pg.test.ts`, `cluster.pg.rabbit.test.ts`). If PostgreSQL is
+// Servers that some test files need, as their names say (`failures.pg.test.ts`, `rabbitmq-alone.pg.rabbit.test.ts`). If PostgreSQL is
 // installed, the run starts one: it keeps its data in the folder of the tests, does not wait for the disk, and is removed at
 // the end. RabbitMQ and Redis are started only if none can be reached. If a server is neither installed nor running, its files
 // are skipped; with CI=true that is a failure.

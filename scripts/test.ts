@@ -3,17 +3,17 @@
 //   npm test                                  everything
 //   npm test -- --only unit,lint              some of it: checks, a single check, or a suite
 //   npm test -- src/domain test/conformance   the test files in these places, no checks
-//   npm test -- --name "retry after"          tests whose name matches
+//   npm test -- FILE --name "retry after"     the tests of a file whose name matches
 //   npm test -- --list                        the names for --only
 //
 // A failure never stops the run, so everything is reported. The last line is for programs: `N passed, N failed`, with
 // `, N skipped` if something was skipped. Exit status 1 if anything failed, 2 for wrong usage.
 
-import { chmodSync, mkdtempSync, statfsSync } from "node:fs";
-import { join } from "node:path";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, statfsSync } from "node:fs";
+import { dirname, join, posix } from "node:path";
 import { inspect, parseArgs, styleText } from "node:util";
 import { messageOf } from "../src/domain/thrown.ts";
-import { leftovers } from "../test/services/leftovers.ts";
+import { leftovers } from "../test/services/leftovers.fixture.ts";
 import { bundleProgram } from "./bundle-program.ts";
 import type { Check, CheckResult } from "./check.ts";
 import { checks } from "./checks.ts";
@@ -74,6 +74,9 @@ const filesOfBundleMin = 10;
 const memoryFolder = "/dev/shm";
 const memoryBytesMin = 6 * 1024 ** 3;
 
+/** Of the test files that run a suite. */
+const runnersShown = 5;
+
 const isCi = /^(1|true)$/i.test(process.env["CI"] ?? "");
 
 const failures: Failure[] = [];
@@ -95,6 +98,7 @@ try {
   await removeThrowaways();
   removeFolder();
 }
+refuseUnknownName(request);
 printEnd();
 
 // ---- what to run -------------------------------------------------------------------------------------------------
@@ -165,8 +169,29 @@ function testFiles(places: readonly string[]): string[] {
   if (places.length === 0) return all;
   const isAt = (place: string) => (path: string) => path === place || path.startsWith(`${place}/`);
   const wanted = places.map((place) => place.replace(/^\.\//, "").replace(/\/$/, ""));
-  for (const place of wanted) if (!all.some(isAt(place))) refuse(`${place}: no test file there`);
+  for (const place of wanted) if (!all.some(isAt(place))) refuse(`${place}: ${whyNoTest(place, all)}`);
   return all.filter((path) => wanted.some((place) => isAt(place)(path)));
+}
+
+/** Suites and helpers are run by test files that import them, often through others. */
+function whyNoTest(place: string, tests: readonly string[]): string {
+  if (!existsSync(join(projectRoot, place))) return "no such file or folder";
+  const files = projectFiles().filter((path) => /^(src|test)\/.*\.ts$/.test(path));
+  const importsOf = new Map(files.map((path) => [path, relativeImports(path)]));
+  const reached = new Set([place]);
+  // A set also visits what is added to it on the way.
+  for (const target of reached)
+    for (const [path, imports] of importsOf) if (imports.has(target)) reached.add(path);
+  const runners = tests.filter((path) => reached.has(path));
+  if (runners.length === 0) return "no test file there";
+  return `not a test file; run one that imports it: ${runners.slice(0, runnersShown).join(", ")}`;
+}
+
+function relativeImports(path: string): ReadonlySet<string> {
+  const text = readFileSync(join(projectRoot, path), "utf8");
+  return new Set(
+    [...text.matchAll(/ from "(\.[^"]+)"/g)].map(([, to = ""]) => posix.join(dirname(path), to)),
+  );
 }
 
 function suiteOf(file: string): Suite | undefined {
@@ -280,6 +305,12 @@ function withhold(file: string, missing: readonly Service[]): void {
       report: `${note}; with CI=true this is a failure`,
     });
   printLine(!isCi, file, isCi ? note : `skipped, ${note}`);
+}
+
+/** A mistyped name would otherwise look like success. Files that were not run may have the test. */
+function refuseUnknownName({ namePattern }: Request): void {
+  if (namePattern === undefined || passed + failures.length + skipped.length + withheld.size > 0) return;
+  failures.push({ place: `--name ${namePattern}`, name: namePattern, report: "no test has this name" });
 }
 
 // ---- reporting ---------------------------------------------------------------------------------------------------

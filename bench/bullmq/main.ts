@@ -1,4 +1,4 @@
-// What a TypeScript team would build instead: a BullMQ worker. `node bench/bullmq/main.ts`, driven by rows/bullmq.ts.
+// What a TypeScript team would build instead: a BullMQ worker. `node bench/bullmq/main.ts`, driven by rows/drain.ts.
 
 import { randomBytes } from "node:crypto";
 import { Pool } from "undici";
@@ -63,4 +63,5 @@ async function finished(): Promise<number> {
   }
 }
 
-serveCalls({ open, add, run, finished });
+const calls = serveCalls({ open, add, run, finished });
+export type BullmqCalls = typeof calls;

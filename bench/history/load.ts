@@ -18,7 +18,7 @@ import {
   newWebhook,
   progressed,
   publishCommand,
-} from "../../test/conformance/store/scene.ts";
+} from "../../test/conformance/store/scene.fixture.ts";
 
 export interface HistoryShape {
   readonly deliveries: number;

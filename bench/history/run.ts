@@ -15,7 +15,7 @@ import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { createKeyRing, createSecretBox, masterKeyId } from "../../src/system/keys/secret-box.ts";
 import { createTestDatabase } from "../../test/conformance/store/postgres-database.fixture.ts";
-import { PosthornProcess, serverUnderTest } from "../../test/scenarios/posthorn-process.ts";
+import { PosthornProcess, serverUnderTest } from "../../test/scenarios/posthorn-process.fixture.ts";
 import { percentile } from "../measure.ts";
 import { parentOf, treeCpuMs } from "../process/process-tree.ts";
 import { HistoryLoader, tenantIds } from "./load.ts";

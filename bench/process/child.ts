@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { Answer, Call, Usage } from "./serve-calls.ts";
+import type { Answer, Call, Calls, Usage } from "./serve-calls.ts";
 
 /** The certificate of the sink, which all contestants trust. */
 const sinkCertificate = fileURLToPath(new URL("../sink/certificate/certificate.pem", import.meta.url));
@@ -9,7 +9,7 @@ const sinkCertificate = fileURLToPath(new URL("../sink/certificate/certificate.p
  * A separate process for one role (sink, raw, product), driven by calls. Every contestant runs in one, so that no measurement
  * shares an event loop or a heap with the harness or with another contestant.
  */
-export class Child {
+export class Child<Own extends Calls> {
   readonly #process: ChildProcess;
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
   readonly #name: string;
@@ -32,19 +32,25 @@ export class Child {
     });
   }
 
-  call<Result>(method: string, input: unknown = null): Promise<Result> {
-    if (this.#ended) return Promise.reject(new Error(`${this.#name} has ended`));
-    const id = (this.#calls += 1);
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    this.#waiting.set(id, { promise, resolve, reject });
-    const call: Call = { id, method, input };
-    this.#process.send(call);
-    return promise as Promise<Result>;
+  /** Typed by the handlers in the main file of the process. */
+  call<Name extends string & keyof Own>(
+    method: Name,
+    ...[input]: Parameters<Own[Name]>
+  ): Promise<Awaited<ReturnType<Own[Name]>>> {
+    return this.#send(method, input);
   }
 
   /** Processor time and memory since the start of the process. */
   usage(): Promise<Usage> {
-    return this.call<Usage>("usage");
+    return this.#send("usage");
+  }
+
+  startProfile(): Promise<void> {
+    return this.#send("startProfile");
+  }
+
+  stopProfile(file: string): Promise<void> {
+    return this.#send("stopProfile", { file });
   }
 
   /**
@@ -64,6 +70,16 @@ export class Child {
     });
     this.#process.kill("SIGKILL");
     await ended;
+  }
+
+  #send<Result>(method: string, input: unknown = null): Promise<Result> {
+    if (this.#ended) return Promise.reject(new Error(`${this.#name} has ended`));
+    const id = (this.#calls += 1);
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    this.#waiting.set(id, { promise, resolve, reject });
+    const call: Call = { id, method, input };
+    this.#process.send(call);
+    return promise as Promise<Result>;
   }
 
   #answered(answer: Answer): void {

@@ -22,17 +22,20 @@ export interface Usage {
   readonly rssBytesMax: number;
 }
 
-type Handler = (input: never) => unknown;
+type Handler = (...input: never[]) => unknown;
+/** The calls that a process serves, by name. */
+export type Calls = Readonly<Record<string, Handler>>;
 
-/** The other end of `Child`: answers the calls of the harness until it disconnects. */
-export function serveCalls(handlers: Readonly<Record<string, Handler>>): void {
-  const all: Readonly<Record<string, Handler>> = { usage, startProfile, stopProfile, ...handlers };
+/** The other end of `Child`: answers the calls of the harness until it disconnects. Returns them for their type. */
+export function serveCalls<Own extends Calls>(handlers: Own): Own {
+  const all: Calls = { usage, startProfile, stopProfile, ...handlers };
   process.on("message", (message) => void answer(all, message as Call));
   // The harness has ended, perhaps by Ctrl-C, so end at once.
   process.once("disconnect", () => process.kill(process.pid, "SIGKILL"));
+  return handlers;
 }
 
-async function answer(handlers: Readonly<Record<string, Handler>>, call: Call): Promise<void> {
+async function answer(handlers: Calls, call: Call): Promise<void> {
   try {
     const handler = handlers[call.method];
     if (handler === undefined) throw new Error(`no handler for ${call.method}`);

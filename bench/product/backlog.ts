@@ -1,6 +1,6 @@
 import { circuitToJson, createCircuit } from "../../src/domain/circuit-breaker.ts";
 import type { WebhookRuntimeState } from "../../src/ports/store/deliveries.ts";
-import { commit, lane, publishCommand } from "../../test/conformance/store/scene.ts";
+import { commit, lane, publishCommand } from "../../test/conformance/store/scene.fixture.ts";
 import { eventTypeOf, messageBody } from "../message.ts";
 import type { Product } from "./compose.ts";
 

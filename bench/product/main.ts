@@ -165,7 +165,7 @@ function sinceLastLook(): LoopStop {
   return passed;
 }
 
-serveCalls({
+const calls = serveCalls({
   open,
   serve,
   createWebhooks,
@@ -178,3 +178,4 @@ serveCalls({
   writeOldEvents: (input: OldEventsInput) => writeOldEvents(opened(), input),
   close: () => closeProduct(opened()),
 });
+export type ProductCalls = typeof calls;

@@ -1,8 +1,7 @@
 import type { Settings } from "../../src/config/options.ts";
 import type { SignatureSchemeName } from "../../src/domain/profile.ts";
 import { Child } from "../process/child.ts";
-import type { Usage } from "../process/serve-calls.ts";
-import type { OldEventsInput, ParkInput } from "./backlog.ts";
+import type { ProductCalls } from "./main.ts";
 import { committed, openWitness, type Witness } from "./witness.ts";
 
 /** Where a product keeps its data. */
@@ -105,69 +104,27 @@ export interface PacedEvent {
 }
 
 /** The product in a separate process. */
-export class ProductProcess {
-  readonly #child: Child;
+export class ProductProcess extends Child<ProductCalls> {
   #witness: Witness | null = null;
 
   /** With `resolvConf`, it asks the name servers of that file. */
   constructor(resolvConf: string | null = null) {
     const env = resolvConf === null ? {} : nameServersFrom(resolvConf);
-    this.#child = new Child(new URL("main.ts", import.meta.url), env);
-  }
-
-  /** Before it is opened: sender threads are counted then. */
-  keepToCores(cores: number): this {
-    this.#child.keepToCores(cores);
-    return this;
+    super(new URL("main.ts", import.meta.url), env);
   }
 
   /** Opens the store and composes the engine. Nothing runs before `start`. Without `delivers` it only publishes. */
   async open(home: Home, delivers: boolean): Promise<this> {
-    await this.#child.call("open", { home, delivers });
+    await this.call("open", { home, delivers });
     this.#witness = await openWitness(home);
     return this;
   }
 
   /** Starts all of it, HTTP API included, or these roles. It is ended with `kill`. */
   async serve(home: Home, roles?: ServeInput["roles"]): Promise<ServedProduct> {
-    const served = await this.#child.call<ServedProduct>("serve", { home, roles });
+    const served = await this.call("serve", { home, roles });
     this.#witness = await openWitness(home);
     return served;
-  }
-
-  /** Returns their ids, in order. */
-  createWebhooks(seeds: readonly WebhookSeed[]): Promise<readonly string[]> {
-    return this.#child.call("createWebhooks", seeds);
-  }
-
-  park(input: ParkInput): Promise<void> {
-    return this.#child.call("park", input);
-  }
-
-  writeOldEvents(input: OldEventsInput): Promise<void> {
-    return this.#child.call("writeOldEvents", input);
-  }
-
-  /** Of its event loop since the last call. The first call starts the watch. */
-  longestStop(): Promise<LoopStop> {
-    return this.#child.call("longestStop");
-  }
-
-  start(): Promise<void> {
-    return this.#child.call("start");
-  }
-
-  flood(input: FloodInput): Promise<void> {
-    return this.#child.call("flood", input);
-  }
-
-  paced(input: PacedInput): Promise<readonly PacedEvent[]> {
-    return this.#child.call("paced", input);
-  }
-
-  /** Like `paced`, with events of several tenants at given times, in order. */
-  planned(events: readonly PlannedEvent[]): Promise<readonly PacedEvent[]> {
-    return this.#child.call("planned", events);
   }
 
   /** Machine time at which no more than `left` deliveries wait. */
@@ -176,28 +133,16 @@ export class ProductProcess {
     return committed(this.#witness, left);
   }
 
-  usage(): Promise<Usage> {
-    return this.#child.usage();
-  }
-
-  startProfile(): Promise<void> {
-    return this.#child.call("startProfile");
-  }
-
-  stopProfile(file: string): Promise<void> {
-    return this.#child.call("stopProfile", { file });
-  }
-
   /** An orderly end: the store is closed. */
   async close(): Promise<void> {
     // First, so that the product is the last one to leave its file.
     await this.#lookAway();
-    await this.#child.call("close");
-    await this.#child.kill();
+    await this.call("close");
+    await super.kill();
   }
 
-  async kill(): Promise<void> {
-    await this.#child.kill();
+  override async kill(): Promise<void> {
+    await super.kill();
     await this.#lookAway();
   }
 

@@ -35,7 +35,7 @@ export function seedWebhooks(
 ): Promise<string> {
   return context.folders.filled(name, JSON.stringify(webhooks), (dataDir) =>
     withPublisher({ dataDir }, async (product) => {
-      await product.createWebhooks(webhooks);
+      await product.call("createWebhooks", webhooks);
     }),
   );
 }
@@ -47,7 +47,7 @@ export function seedDue(home: Home, seed: DueSeed): Promise<void> {
 
 /** The same in a running process that does not deliver. */
 export function publishDue(product: ProductProcess, seed: DueSeed): Promise<void> {
-  return product.flood({
+  return product.call("flood", {
     ...seed,
     batch: seedBatch,
     // Nothing is delivered, so a limit would never be lifted.
@@ -71,7 +71,7 @@ export async function withPublisher(
 ): Promise<void> {
   const product = await new ProductProcess().open(home, false);
   try {
-    await product.start();
+    await product.call("start");
     await work(product);
     await product.close();
   } finally {

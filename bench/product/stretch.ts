@@ -33,9 +33,9 @@ export async function measureStretch(
 ): Promise<Stretch> {
   const { sink, profile } = context;
   const usages = (): Promise<[Usage, Usage]> => Promise.all([measured.usage(), sink.usage()]);
-  await sink.reset();
-  const warm = sink.when(warmUp);
-  const received = sink.when(warmUp + count);
+  await sink.call("reset");
+  const warm = sink.call("when", warmUp);
+  const received = sink.call("when", warmUp + count);
   if (profile !== null) await measured.startProfile();
   const going = go();
   const startedAt = await finishing(warm, going);

@@ -56,9 +56,9 @@ async function ofServer(url: string): Promise<Witness> {
   };
 }
 
-/** As in the stores' codes.ts. */
+/** As in the stores' column-values.ts. */
 const successCode = 2;
-/** As in the PostgreSQL store's counters.ts: kinds below it are waiting deliveries by priority. */
+/** As in the PostgreSQL store's lane-counters.ts: kinds below it are waiting deliveries by priority. */
 const deadLetterKind = 3;
 
 /** Machine time at which no more than `left` deliveries wait, everything else settled and committed. */

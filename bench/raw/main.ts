@@ -116,7 +116,8 @@ async function overTls(input: {
   return { requests: input.requests, elapsedMs, cpuMs: (cpu.user + cpu.system) / 1000 };
 }
 
-serveCalls({ open, run, overTls, paced });
+const calls = serveCalls({ open, run, overTls, paced });
+export type RawCalls = typeof calls;
 
 /** The least that undici accepts as a handler: waits for the end and keeps nothing. */
 class DrainHandler implements Dispatcher.DispatchHandler {

@@ -1,6 +1,6 @@
-import type { SignatureSchemeName } from "../../src/domain/profile.ts";
 import type { ProfileTarget } from "../row.ts";
 import { Child } from "../process/child.ts";
+import type { RawCalls } from "./main.ts";
 
 export interface RawResult {
   readonly requests: number;
@@ -14,7 +14,7 @@ export interface PacedResult {
 
 export interface RawKind {
   readonly by: "request" | "dispatch";
-  readonly schemes: readonly SignatureSchemeName[];
+  readonly schemes: readonly ("v1" | "v1a")[];
 }
 
 const rawDefault: RawKind = { by: "request", schemes: ["v1"] };
@@ -30,16 +30,16 @@ export interface RawSample {
  * samples from right before and right after.
  */
 export class Raw {
-  readonly #child: Child;
+  readonly #child: Child<RawCalls>;
   readonly #sampleMs: number;
 
-  private constructor(child: Child, sampleMs: number) {
+  private constructor(child: Child<RawCalls>, sampleMs: number) {
     this.#child = child;
     this.#sampleMs = sampleMs;
   }
 
   static async start(origin: string, sampleMs: number): Promise<Raw> {
-    const child = new Child(new URL("main.ts", import.meta.url));
+    const child = new Child<RawCalls>(new URL("main.ts", import.meta.url));
     await child.call("open", { origin });
     const raw = new Raw(child, sampleMs);
     // Compiles the code and opens the connections; the sample is thrown away.
@@ -53,15 +53,15 @@ export class Raw {
 
   /** One sample under the profiler, for comparison with the product's profile. */
   async profile(target: ProfileTarget, kind: RawKind): Promise<void> {
-    await this.#child.call("startProfile");
+    await this.#child.startProfile();
     const { perSecond } = await this.#run(kind, this.#sampleMs);
-    await this.#child.call("stopProfile", { file: target.file });
+    await this.#child.stopProfile(target.file);
     target.items = Math.round((perSecond * this.#sampleMs) / 1000);
   }
 
   /** To each of the origins in turn, at the same concurrency. */
   async overTls(origins: readonly string[], path: string, requests: number): Promise<RawSample> {
-    return perRequest(await this.#child.call<RawResult>("overTls", { origins, path, requests }));
+    return perRequest(await this.#child.call("overTls", { origins, path, requests }));
   }
 
   paced(perSecond: number, durationMs: number): Promise<PacedResult> {
@@ -73,7 +73,7 @@ export class Raw {
   }
 
   async #run(kind: RawKind, durationMs: number): Promise<RawSample> {
-    return perRequest(await this.#child.call<RawResult>("run", { ...kind, durationMs }));
+    return perRequest(await this.#child.call("run", { ...kind, durationMs }));
   }
 }
 

@@ -7,7 +7,7 @@ import { seedDue, webhooksFor, withPublisher } from "../product/seed.ts";
 import { measureStretch, type Stretch } from "../product/stretch.ts";
 import type { Context, Line, Row } from "../row.ts";
 import { startServers, vacuum } from "../servers.ts";
-import type { ClaimsPlace, FewAndMany } from "../store/main.ts";
+import type { ClaimsPlace, FewAndMany, StoreCalls } from "../store/main.ts";
 
 // ---- a product with a backlog ------------------------------------------------------------------------------------
 
@@ -62,16 +62,16 @@ async function seedStores(
   let ids: readonly string[] = [];
   const empty = await context.folders.filled("backlog-empty", "backlog", (dataDir) =>
     withPublisher({ dataDir }, async (product) => {
-      ids = await product.createWebhooks(all);
+      ids = await product.call("createWebhooks", all);
     }),
   );
   const loaded = context.folders.copy(empty, "backlog-loaded");
   const startedAt = performance.now();
   await withPublisher({ dataDir: loaded }, async (product) => {
     const webhookIds = ids.slice(0, parkedWebhooks);
-    await product.park({ webhookIds, events, dueInMs: parkedForMs, circuitsOpen: false });
+    await product.call("park", { webhookIds, events, dueInMs: parkedForMs, circuitsOpen: false });
     const blockedIds = ids.slice(parkedWebhooks, idleWebhooks);
-    await product.park({ webhookIds: blockedIds, events, dueInMs: 0, circuitsOpen: true });
+    await product.call("park", { webhookIds: blockedIds, events, dueInMs: 0, circuitsOpen: true });
   });
   context.progress(`backlog written in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`);
   return { empty, loaded };
@@ -86,13 +86,17 @@ interface Start {
 async function drainOthers(context: Context, dataDir: string, left: number): Promise<Start> {
   const counts = context.quick ? { warmUp: 1_500, count: 5_000 } : { warmUp: 3_000, count: 30_000 };
   await seedDue({ dataDir }, { events: counts.warmUp + counts.count, types: otherTypes });
-  await context.sink.reset();
-  const first = context.sink.when(1);
+  await context.sink.call("reset");
+  const first = context.sink.call("when", 1);
   const startedAt = machineMs();
   const product = new ProductProcess();
   try {
     await product.open({ dataDir }, true);
-    const stretch = await measureStretch(context, product, { ...counts, left, go: () => product.start() });
+    const stretch = await measureStretch(context, product, {
+      ...counts,
+      left,
+      go: () => product.call("start"),
+    });
     await product.close();
     return { stretch, firstMs: (await first) - startedAt };
   } finally {
@@ -155,7 +159,7 @@ async function compareClaims(
   const manyWaiting = context.quick ? 200_000 : 1_000_000;
   const waiting = manyWaiting.toLocaleString("en");
   const fewText = fewWaiting.toLocaleString("en");
-  const child = new Child(new URL("../store/main.ts", import.meta.url));
+  const child = new Child<StoreCalls>(new URL("../store/main.ts", import.meta.url));
   try {
     await child.call("open", places);
     const startedAt = performance.now();
@@ -163,9 +167,9 @@ async function compareClaims(
     await tidy();
     context.progress(`${name}: backlog written in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`);
     await child.call("compare", { rounds: warmUpRounds });
-    if (context.profile !== null) await child.call("startProfile");
-    const rates = await child.call<FewAndMany<readonly number[]>>("compare", { rounds });
-    if (context.profile !== null) await child.call("stopProfile", { file: context.profile.file });
+    if (context.profile !== null) await child.startProfile();
+    const rates = await child.call("compare", { rounds });
+    if (context.profile !== null) await child.stopProfile(context.profile.file);
     await child.call("close");
     const [many, few] = [quartiles(rates.many), quartiles(rates.few)];
     context.note(`${name}: ${waiting} and ${fewText} waiting; quartiles ${many}/s and ${few}/s`);

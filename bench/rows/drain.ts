@@ -1,7 +1,5 @@
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { SignatureSchemeName } from "../../src/domain/profile.ts";
+import { startReceiver } from "../../test/peers/receiver.ts";
 import {
   atLeast,
   comparePairs,
@@ -18,7 +16,7 @@ import { measureStretch } from "../product/stretch.ts";
 import { verifySettled } from "../product/witness.ts";
 import type { Context, Line, Row } from "../row.ts";
 import { startServers, vacuum } from "../servers.ts";
-import { PublisherProcess } from "../sender/sender.ts";
+import { SenderProcess } from "../sender/sender.ts";
 
 const webhookCount = 100;
 const types = Array.from({ length: webhookCount }, (_, index) => eventTypeOf(index));
@@ -51,13 +49,13 @@ export async function drainOnce(context: Context, input: Drain): Promise<Figure>
   try {
     if (input.cores !== undefined) product.keepToCores(input.cores);
     await product.open({ dataDir, ...input.home }, true);
-    if (flood !== undefined) await product.start();
+    if (flood !== undefined) await product.call("start");
     const go = (): Promise<void> =>
       flood === undefined
-        ? product.start()
-        : product.flood({ ...flood, events: total / flood.deliveriesPerEvent });
+        ? product.call("start")
+        : product.call("flood", { ...flood, events: total / flood.deliveriesPerEvent });
     const stretch = await measureStretch(context, product, { warmUp, count, go });
-    const { all, resumed } = await sink.handshakes();
+    const { all, resumed } = await sink.call("handshakes");
     if (all > 0)
       context.progress(`${name}: ${all} handshakes for ${total} deliveries, ${resumed} of them resumed`);
     await product.close();
@@ -127,15 +125,12 @@ export const drainStatistics: Row = {
 export const drainTracing: Row = {
   name: "drain-tracing",
   async run(context) {
-    const collector = createServer((request, response) => {
-      request.resume().on("end", () => response.end("{}"));
-    }).listen(0, "127.0.0.1");
-    await once(collector, "listening");
-    const tracesTo = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
+    const collector = await startReceiver({ record: false });
+    collector.script(() => ({ body: "{}" }));
     try {
-      return [await withAndWithout(context, "drain-tracing", 0.98, {}, { tracesTo })];
+      return [await withAndWithout(context, "drain-tracing", 0.98, {}, { tracesTo: collector.origin })];
     } finally {
-      collector.close();
+      await collector.close();
     }
   },
 };
@@ -214,11 +209,11 @@ export const httpOneToOne: Row = {
 async function httpOnce(context: Context, counts: Counts): Promise<Figure> {
   const dataDir = await seedWebhooks(context, "http-1to1", webhooksFor(context.sink.origin, webhookCount));
   const product = new ProductProcess();
-  const publisher = new PublisherProcess();
+  const publisher = new SenderProcess();
   try {
     const served = await product.serve({ dataDir });
     const events = counts.warmUp + counts.count;
-    const go = () => publisher.publish({ ...served, types }, events);
+    const go = () => publisher.call("publish", { to: { ...served, types }, events });
     const stretch = await measureStretch(context, product, { ...counts, go });
     const { cpuMs } = await publisher.usage();
     const publisherUs = (cpuMs * 1000) / events;
@@ -259,16 +254,16 @@ async function drainOnServer(context: Context, counts: Counts, isDistributed: bo
   const product = new ProductProcess();
   try {
     await withPublisher(home, async (publisher) => {
-      await publisher.createWebhooks(webhooksFor(context.sink.origin, webhookCount));
+      await publisher.call("createWebhooks", webhooksFor(context.sink.origin, webhookCount));
       await publishDue(publisher, { events: total, types });
     });
     await vacuum(database.url);
     await product.open(home, true);
-    const stretch = await measureStretch(context, product, { ...counts, go: () => product.start() });
+    const stretch = await measureStretch(context, product, { ...counts, go: () => product.call("start") });
     await product.close();
     await verifySettled(home, total);
     // The store does not show a delivery that was sent twice and settled once.
-    const { ok } = await context.sink.seen();
+    const { ok } = await context.sink.call("seen");
     if (ok !== total) throw new Error(`${total} deliveries were received ${ok} times`);
     await servers.verifyUsed();
     return stretch;

@@ -2,7 +2,7 @@ import { atLeast, atMost, comparePairs, measurePairs, percentile } from "../meas
 import { ProductProcess } from "../product/product.ts";
 import { seedWebhooks, webhooksFor } from "../product/seed.ts";
 import type { Context, Row } from "../row.ts";
-import { createSources, PublisherProcess, SenderProcess } from "../sender/sender.ts";
+import { createSources, SenderProcess } from "../sender/sender.ts";
 import type { Counts } from "./drain.ts";
 
 const sourceCount = 100;
@@ -64,9 +64,9 @@ async function receivedOnce(context: Context, mode: "pass_through" | "store_and_
     const served = await product.serve({ dataDir });
     const paths = await createSources(served, destinations(context), mode);
     const to = { origin: served.url, paths };
-    await sender.send({ ...to, first: 0 }, warmUp);
+    await sender.call("send", { to: { ...to, first: 0 }, messages: warmUp });
     if (profile !== null) await product.startProfile();
-    const tookMs = await sender.send({ ...to, first: warmUp }, count);
+    const tookMs = await sender.call("send", { to: { ...to, first: warmUp }, messages: count });
     if (profile !== null) {
       await product.stopProfile(profile.file);
       profile.items = count;
@@ -84,12 +84,12 @@ async function publishedOnce(context: Context): Promise<number> {
   const webhooks = webhooksFor(context.sink.origin, sourceCount);
   const dataDir = await seedWebhooks(context, "gateway-published", webhooks);
   const product = new ProductProcess();
-  const publisher = new PublisherProcess();
+  const publisher = new SenderProcess();
   try {
     const to = { ...(await product.serve({ dataDir })), types: webhooks.map(({ eventType }) => eventType) };
-    await publisher.publish(to, warmUp);
+    await publisher.call("publish", { to, events: warmUp });
     const startedAt = performance.now();
-    await publisher.publish(to, count);
+    await publisher.call("publish", { to, events: count });
     return (count * 1_000) / (performance.now() - startedAt);
   } finally {
     await publisher.kill();
@@ -102,10 +102,11 @@ async function proxiedOnce(context: Context): Promise<number> {
   const { warmUp, count } = countsOf(context);
   const [proxy, sender] = [new SenderProcess(), new SenderProcess()];
   try {
-    const origin = await proxy.proxy(context.sink.origin);
+    const origin = await proxy.call("proxy", { origin: context.sink.origin });
     const paths = destinations(context).map((url) => new URL(url).pathname);
-    await sender.send({ origin, paths, first: 0 }, warmUp);
-    return (count * 1_000) / (await sender.send({ origin, paths, first: warmUp }, count));
+    await sender.call("send", { to: { origin, paths, first: 0 }, messages: warmUp });
+    const tookMs = await sender.call("send", { to: { origin, paths, first: warmUp }, messages: count });
+    return (count * 1_000) / tookMs;
   } finally {
     await sender.kill();
     await proxy.kill();
@@ -123,9 +124,11 @@ async function otherSenders(context: Context, how: "alone" | "next to one that h
     const urls = [`${context.sink.origin}/hang/x`, ...destinations(context).slice(0, 20)];
     const [bad = "", ...paths] = await createSources(served, urls, "pass_through");
     const to = { origin: served.url, paths };
-    await sender.paced({ ...to, first: 0 }, 200, 1_000);
-    if (how !== "alone") await stuck.flood({ origin: served.url, paths: [bad], first: 0 });
-    const took = await sender.paced({ ...to, first: 100_000 }, 200, context.quick ? 3_000 : 10_000);
+    await sender.call("sendPaced", { to: { ...to, first: 0 }, perSecond: 200, durationMs: 1_000 });
+    if (how !== "alone") await stuck.call("flood", { origin: served.url, paths: [bad], first: 0 });
+    const durationMs = context.quick ? 3_000 : 10_000;
+    const pace = { perSecond: 200, durationMs };
+    const took = await sender.call("sendPaced", { to: { ...to, first: 100_000 }, ...pace });
     return percentile(took, 0.95);
   } finally {
     await Promise.all([sender.kill(), stuck.kill()]);

@@ -63,8 +63,8 @@ interface RawDelay {
 
 /** A POST at the same rate, from the call to the sink: it ends where the product's figure ends. */
 async function rawOnce(context: Context, durationMs: number): Promise<RawDelay> {
-  await context.sink.reset();
-  await context.sink.record();
+  await context.sink.call("reset");
+  await context.sink.call("record");
   const { sent } = await context.raw.paced(perSecond, durationMs);
   const arrivals = await context.sink.arrivals();
   const toSink = sent.map(({ id, startedAt }) => (arrivals.get(id) ?? Number.NaN) - startedAt);
@@ -77,13 +77,13 @@ async function productOnce(context: Context, durationMs: number): Promise<DelayP
   const dataDir = await seedWebhooks(context, "latency", webhooksFor(sink.origin, webhookCount));
   const product = await new ProductProcess().open({ dataDir }, true);
   try {
-    await product.start();
-    await product.paced({ perSecond, durationMs: context.quick ? 400 : 1_000, types });
+    await product.call("start");
+    await product.call("paced", { perSecond, durationMs: context.quick ? 400 : 1_000, types });
     await product.committed();
-    await sink.reset();
-    await sink.record();
+    await sink.call("reset");
+    await sink.call("record");
     if (profile !== null) await product.startProfile();
-    const published = await product.paced({ perSecond, durationMs, types });
+    const published = await product.call("paced", { perSecond, durationMs, types });
     await product.committed();
     if (profile !== null) await product.stopProfile(profile.file);
     const delays = delayP95(published, await sink.arrivals());
@@ -136,7 +136,7 @@ async function othersOnce(context: Context, bad: "answers" | "hangs"): Promise<O
   const dataDir = await seedWebhooks(context, "isolation", webhooks);
   const product = await new ProductProcess().open({ dataDir }, true);
   try {
-    await product.start();
+    await product.call("start");
     // One event of a hundred is for the bad webhook.
     const rounds = context.quick ? { warmUp: 20, count: 60 } : { warmUp: 30, count: 400 };
     const flooded = rounds.warmUp + rounds.count;
@@ -145,7 +145,7 @@ async function othersOnce(context: Context, bad: "answers" | "hangs"): Promise<O
       count: rounds.count * others,
       left: bad === "hangs" ? flooded : 0,
       go: () =>
-        product.flood({
+        product.call("flood", {
           events: flooded * webhookCount,
           types,
           batch: 100,
@@ -154,12 +154,16 @@ async function othersOnce(context: Context, bad: "answers" | "hangs"): Promise<O
           uncountedType: badType,
         }),
     });
-    await sink.reset();
-    await sink.record();
+    await sink.call("reset");
+    await sink.call("record");
     // Far below what the product can do, so that the delay is not that of a queue.
-    const paced = await product.paced({ perSecond: 500, durationMs: context.quick ? 1_000 : 6_000, types });
+    const paced = await product.call("paced", {
+      perSecond: 500,
+      durationMs: context.quick ? 1_000 : 6_000,
+      types,
+    });
     const measured = paced.filter(({ eventType }) => eventType !== badType);
-    await sink.when(measured.length);
+    await sink.call("when", measured.length);
     const delays = delayP95(measured, await sink.arrivals());
     const waiting = bad === "hangs" ? flooded + paced.length - measured.length : 0;
     return { perSecond: stretch.perSecond, delayMs: delays.fromAcceptedMs, waiting };

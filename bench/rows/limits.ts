@@ -1,6 +1,7 @@
 import { RedisServer } from "../../test/services/redis-server.fixture.ts";
 import { installPackages } from "../bullmq/packages.ts";
 import { compareWithRaw, type Figure, lineOfRatio, median, withoutGoal } from "../measure.ts";
+import type { BullmqCalls } from "../bullmq/main.ts";
 import { Child } from "../process/child.ts";
 import { measureStretch } from "../product/stretch.ts";
 import type { RawKind } from "../raw/raw.ts";
@@ -65,7 +66,7 @@ async function startRedis(): Promise<RedisServer> {
 
 async function drainJobs(context: Context, port: number, count: number): Promise<Figure> {
   const warmUp = 2_000;
-  const worker = new Child(new URL("../bullmq/main.ts", import.meta.url));
+  const worker = new Child<BullmqCalls>(new URL("../bullmq/main.ts", import.meta.url));
   try {
     await worker.call("open", { port, origin: context.sink.origin });
     await worker.call("add", { count: warmUp + count });
@@ -74,8 +75,8 @@ async function drainJobs(context: Context, port: number, count: number): Promise
       {
         usage: () => worker.usage(),
         committed: () => worker.call("finished"),
-        startProfile: () => worker.call("startProfile"),
-        stopProfile: (file) => worker.call("stopProfile", { file }),
+        startProfile: () => worker.startProfile(),
+        stopProfile: (file) => worker.stopProfile(file),
       },
       { warmUp, count, go: () => worker.call("run") },
     );

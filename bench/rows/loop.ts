@@ -47,11 +47,11 @@ async function requests(context: Context): Promise<Line[]> {
     await sleep(500);
     const lines: Line[] = [];
     const measure = async (name: string, work: () => Promise<unknown>): Promise<void> => {
-      await product.longestStop();
+      await product.call("longestStop");
       const startedAt = performance.now();
       await work();
       const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-      lines.push(lineOf(context, name, await product.longestStop()));
+      lines.push(lineOf(context, name, await product.call("longestStop")));
       context.progress(`${name}: ${seconds} s`);
     };
     await measure("schema", () => costlySchema(served));
@@ -117,16 +117,16 @@ async function retention(context: Context): Promise<Line[]> {
   const webhooks = webhooksFor(context.sink.origin, 1, ["v1"], eventType);
   const dataDir = await context.folders.filled("loop-retention", `${events}`, (folder) =>
     withPublisher({ dataDir: folder }, async (product) => {
-      const [webhookId = ""] = await product.createWebhooks(webhooks);
-      await product.writeOldEvents({ webhookId, events, ageMs: 100 * dayMs });
+      const [webhookId = ""] = await product.call("createWebhooks", webhooks);
+      await product.call("writeOldEvents", { webhookId, events, ageMs: 100 * dayMs });
     }),
   );
   const product = await new ProductProcess().open({ dataDir }, true);
   try {
-    await product.start();
-    await product.paced({ perSecond: 200, durationMs: 2_000, types: [eventType] });
-    await product.longestStop();
-    const paced = await product.paced({
+    await product.call("start");
+    await product.call("paced", { perSecond: 200, durationMs: 2_000, types: [eventType] });
+    await product.call("longestStop");
+    const paced = await product.call("paced", {
       perSecond: 200,
       durationMs: context.quick ? retentionMsQuick : retentionMs,
       types: [eventType],
@@ -138,7 +138,7 @@ async function retention(context: Context): Promise<Line[]> {
     context.note(
       `loop: p99 of publishing is ${p99.toFixed(1)} ms while ${events.toLocaleString("en")} old events go`,
     );
-    return [lineOf(context, "retention", await product.longestStop())];
+    return [lineOf(context, "retention", await product.call("longestStop"))];
   } finally {
     await product.kill();
     context.folders.discard(dataDir);
@@ -156,7 +156,7 @@ export const idle: Row = {
     const dataDir = await seedWebhooks(context, "idle", webhooksFor(context.sink.origin, count));
     const product = await new ProductProcess().open({ dataDir }, true);
     try {
-      await product.start();
+      await product.call("start");
       await sleep(quick ? 500 : 1_000);
       if (profile !== null) await product.startProfile();
       const before = await product.usage();

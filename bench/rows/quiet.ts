@@ -4,7 +4,7 @@ import { type Home, ProductProcess } from "../product/product.ts";
 import { seedWebhooks, webhooksFor, withPublisher } from "../product/seed.ts";
 import { measureSyncMs } from "../report.ts";
 import type { Context, Line, Row } from "../row.ts";
-import { PublisherProcess, type Publishing } from "../sender/sender.ts";
+import { SenderProcess, type Publishing } from "../sender/sender.ts";
 import {
   type DatabaseWork,
   startServers,
@@ -114,7 +114,7 @@ interface QuietStretch {
 /** The product as users run it, with an application that publishes. */
 class Deployment {
   readonly #processes: readonly ProductProcess[];
-  readonly #publisher = new PublisherProcess();
+  readonly #publisher = new SenderProcess();
   readonly #publishing: Publishing;
   readonly #servers: Servers | null;
   readonly #home: Home;
@@ -137,7 +137,7 @@ class Deployment {
     const home = servers?.home ?? { dataDir: await seedWebhooks(context, "quiet", webhooks) };
     if (servers !== null)
       await withPublisher(home, async (product) => {
-        await product.createWebhooks(webhooks);
+        await product.call("createWebhooks", webhooks);
       });
     const api = new ProductProcess();
     const worker = isApart ? new ProductProcess() : null;
@@ -149,11 +149,15 @@ class Deployment {
   }
 
   async stretch({ sink, folders }: Context, perSecond: number, stretchMs: number): Promise<QuietStretch> {
-    await sink.reset();
-    await sink.record();
+    await sink.call("reset");
+    await sink.call("record");
     const sync = measureSyncMs(folders.root);
     const before = await this.#cpuMs();
-    const events = await this.#publisher.paced(this.#publishing, perSecond, stretchMs);
+    const events = await this.#publisher.call("publishPaced", {
+      to: this.#publishing,
+      perSecond,
+      durationMs: stretchMs,
+    });
     await sleep(settleMs);
     const after = await this.#cpuMs();
     sync.push(...measureSyncMs(folders.root));

@@ -77,16 +77,16 @@ async function measure(context: Context, burden: Burden | null, folder: string):
   const dataDir = context.folders.copy(folder, "tenants");
   const product = await new ProductProcess().open({ dataDir }, true);
   try {
-    await sink.reset();
-    await product.start();
-    await product.planned(warmUp);
+    await sink.call("reset");
+    await product.call("start");
+    await product.call("planned", warmUp);
     await sleep(slowMs);
     const load = burden === null ? Promise.resolve() : await begin(context, burden, product, durationMs);
-    await sink.record();
-    const small = await product.planned(smallEvents(durationMs));
+    await sink.call("record");
+    const small = await product.call("planned", smallEvents(durationMs));
     const arrivals = await arrivalsOf(context, small);
     await load;
-    context.progress(`tenants: ${burden ?? "alone"}: ${JSON.stringify(await sink.seen())}`);
+    context.progress(`tenants: ${burden ?? "alone"}: ${JSON.stringify(await sink.call("seen"))}`);
     return delaysOf(small, arrivals);
   } finally {
     await product.kill();
@@ -111,9 +111,9 @@ async function begin(
     tenantId: burden,
     eventType: `${burden}.${index % largeCount}`,
   }));
-  const going = product.planned(events);
+  const going = product.call("planned", events);
   await sleep(leadMs);
-  if (burden === "turning") await context.sink.turn();
+  if (burden === "turning") await context.sink.call("turn");
   return going;
 }
 
@@ -184,7 +184,10 @@ async function seedFolders(context: Context): Promise<{ readonly plain: string; 
     ...largeWebhooks("backlog", `${origin}/slow/${quickMs}`, backlogWebhooks),
   ];
   const plain = await context.folders.filled("tenants-plain", "tenants plain", async (dataDir) => {
-    await withPublisher({ dataDir }, async (product) => void (await product.createWebhooks(webhooks)));
+    await withPublisher(
+      { dataDir },
+      async (product) => void (await product.call("createWebhooks", webhooks)),
+    );
     await deliverOnce(dataDir);
   });
   const backlog = context.folders.copy(plain, "tenants-backlog");
@@ -199,12 +202,12 @@ async function seedFolders(context: Context): Promise<{ readonly plain: string; 
 async function deliverOnce(dataDir: string): Promise<void> {
   const product = await new ProductProcess().open({ dataDir }, true);
   try {
-    await product.start();
+    await product.call("start");
     const events = Array.from({ length: tenantsPerKind * freshEach }, (_, index) => ({
       atMs: 0,
       ...addressOf("restarted", index % tenantsPerKind, Math.floor(index / tenantsPerKind)),
     }));
-    await product.planned(events);
+    await product.call("planned", events);
     await product.committed();
     await product.close();
   } finally {

@@ -15,7 +15,7 @@ import { eventTypeOf } from "../message.ts";
 import { type LoopStop, ProductProcess, type WebhookSeed } from "../product/product.ts";
 import { seedWebhooks, webhooksOverTls } from "../product/seed.ts";
 import { type Context, type Line, type Row, RowSkippedError } from "../row.ts";
-import { PublisherProcess } from "../sender/sender.ts";
+import { SenderProcess } from "../sender/sender.ts";
 import { type Counts, drainOnce } from "./drain.ts";
 
 // ---- due deliveries ----------------------------------------------------------------------------------------------
@@ -199,22 +199,24 @@ async function publishOnce(
   const durationMs = context.quick ? 2_000 : 15_000;
   const dataDir = await seedWebhooks(context, name, webhooks);
   const product = new ProductProcess();
-  const publisher = new PublisherProcess();
+  const publisher = new SenderProcess();
   try {
     const to = { ...(await product.serve({ dataDir })), types: webhooks.map(({ eventType }) => eventType) };
-    await publisher.paced(to, 400, durationMs / 2);
+    await publisher.call("publishPaced", { to, perSecond: 400, durationMs: durationMs / 2 });
     await product.committed();
-    await context.sink.reset();
-    await product.longestStop();
+    await context.sink.call("reset");
+    await product.call("longestStop");
     const before = await product.usage();
-    const tookMs = (await publisher.paced(to, 400, durationMs)).map((event) => event.tookMs);
+    const tookMs = (await publisher.call("publishPaced", { to, perSecond: 400, durationMs })).map(
+      (event) => event.tookMs,
+    );
     await product.committed();
     const after = await product.usage();
-    const { all, resumed } = await context.sink.handshakes();
+    const { all, resumed } = await context.sink.call("handshakes");
     context.progress(`${name}: ${all} handshakes for ${tookMs.length} events, ${resumed} of them resumed`);
     return {
       p95Ms: percentile(tookMs, 0.95),
-      stop: await product.longestStop(),
+      stop: await product.call("longestStop"),
       cpuUs: ((after.cpuMs - before.cpuMs) * 1000) / tookMs.length,
       mainUs: ((after.mainCpuMs - before.mainCpuMs) * 1000) / tookMs.length,
     };
@@ -259,17 +261,17 @@ async function visit(context: Context, webhooks: readonly WebhookSeed[], roundMs
   const pace = { perSecond, durationMs: roundMs, types: webhooks.map(({ eventType }) => eventType) };
   const product = await new ProductProcess().open({ dataDir }, true);
   try {
-    await product.start();
-    await product.paced(pace);
+    await product.call("start");
+    await product.call("paced", pace);
     await product.committed();
-    await sink.reset();
-    await sink.record();
+    await sink.call("reset");
+    await sink.call("record");
     const before = await product.usage();
-    const published = await product.paced(pace);
+    const published = await product.call("paced", pace);
     await product.committed();
     const after = await product.usage();
     const { fromAcceptedMs } = delayP95(published, await sink.arrivals());
-    const { all } = await sink.handshakes();
+    const { all } = await sink.call("handshakes");
     await product.close();
     const cpuUs = ((after.cpuMs - before.cpuMs) * 1_000) / published.length;
     const mainUs = ((after.mainCpuMs - before.mainCpuMs) * 1_000) / published.length;

@@ -188,4 +188,5 @@ async function relay(pool: Pool, request: IncomingMessage, response: ServerRespo
   response.writeHead(answer.statusCode).end(Buffer.from(await answer.body.arrayBuffer()));
 }
 
-serveCalls({ publish, publishPaced, send, sendPaced, flood, proxy });
+const calls = serveCalls({ publish, publishPaced, send, sendPaced, flood, proxy });
+export type SenderCalls = typeof calls;

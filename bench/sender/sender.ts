@@ -1,10 +1,17 @@
 import { Child } from "../process/child.ts";
-import type { Usage } from "../process/serve-calls.ts";
 import { callApi, type ServedProduct } from "../product/product.ts";
+import type { SenderCalls } from "./main.ts";
 
 /** A benchmark has no real secrets. */
 export const gatewaySecret = "of the senders of the bench";
 export const signatureHeader = "x-hub-signature-256";
+
+/** Another program in a separate process: publishes events, sends messages of the gateway, or is a bare reverse proxy. */
+export class SenderProcess extends Child<SenderCalls> {
+  constructor() {
+    super(new URL("main.ts", import.meta.url));
+  }
+}
 
 // ---- events ------------------------------------------------------------------------------------------------------
 
@@ -21,29 +28,6 @@ export interface PublishedEvent {
   readonly tookMs: number;
 }
 
-/** An application in a separate process that publishes single events over HTTP on 64 connections. */
-export class PublisherProcess {
-  readonly #child = new Child(new URL("main.ts", import.meta.url));
-
-  /** As fast as the connections allow. */
-  publish(to: Publishing, events: number): Promise<void> {
-    return this.#child.call("publish", { to, events });
-  }
-
-  /** At fixed times. */
-  paced(to: Publishing, perSecond: number, durationMs: number): Promise<readonly PublishedEvent[]> {
-    return this.#child.call("publishPaced", { to, perSecond, durationMs });
-  }
-
-  usage(): Promise<Usage> {
-    return this.#child.usage();
-  }
-
-  kill(): Promise<void> {
-    return this.#child.kill();
-  }
-}
-
 // ---- messages of the gateway -------------------------------------------------------------------------------------
 
 /** To whom. The paths take turns. */
@@ -52,34 +36,6 @@ export interface Sending {
   readonly paths: readonly string[];
   /** Number of the first message, so that none is a repetition. */
   readonly first: number;
-}
-
-/** A sender of signed messages on 64 connections, or a reverse proxy, in a separate process. */
-export class SenderProcess {
-  readonly #child = new Child(new URL("main.ts", import.meta.url));
-
-  /** Milliseconds until all were answered. */
-  send(to: Sending, messages: number): Promise<number> {
-    return this.#child.call("send", { to, messages });
-  }
-
-  /** Milliseconds of each message. */
-  paced(to: Sending, perSecond: number, durationMs: number): Promise<readonly number[]> {
-    return this.#child.call("sendPaced", { to, perSecond, durationMs });
-  }
-
-  flood(to: Sending): Promise<void> {
-    return this.#child.call("flood", to);
-  }
-
-  /** Becomes a proxy to this origin. Returns its address. */
-  proxy(origin: string): Promise<string> {
-    return this.#child.call("proxy", { origin });
-  }
-
-  kill(): Promise<void> {
-    return this.#child.kill();
-  }
 }
 
 /** Creates a source for each destination URL, and returns the paths of the sources. */

@@ -216,18 +216,23 @@ async function portOf(one: Server): Promise<number> {
   return (one.address() as AddressInfo).port;
 }
 
-serveCalls({
+const calls = serveCalls({
   port: () => portOf(server),
   tlsPort: () => portOf(tlsServer),
   reset: () => counters.reset(),
+  /** Notes the time and the Webhook-ID of each request from now on. */
   record: () => {
     counters.recording = true;
   },
+  /** From now on `/turn/` paths hang. */
   turn: () => {
     counters.turned = true;
   },
+  /** Machine time at which the n-th request to an `/ok/` path arrived. */
   when: (count: number) => counters.when(count),
   seen: () => ({ ok: counters.ok, hanging: counters.hanging, slow: counters.slow, failed: counters.failed }),
+  /** Over TLS, since the last reset. */
   handshakes: () => ({ all: counters.handshakes, resumed: counters.resumed }),
   arrivals: () => counters.arrivals(),
 });
+export type SinkCalls = typeof calls;

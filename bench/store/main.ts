@@ -80,4 +80,5 @@ async function close(): Promise<void> {
   for (const store of opened) await store.close();
 }
 
-serveCalls({ open, park, compare, close });
+const calls = serveCalls({ open, park, compare, close });
+export type StoreCalls = typeof calls;

@@ -6,7 +6,13 @@ import type {
   PublishCommand,
   Settlement,
 } from "../../src/ports/store/deliveries.ts";
-import { commit, lane, newAttempt, progressed, publishCommand } from "../../test/conformance/store/scene.ts";
+import {
+  commit,
+  lane,
+  newAttempt,
+  progressed,
+  publishCommand,
+} from "../../test/conformance/store/scene.fixture.ts";
 
 export const storeWorkStartAt = Date.UTC(2026, 0, 1);
 const body = new Uint8Array(1_024).fill(120);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";
 import type { Command } from "commander";
-import { type Probe, probesOf } from "../../test/api/fields/probes.ts";
+import { type Probe, probesOf } from "../../test/api/fields/probes.fixture.ts";
 import type { Field } from "../resources/field.ts";
 import { UsageError } from "./failures.ts";
 import { FieldOption } from "./field-option.ts";

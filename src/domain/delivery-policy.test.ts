@@ -9,30 +9,10 @@ import { profiles } from "./profiles/index.ts";
 import { standard } from "./profiles/standard.ts";
 import { ts16a } from "./profiles/ts-16a.ts";
 import { xWebhook } from "./profiles/x-webhook.ts";
+import { webhookAt } from "./webhook.fixture.ts";
 import { type Webhook, type WebhookAgreements, webhookDefaults } from "./webhook.ts";
 
-const webhook: Webhook = {
-  id: "w",
-  tenantId: "default",
-  ownerId: null,
-  url: "https://example.com/",
-  events: ["*"],
-  description: "",
-  status: "active",
-  statusReason: null,
-  statusChangedAt: 0,
-  profile: "standard",
-  schemes: null,
-  ...webhookDefaults,
-  retry: { schedule: null, ageMsMax: null, timeoutMs: null, timeoutGrowthFactor: null },
-  circuitBreaker: {},
-  rateLimit: null,
-  ordering: "none",
-  headers: {},
-  metadata: {},
-  createdAt: 0,
-  updatedAt: 0,
-};
+const webhook = webhookAt(0, { url: "https://example.com/" });
 
 test("EDS-9.2-1 without overrides the policy is the profile", () => {
   const policy = resolvePolicy(webhook, standard);

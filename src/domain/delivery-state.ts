@@ -6,7 +6,7 @@
  * stores end thousands of rows with one SQL statement that is generated from it.
  *
  * docs/state-machine.md shows the same table for readers (state-machine-docs.test.ts), and
- * test/conformance/store/state-machine.ts executes every row of it on the real stores.
+ * test/conformance/store/state-machine.suite.ts executes every row of it on the real stores.
  *
  * A turn that sends no request (circuit open, rate limit, pause, order) is not an event. It consumes no attempt, but
  * the age of the delivery keeps counting (WDS-150).

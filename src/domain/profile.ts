@@ -108,7 +108,7 @@ export interface RegistrationRules {
   readonly permanentRedirectAllowed: boolean;
 }
 
-/** How an event becomes a body; see payload-formats/. Stored data depends on the order: append new ones at the end. */
+/** How an event becomes a body; see payload-formats.ts. Stored data depends on the order: append new ones at the end. */
 export const payloadFormats = [
   "standard",
   "data",

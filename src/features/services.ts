@@ -117,7 +117,7 @@ export interface Principal {
   readonly portal?: PortalScope;
 }
 
-/** In webhooks/url-checks.ts. */
+/** In verification/outside-calls.ts. */
 export type UrlCheckService = Pick<UrlChecks, keyof UrlChecks>;
 
 // ---- portal ---------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ export type NotificationService = Pick<NotificationChannels, keyof NotificationC
 
 // ---- audit log ------------------------------------------------------------------------------------------------
 
-/** In audit-service.ts. */
+/** In audit/audit-service.ts. */
 export type AuditService = Pick<AuditLog, keyof AuditLog>;
 
 // ---- live -----------------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ export type ProblemService = Pick<DeliveryProblems, keyof DeliveryProblems>;
 
 // ---- search ---------------------------------------------------------------------------------------------------
 
-/** In search-service.ts. */
+/** In search/search-service.ts. */
 export type SearchService = Pick<Search, keyof Search>;
 
 export interface SearchHit {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import fc from "fast-check";
-import { unicodeText } from "../../test/services/unicode-text.ts";
+import { unicodeText } from "../../test/services/unicode-text.fixture.ts";
 import { buildWebhookPath, parseWebhookPath, WebhookPathError } from "./path.ts";
 import type { WebhookPath, WebhookPathParts } from "./path.ts";
 

@@ -4,8 +4,8 @@ import { after, test } from "node:test";
 import { ManualClock } from "../../src/engine/manual-clock.fixture.ts";
 import { unknownKeysPerMinute } from "../../src/http/call-limits.ts";
 import type { ApiOptions } from "../../src/http/server.ts";
-import { assertProblem, type Client, createClient, type Reply } from "../scenarios/api/client.ts";
-import { openStandIn, type StandIn } from "./stand-in/open.ts";
+import { assertProblem, type Client, createClient, type Reply } from "../scenarios/api/client.fixture.ts";
+import { openStandIn, type StandIn } from "./stand-in/open.fixture.ts";
 
 const event = { event_type: "shop.paid", data: { n: 1 } };
 const opened: StandIn[] = [];

@@ -4,8 +4,8 @@ import { request } from "node:http";
 import { after, before, suite, test } from "node:test";
 import type { ApiOptions, DashboardFile } from "../../src/http/server.ts";
 import { Sessions } from "../../src/http/sessions.ts";
-import { assertProblem, createClient, type Reply } from "../scenarios/api/client.ts";
-import { openStandIn, type StandIn } from "./stand-in/open.ts";
+import { assertProblem, createClient, type Reply } from "../scenarios/api/client.fixture.ts";
+import { openStandIn, type StandIn } from "./stand-in/open.fixture.ts";
 
 const fileOf = (contentType: string, text: string): DashboardFile => ({
   contentType,

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { startReceiver, type Receiver } from "../peers/receiver.ts";
-import { GatewayScene } from "../scenarios/gateway/gateway-scene.ts";
-import { textOf } from "../scenarios/api/client.ts";
+import { GatewayScene } from "../scenarios/gateway/gateway-scene.fixture.ts";
+import { textOf } from "../scenarios/api/client.fixture.ts";
 
 suite("numbers in documents", () => {
   const scene = new GatewayScene();

@@ -8,8 +8,8 @@ import { publishError } from "../../src/engine/publish/draft.ts";
 import type { EventService } from "../../src/features/services.ts";
 import type { ApiOptions } from "../../src/http/server.ts";
 import { StoreUnavailableError } from "../../src/ports/store.ts";
-import { assertProblem, type Client, createClient, textOf } from "../scenarios/api/client.ts";
-import { openStandIn, type StandIn } from "./stand-in/open.ts";
+import { assertProblem, type Client, createClient, textOf } from "../scenarios/api/client.fixture.ts";
+import { openStandIn, type StandIn } from "./stand-in/open.fixture.ts";
 
 const event = { event_type: "shop.paid", data: { n: 1 } };
 const opened: StandIn[] = [];

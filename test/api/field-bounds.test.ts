@@ -3,20 +3,16 @@
  * the API and through the library. The OpenAPI document has the same bounds, and no undescribed field.
  */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import { inLibraryWords } from "../../src/app/library-calls.ts";
-import { type RunningPosthorn, startPosthorn } from "../../src/app/posthorn.ts";
-import { resolveValues } from "../../src/config/resolve.ts";
 import { PosthornError } from "../../src/domain/errors.ts";
 import { apiName, apiPath, type Field, type Fields, type Kind } from "../../src/resources/field.ts";
-import { agreeable } from "../scenarios/api/agreeable-transport.ts";
-import { type Client, createClient } from "../scenarios/api/client.ts";
-import { type Probe, probesOf } from "./fields/probes.ts";
-import type { Resource } from "./fields/resource.ts";
-import { resourcesOf } from "./fields/resources.ts";
+import { agreeable } from "../scenarios/api/agreeable-transport.fixture.ts";
+import type { Client } from "../scenarios/api/client.fixture.ts";
+import { openServer, type RunningServer } from "../scenarios/api/running-server.fixture.ts";
+import { type Probe, probesOf } from "./fields/probes.fixture.ts";
+import type { Resource } from "./fields/resource.fixture.ts";
+import { resourcesOf } from "./fields/resources.fixture.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -26,25 +22,19 @@ type Verdict =
   | { readonly kind: "refused"; readonly fields: readonly string[] };
 
 suite("bounds of fields", () => {
-  const dataDir = mkdtempSync(join(tmpdir(), "posthorn-fields-"));
-  let running: RunningPosthorn;
+  let server: RunningServer;
   let client: Client;
   let resources: readonly Resource[];
   let document: Json;
 
   before(async () => {
-    const resolution = resolveValues({ dataDir, port: 0, logLevel: "error" });
-    assert.equal(resolution.kind, "resolved");
     const names = { texts: () => Promise.resolve({ kind: "absent" } as const), close: () => undefined };
-    running = await startPosthorn(resolution.settings, { transport: agreeable, names });
-    client = createClient({ baseUrl: running.url ?? "", key: running.adminKey });
-    resources = await resourcesOf(running);
+    server = await openServer({}, { transport: agreeable, names });
+    client = server.admin;
+    resources = await resourcesOf(server.running);
     document = (await client.get("/openapi.json")).body;
   });
-  after(async () => {
-    await running.stop();
-    rmSync(dataDir, { recursive: true });
-  });
+  after(() => server.close());
 
   /** All differences from the description. */
   const eachProbe = async (judge: (resource: Resource, probe: Probe) => Promise<string | null>) => {
@@ -125,7 +115,7 @@ suite("bounds of fields", () => {
       .filter((content) => content !== undefined)
       .map((content) => (content as { schema: Json }).schema);
     // Excluded: a batch contains events, a login and a code are not stored, a change of an operation ends it
-    // (bulk-actions.test.ts), and a mute needs an alert (tour.ts). Two ends are joined only once, and a request exists
+    // (bulk-actions.test.ts), and a mute needs an alert (tour.fixture.ts). Two ends are joined only once, and a request exists
     // once it was sent (scenarios/gateway.test.ts). A channel's fields depend on its kind (notifications.test.ts).
     const others = new Set([
       "ConnectionCreate",

@@ -1,20 +1,16 @@
 /** Rights of a portal session: every route, with and without its capability, and with ids of others. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
-import { type RunningPosthorn, startPosthorn } from "../../src/app/posthorn.ts";
-import { resolveValues } from "../../src/config/resolve.ts";
 import { portalCapabilities, type PortalCapability } from "../../src/domain/scope.ts";
 import { type OpenStreams, streamsOfSessionMax } from "../../src/features/live/event-streams.ts";
 import type { ApiOptions } from "../../src/http/context.ts";
 import { createRoutes } from "../../src/http/route-table.ts";
-import { agreeable } from "../scenarios/api/agreeable-transport.ts";
-import { assertProblem, type Client, createClient, itemsOf, textOf } from "../scenarios/api/client.ts";
-import { openStream, type StreamedEvent } from "../scenarios/api/event-stream.ts";
-import { eventually } from "../scenarios/eventually.ts";
-import { allRights, type Right, rolesByAccess } from "./rights.ts";
+import { agreeable } from "../scenarios/api/agreeable-transport.fixture.ts";
+import { assertProblem, type Client, itemsOf, textOf } from "../scenarios/api/client.fixture.ts";
+import { openStream, type StreamedEvent } from "../scenarios/api/event-stream.fixture.ts";
+import { openServer, type RunningServer } from "../scenarios/api/running-server.fixture.ts";
+import { eventually } from "../scenarios/eventually.fixture.ts";
+import { allRights, type Right, rolesByAccess } from "./rights.fixture.ts";
 
 interface Operation {
   readonly method: string;
@@ -38,8 +34,7 @@ const origin = "https://app.example.com";
 const asStream = { isStream: true, headers: { accept: "text/event-stream" } };
 
 suite("rights of a portal session", () => {
-  const dataDir = mkdtempSync(join(tmpdir(), "posthorn-portal-"));
-  let running: RunningPosthorn;
+  let server: RunningServer;
   let admin: Client;
   let operations: readonly Operation[];
   let own: Things;
@@ -47,11 +42,9 @@ suite("rights of a portal session", () => {
   let foreign: Things;
 
   before(async () => {
-    const resolution = resolveValues({ dataDir, port: 0, logLevel: "error", portalOrigins: [origin] });
-    assert.equal(resolution.kind, "resolved");
     const names = { texts: () => Promise.resolve({ kind: "absent" } as const), close: () => undefined };
-    running = await startPosthorn(resolution.settings, { transport: agreeable, names });
-    admin = createClient({ baseUrl: running.url ?? "", key: running.adminKey });
+    server = await openServer({ portalOrigins: [origin] }, { transport: agreeable, names });
+    admin = server.admin;
     for (const id of ["acme", "beta"]) await admin.call("PUT", `/v1/tenants/${id}`, { body: {} });
     await admin.call("PUT", "/v1/event-types/own.made?tenant_id=acme", { body: { description: "x" } });
     own = await thingsOf("acme", "own.made");
@@ -59,10 +52,7 @@ suite("rights of a portal session", () => {
     foreign = await thingsOf("beta", "foreign.made");
     operations = allRights.map(operationOf);
   });
-  after(async () => {
-    await running.stop();
-    rmSync(dataDir, { recursive: true });
-  });
+  after(() => server.close());
 
   async function thingsOf(tenant: string, type: string): Promise<Things> {
     const webhook = await admin.post("/v1/webhooks", {

@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { after, before, test } from "node:test";
 import type { ApiTimeouts } from "../../src/http/context.ts";
-import { createClient } from "../scenarios/api/client.ts";
-import { openStandIn, type StandIn } from "./stand-in/open.ts";
+import { createClient } from "../scenarios/api/client.fixture.ts";
+import { openStandIn, type StandIn } from "./stand-in/open.fixture.ts";
 
 const timeouts: ApiTimeouts = {
   headersTimeoutMs: 300,

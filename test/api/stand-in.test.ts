@@ -1,4 +1,4 @@
-import { apiConformance } from "../scenarios/api/conformance.ts";
-import { openStandIn } from "./stand-in/open.ts";
+import { apiConformance } from "../scenarios/api/api.suite.ts";
+import { openStandIn } from "./stand-in/open.fixture.ts";
 
 apiConformance("stand-in engine", openStandIn, "everything except a store");

@@ -5,10 +5,10 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { streamsOfCallerMax } from "../../src/features/live/event-streams.ts";
-import { assertProblem, createClient, textOf } from "../scenarios/api/client.ts";
-import { type OpenedStream, openStream } from "../scenarios/api/event-stream.ts";
-import { eventually } from "../scenarios/eventually.ts";
-import { openStandIn, type StandIn } from "./stand-in/open.ts";
+import { assertProblem, createClient, textOf } from "../scenarios/api/client.fixture.ts";
+import { type OpenedStream, openStream } from "../scenarios/api/event-stream.fixture.ts";
+import { eventually } from "../scenarios/eventually.fixture.ts";
+import { openStandIn, type StandIn } from "./stand-in/open.fixture.ts";
 
 const opened: StandIn[] = [];
 after(() => Promise.all(opened.map((standIn) => standIn.close())));

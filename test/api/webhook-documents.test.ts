@@ -7,8 +7,8 @@ import { Ajv } from "ajv";
 import addFormats from "ajv-formats";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { profiles } from "../../src/domain/profiles/index.ts";
-import { assertProblem, type Client, createClient } from "../scenarios/api/client.ts";
-import { openStandIn, type StandIn } from "./stand-in/open.ts";
+import { assertProblem, type Client, createClient } from "../scenarios/api/client.fixture.ts";
+import { openStandIn, type StandIn } from "./stand-in/open.fixture.ts";
 
 let server: StandIn;
 let client: Client;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { Page } from "playwright-core";
 import { type Receiver, startReceiver } from "../peers/receiver.ts";
-import { DashboardWorld } from "./dashboard-world.ts";
+import { DashboardWorld } from "./dashboard-world.fixture.ts";
 
 const attack = (other: string): string =>
   `fetch("/v1/api-keys", { method: "POST", headers: { "content-type": "application/json", "x-posthorn-dashboard": "1" },

@@ -4,11 +4,11 @@ import { text } from "node:stream/consumers";
 import { after, before, suite, test } from "node:test";
 import type { BrowserContext, Page } from "playwright-core";
 import type { Receiver } from "../peers/receiver.ts";
-import { eventually } from "../scenarios/eventually.ts";
-import type { PosthornProcess } from "../scenarios/posthorn-process.ts";
-import { bringAxe, forAxe, judge } from "./axe.ts";
-import { assertClean, goWithin, watch } from "./browser.ts";
-import { DashboardWorld } from "./dashboard-world.ts";
+import { eventually } from "../scenarios/eventually.fixture.ts";
+import type { PosthornProcess } from "../scenarios/posthorn-process.fixture.ts";
+import { bringAxe, forAxe, judge } from "./axe.fixture.ts";
+import { assertClean, goWithin, watch } from "./browser.fixture.ts";
+import { DashboardWorld } from "./dashboard-world.fixture.ts";
 
 suite("lists", () => {
   let world: DashboardWorld;

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { Page } from "playwright-core";
-import { eventually } from "../scenarios/eventually.ts";
-import { goWithin } from "./browser.ts";
-import { DashboardWorld } from "./dashboard-world.ts";
+import { eventually } from "../scenarios/eventually.fixture.ts";
+import { goWithin } from "./browser.fixture.ts";
+import { DashboardWorld } from "./dashboard-world.fixture.ts";
 
 /** More than a page of 50. */
 const each = 55;

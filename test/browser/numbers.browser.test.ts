@@ -1,8 +1,8 @@
 /** Numbers on pages match the ledger of a known world, and agree with each other, in Chromium over one real server. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import { eventually } from "../scenarios/eventually.ts";
-import { DashboardWorld } from "./dashboard-world.ts";
+import { eventually } from "../scenarios/eventually.fixture.ts";
+import { DashboardWorld } from "./dashboard-world.fixture.ts";
 
 /** Deliveries by outcome. */
 const ledger = { accepted: 5, givenUp: 2, retrying: 4, paused: 3 };

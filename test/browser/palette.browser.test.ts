@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { BrowserContext, Page } from "playwright-core";
-import type { PosthornProcess } from "../scenarios/posthorn-process.ts";
-import { bringAxe, forAxe, judge } from "./axe.ts";
-import { assertClean, watch } from "./browser.ts";
-import { DashboardWorld } from "./dashboard-world.ts";
+import type { PosthornProcess } from "../scenarios/posthorn-process.fixture.ts";
+import { bringAxe, forAxe, judge } from "./axe.fixture.ts";
+import { assertClean, watch } from "./browser.fixture.ts";
+import { DashboardWorld } from "./dashboard-world.fixture.ts";
 
 suite("palette and keys", () => {
   let world: DashboardWorld;

@@ -6,10 +6,10 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { after, afterEach, before, suite, test } from "node:test";
 import type { Page } from "playwright-core";
-import { eventually } from "../scenarios/eventually.ts";
-import { bringAxe, forAxe, judge } from "./axe.ts";
-import { assertClean, loggedIn, watch } from "./browser.ts";
-import { everything, type Json, PortalWorld, wordsOf } from "./portal-world.ts";
+import { eventually } from "../scenarios/eventually.fixture.ts";
+import { bringAxe, forAxe, judge } from "./axe.fixture.ts";
+import { assertClean, loggedIn, watch } from "./browser.fixture.ts";
+import { everything, type Json, PortalWorld, wordsOf } from "./portal-world.fixture.ts";
 
 suite("pages of the portal", () => {
   let world: PortalWorld;

@@ -7,13 +7,13 @@ import { after, afterEach, before, suite, test } from "node:test";
 import type { Browser, Locator, Page } from "playwright-core";
 import { contrast, contrastMin } from "../../src/features/portal/contrast.ts";
 import type { Receiver } from "../peers/receiver.ts";
-import { eventually } from "../scenarios/eventually.ts";
-import type { PosthornProcess } from "../scenarios/posthorn-process.ts";
-import { bringAxe, forAxe, judge } from "./axe.ts";
-import { assertClean, goWithin, loggedIn, watch } from "./browser.ts";
-import { openStrictBrowser, startHost, type StrictBrowser } from "./portal-host.ts";
-import { portalJourney } from "./portal-journey.ts";
-import { everything, frameOf, type Json, PortalWorld } from "./portal-world.ts";
+import { eventually } from "../scenarios/eventually.fixture.ts";
+import type { PosthornProcess } from "../scenarios/posthorn-process.fixture.ts";
+import { bringAxe, forAxe, judge } from "./axe.fixture.ts";
+import { assertClean, goWithin, loggedIn, watch } from "./browser.fixture.ts";
+import { openStrictBrowser, startHost, type StrictBrowser } from "./portal-host.fixture.ts";
+import { portalJourney } from "./portal-journey.fixture.ts";
+import { everything, frameOf, type Json, PortalWorld } from "./portal-world.fixture.ts";
 
 suite("the portal", () => {
   let world: PortalWorld;

@@ -4,11 +4,11 @@ import { after, before, suite, test } from "node:test";
 import type { BrowserContext, Page } from "playwright-core";
 import { resolvesWith } from "../../src/features/problems/problem.ts";
 import type { Receiver } from "../peers/receiver.ts";
-import { eventually } from "../scenarios/eventually.ts";
-import type { PosthornProcess } from "../scenarios/posthorn-process.ts";
-import { bringAxe, forAxe, judge } from "./axe.ts";
-import { assertClean, watch } from "./browser.ts";
-import { DashboardWorld } from "./dashboard-world.ts";
+import { eventually } from "../scenarios/eventually.fixture.ts";
+import type { PosthornProcess } from "../scenarios/posthorn-process.fixture.ts";
+import { bringAxe, forAxe, judge } from "./axe.fixture.ts";
+import { assertClean, watch } from "./browser.fixture.ts";
+import { DashboardWorld } from "./dashboard-world.fixture.ts";
 
 suite("webhooks in the dashboard", () => {
   let world: DashboardWorld;

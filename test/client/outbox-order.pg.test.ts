@@ -6,8 +6,8 @@ import {
   createPostgresOutboxStore,
   createPostgresOutboxTable,
 } from "../../src/client/outbox/postgres-store.ts";
-import { openOwnSchema } from "../receiver/own-schema.ts";
-import { eventually } from "../scenarios/eventually.ts";
+import { openOwnSchema } from "../receiver/own-schema.fixture.ts";
+import { eventually } from "../scenarios/eventually.fixture.ts";
 
 const now = 1_800_000_000_000;
 const claimAs = (token: string, at = now) => [token, at, now + 60_000, 100] as const;

@@ -4,17 +4,17 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import { promisify } from "node:util";
-import { codeBlocks, InstalledPackage } from "../packages/built-package.ts";
+import { codeBlocks, InstalledPackage } from "../packages/built-package.fixture.ts";
 import {
   assertHoldsNothingElse,
   assertImportsNeighboursOnly,
   assertStandsAlone,
   assertTypesAreComplete,
   entryFiles,
-} from "../packages/package-checks.ts";
-import type { OpenedApi } from "../scenarios/api/client.ts";
-import { openServer } from "../scenarios/api/running-server.ts";
-import { node20For } from "../services/node20.ts";
+} from "../packages/package-checks.fixture.ts";
+import type { OpenedApi } from "../scenarios/api/client.fixture.ts";
+import { openServer } from "../scenarios/api/running-server.fixture.ts";
+import { node20For } from "../services/node20.fixture.ts";
 
 const page = "packages/client/README.md";
 const run = promisify(execFile);

@@ -3,9 +3,9 @@ import { execFile } from "node:child_process";
 import { pathToFileURL } from "node:url";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { codeBlocks, root } from "../packages/built-package.ts";
-import { openOwnSchema } from "../receiver/own-schema.ts";
-import { openServer } from "../scenarios/api/running-server.ts";
+import { codeBlocks, root } from "../packages/built-package.fixture.ts";
+import { openOwnSchema } from "../receiver/own-schema.fixture.ts";
+import { openServer } from "../scenarios/api/running-server.fixture.ts";
 
 const entries = {
   "@posthorn/client/outbox/postgres": "src/client/outbox/postgres-store.ts",

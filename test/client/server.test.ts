@@ -6,9 +6,9 @@ import { after, before, suite, test } from "node:test";
 import { ApiError, createClient, UnansweredError } from "../../src/client/index.ts";
 import { Outbox } from "../../src/client/outbox/index.ts";
 import { createSqliteOutboxStore } from "../../src/client/outbox/sqlite-store.ts";
-import type { OpenedApi } from "../scenarios/api/client.ts";
-import { openServer } from "../scenarios/api/running-server.ts";
-import { eventually } from "../scenarios/eventually.ts";
+import type { OpenedApi } from "../scenarios/api/client.fixture.ts";
+import { openServer } from "../scenarios/api/running-server.fixture.ts";
+import { eventually } from "../scenarios/eventually.fixture.ts";
 
 suite("the client and a server", () => {
   let server: OpenedApi;

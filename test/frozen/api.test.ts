@@ -1,15 +1,10 @@
 /** The HTTP API: its document, one response of every operation, the usual errors, and the sentence of every bound. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, mock, suite, test } from "node:test";
-import { type RunningPosthorn, startPosthorn } from "../../src/app/posthorn.ts";
-import { resolveValues } from "../../src/config/resolve.ts";
-import { agreeable } from "../scenarios/api/agreeable-transport.ts";
-import { type Client, createClient } from "../scenarios/api/client.ts";
-import { type ApiDocument, operationsOf } from "../scenarios/api/published-schemas.ts";
-import { tour } from "../scenarios/api/tour.ts";
+import type { Client } from "../scenarios/api/client.fixture.ts";
+import { type ApiDocument, operationsOf } from "../scenarios/api/published-schemas.fixture.ts";
+import { openServer, type RunningServer } from "../scenarios/api/running-server.fixture.ts";
+import { tour } from "../scenarios/api/tour.fixture.ts";
 import { provokeErrors } from "./errors.ts";
 import { assertFrozen } from "./golden.ts";
 import { Transcript } from "./transcript.ts";
@@ -17,29 +12,25 @@ import { Transcript } from "./transcript.ts";
 const begin = Date.UTC(2026, 0, 1);
 
 suite("the HTTP API matches the golden files", () => {
-  const dataDir = mkdtempSync(join(tmpdir(), "posthorn-frozen-"));
-  let running: RunningPosthorn;
+  let server: RunningServer;
   let client: Client;
   let now = begin;
 
   before(async () => {
     // Wall-clock time stands still except between requests. Timers and the monotonic clock are real.
     mock.timers.enable({ apis: ["Date"], now });
-    const resolution = resolveValues({ dataDir, port: 0, logLevel: "error" });
-    assert.equal(resolution.kind, "resolved");
-    running = await startPosthorn(resolution.settings, { transport: agreeable });
-    client = createClient({ baseUrl: running.url ?? "", key: running.adminKey });
+    server = await openServer();
+    client = server.admin;
   });
 
   after(async () => {
-    await running.stop();
+    await server.close();
     mock.timers.reset();
-    rmSync(dataDir, { recursive: true });
   });
 
   const settled = async (): Promise<void> => {
     for (let quietTurns = 0; quietTurns < 20; quietTurns += 1) {
-      const { inFlight, uncommitted } = running.stopping();
+      const { inFlight, uncommitted } = server.running.stopping();
       if (inFlight + uncommitted > 0) quietTurns = 0;
       await new Promise((resolve) => setImmediate(resolve));
     }

@@ -1,5 +1,5 @@
 /** Requests that fail in every usual way. */
-import { type Client, textOf } from "../scenarios/api/client.ts";
+import { type Client, textOf } from "../scenarios/api/client.fixture.ts";
 
 const unknownId = "0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c";
 const webhook = { url: "https://example.com/hooks", events: ["shop.*"] };
@@ -62,7 +62,7 @@ async function refusedForms(admin: Client): Promise<void> {
     await admin.post("/v1/events", event, { headers: { "idempotency-key": idempotencyKey } });
 }
 
-/** Queries, and checks in code outside the field definitions. Bounds of fields: bounds.test.ts. */
+/** Queries, and checks in code outside the field definitions. Bounds of fields: field-bounds.test.ts. */
 async function refusedBounds(admin: Client): Promise<void> {
   const queries = [
     "limit=0",

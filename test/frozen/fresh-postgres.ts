@@ -1,7 +1,7 @@
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { keepFresh } from "../conformance/store/fresh-schema.fixture.ts";
 import { createTestDatabase } from "../conformance/store/postgres-database.fixture.ts";
-import { start } from "../conformance/store/scene.ts";
+import { start } from "../conformance/store/scene.fixture.ts";
 import type { Store } from "../../src/ports/store.ts";
 
 /** One database that `open` returns to what the first start of a store left, its sequences included. */

@@ -4,7 +4,7 @@ import pg from "pg";
 import { SessionPlans } from "../../src/store/postgres/driver/named-statements.ts";
 import { migrate } from "../../src/store/sqlite/migrations.ts";
 import { createTestDatabase } from "../conformance/store/postgres-database.fixture.ts";
-import { start } from "../conformance/store/scene.ts";
+import { start } from "../conformance/store/scene.fixture.ts";
 import { openStoreAt } from "./fresh-postgres.ts";
 
 const planned = /^(\/\*.*?\*\/ )?(SELECT|INSERT|UPDATE|DELETE|WITH)\b/i;

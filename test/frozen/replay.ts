@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
 import { columnTypes } from "../../src/store/postgres/driver/driver.ts";
 import { migrate } from "../../src/store/sqlite/migrations.ts";
-import { start } from "../conformance/store/scene.ts";
+import { start } from "../conformance/store/scene.fixture.ts";
 import { FreshPostgres } from "./fresh-postgres.ts";
 import {
   countOf,

@@ -1,5 +1,5 @@
 /** Requests and responses of a test client as text, with everything masked that differs from run to run. */
-import { type Client, clientOf, type CallOptions, type Reply } from "../scenarios/api/client.ts";
+import { type Client, clientOf, type CallOptions, type Reply } from "../scenarios/api/client.fixture.ts";
 
 /** Header fields that are the same for every response, or differ from run to run. */
 const unrecordedFields = new Set(["connection", "content-length", "date", "keep-alive", "transfer-encoding"]);

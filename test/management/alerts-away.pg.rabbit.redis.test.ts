@@ -9,11 +9,11 @@ import { NotificationDesk } from "../../src/features/notifications/notification-
 import { createTestVirtualHost, RabbitMqBroker } from "../conformance/queue/rabbitmq-broker.fixture.ts";
 import { openRedis } from "../conformance/shared-state/redis-state.fixture.ts";
 import { createTestDatabase } from "../conformance/store/postgres-database.fixture.ts";
-import { eventually } from "../scenarios/eventually.ts";
+import { eventually } from "../scenarios/eventually.fixture.ts";
 import { CuttingProxy } from "../services/cutting-proxy.fixture.ts";
 import { RedisServer } from "../services/redis-server.fixture.ts";
-import { calm, channelFor, look, stateOf, subjectsTold } from "./alert-scene.ts";
-import { openWorld } from "./world.ts";
+import { calm, channelFor, look, stateOf, subjectsTold } from "./alert-scene.fixture.ts";
+import { openWorld } from "./world.fixture.ts";
 
 const second = 1_000;
 const [database, virtualHost] = [await createTestDatabase(), await createTestVirtualHost()];

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { suite, test, type TestContext } from "node:test";
 import { noResponseFields } from "../../src/ports/transport.ts";
-import { alertsOf, calm, channelFor, look, minute, stateOf, subjectsTold } from "./alert-scene.ts";
-import { admin, openWorld, type World } from "./world.ts";
+import { alertsOf, calm, channelFor, look, minute, stateOf, subjectsTold } from "./alert-scene.fixture.ts";
+import { admin, openWorld, type World } from "./world.fixture.ts";
 
 async function publishMany(world: World, count: number): Promise<void> {
   const events = Array.from({ length: count }, (_, number) => ({

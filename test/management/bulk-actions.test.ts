@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import { PosthornError } from "../../src/domain/errors.ts";
 import type { BatchOperation } from "../../src/ports/store/operations.ts";
 import type { DeliveryStatus } from "../../src/features/services.ts";
-import { admin, openWorld, type World } from "./world.ts";
+import { admin, openWorld, type World } from "./world.fixture.ts";
 
 const code = (expected: string) => (error: unknown) =>
   error instanceof PosthornError && error.code === expected;

@@ -9,7 +9,7 @@ import type {
   WebhookInput,
 } from "../../src/features/services.ts";
 import type { SearchedPlace } from "../../src/features/searched-pages.ts";
-import { admin, openWorld, type World } from "./world.ts";
+import { admin, openWorld, type World } from "./world.fixture.ts";
 
 const code = (expected: string) => (error: unknown) =>
   error instanceof PosthornError && error.code === expected;

@@ -10,7 +10,7 @@ import { spokenTime } from "../../src/features/notifications/messages.ts";
 import { operatorTenantId } from "../../src/features/notifications/operational-event.ts";
 import type { NotificationServices } from "../../src/features/notifications/create-notifications.ts";
 import { type MailServer, startMailServer } from "../peers/mail-server.ts";
-import { admin, openWorld, type World } from "./world.ts";
+import { admin, openWorld, type World } from "./world.fixture.ts";
 
 interface Scene {
   readonly world: World;

@@ -6,7 +6,7 @@ import {
   type OperationalEventType,
   operatorTenantId,
 } from "../../src/features/notifications/operational-event.ts";
-import { admin, openWorld, type World } from "./world.ts";
+import { admin, openWorld, type World } from "./world.fixture.ts";
 
 interface Told {
   readonly type: OperationalEventType;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { PosthornError } from "../../src/domain/errors.ts";
 import { StoreUnavailableError } from "../../src/ports/store.ts";
 import type { CommitBatch } from "../../src/ports/store/deliveries.ts";
-import { admin, openWorld } from "./world.ts";
+import { admin, openWorld } from "./world.fixture.ts";
 
 const hourMs = 3_600_000;
 const minuteMs = 60_000;

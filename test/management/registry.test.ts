@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { PosthornError } from "../../src/domain/errors.ts";
 import { apiKeysPerTenantMax } from "../../src/features/tenants/api-key-service.ts";
 import type { ApiKeyRole } from "../../src/ports/store/registry.ts";
-import { admin, adminKey, openWorld } from "./world.ts";
+import { admin, adminKey, openWorld } from "./world.fixture.ts";
 
 const code = (expected: string) => (error: unknown) =>
   error instanceof PosthornError && error.code === expected;

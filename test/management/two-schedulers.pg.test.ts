@@ -5,10 +5,10 @@ import { createSmtpMailer } from "../../src/system/mail/smtp-mailer.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import type { NotificationServices } from "../../src/features/notifications/create-notifications.ts";
 import { createTestDatabase } from "../conformance/store/postgres-database.fixture.ts";
-import { eventually } from "../scenarios/eventually.ts";
+import { eventually } from "../scenarios/eventually.fixture.ts";
 import { startMailServer } from "../peers/mail-server.ts";
-import { counted, look, minute, stateOf } from "./alert-scene.ts";
-import { admin, newWorldKeys, openWorld, type World } from "./world.ts";
+import { counted, look, minute, stateOf } from "./alert-scene.fixture.ts";
+import { admin, newWorldKeys, openWorld, type World } from "./world.fixture.ts";
 
 const database = await createTestDatabase();
 after(() => database.drop());

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { PosthornError } from "../../src/domain/errors.ts";
 import type { WebhookInput } from "../../src/features/services.ts";
 import { expiredPair, otherHostPair, validPair } from "../peers/certificates.ts";
-import { admin, openWorld, type World } from "./world.ts";
+import { admin, openWorld, type World } from "./world.fixture.ts";
 
 const hook = { url: "https://example.com/", events: ["*"] };
 const certificate = { certificatePem: validPair.cert, privateKeyPem: validPair.key };

@@ -15,7 +15,7 @@ import {
 import { rejectionBy } from "../peers/kit-verifier.ts";
 import type { RotateSecretCommand } from "../../src/features/services.ts";
 import type { OutboundRequest } from "../../src/ports/transport.ts";
-import { admin, openWorld, type World } from "./world.ts";
+import { admin, openWorld, type World } from "./world.fixture.ts";
 
 const code = (expected: string) => (error: unknown) =>
   error instanceof PosthornError && error.code === expected;

@@ -4,7 +4,7 @@ import { PosthornError } from "../../src/domain/errors.ts";
 import type { WebhookInput } from "../../src/features/services.ts";
 import type { OutboundRequest, TransportResult } from "../../src/ports/transport.ts";
 import { validPair } from "../peers/certificates.ts";
-import { type Answerer, admin, openWorld, type World } from "./world.ts";
+import { type Answerer, admin, openWorld, type World } from "./world.fixture.ts";
 
 const cloudevents = { verification: "cloudevents" } as const;
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type FieldError, PosthornError } from "../../src/domain/errors.ts";
 import type { WebhookInput } from "../../src/features/services.ts";
-import { admin, openWorld, type World } from "./world.ts";
+import { admin, openWorld, type World } from "./world.fixture.ts";
 
 async function problemsOf(work: Promise<unknown>): Promise<readonly FieldError[]> {
   const error = await work.then(

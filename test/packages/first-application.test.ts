@@ -13,10 +13,10 @@ import { after, before, suite, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { openPosthorn, type Posthorn } from "../../src/app/library.ts";
-import { posthornHere } from "../scenarios/cli/command-line.ts";
-import { blocksOf } from "../scenarios/page-blocks.ts";
-import { freePort } from "../services/own-process.ts";
-import { root } from "./built-package.ts";
+import { posthornHere } from "../scenarios/cli/command-line.fixture.ts";
+import { blocksOf } from "../scenarios/page-blocks.fixture.ts";
+import { freePort } from "../services/own-process.fixture.ts";
+import { root } from "./built-package.fixture.ts";
 
 const run = promisify(execFile);
 const blocks = blocksOf("docs/first-application.md").filter(({ notExecuted }) => notExecuted === null);

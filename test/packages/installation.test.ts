@@ -16,9 +16,9 @@ import { isBuiltin } from "node:module";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
-import { eventually } from "../scenarios/eventually.ts";
+import { eventually } from "../scenarios/eventually.fixture.ts";
 import runningPackages from "../../scripts/running-packages.json" with { type: "json" };
-import { root } from "./built-package.ts";
+import { root } from "./built-package.fixture.ts";
 
 const clonedFiles = [
   "package.json",

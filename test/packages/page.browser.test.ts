@@ -1,9 +1,9 @@
 /** Both packages in a page, as in an application for its own staff: in Chromium, over a real server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openBrowser } from "../browser/browser.ts";
-import { openServer } from "../scenarios/api/running-server.ts";
-import { bundled, works } from "./runtimes/bundle.ts";
+import { openBrowser } from "../browser/browser.fixture.ts";
+import { openServer } from "../scenarios/api/running-server.fixture.ts";
+import { bundled, works } from "./runtimes/bundle.fixture.ts";
 
 test("a page publishes and receives", async (t) => {
   const [server, browser] = await Promise.all([openServer(), openBrowser()]);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { parse } from "yaml";
 import { releasedPackages, releaseProblems } from "../../scripts/release-check.ts";
-import { root } from "./built-package.ts";
+import { root } from "./built-package.fixture.ts";
 
 const read = (path: string) => readFileSync(join(root, path), "utf8");
 const { version } = JSON.parse(read("package.json")) as { version: string };

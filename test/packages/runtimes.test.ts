@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, suite, test } from "node:test";
 import { promisify } from "node:util";
-import type { OpenedApi } from "../scenarios/api/client.ts";
-import { openServer } from "../scenarios/api/running-server.ts";
-import { bundled, works } from "./runtimes/bundle.ts";
+import type { OpenedApi } from "../scenarios/api/client.fixture.ts";
+import { openServer } from "../scenarios/api/running-server.fixture.ts";
+import { bundled, works } from "./runtimes/bundle.fixture.ts";
 
 const run = promisify(execFile);
 

@@ -2,7 +2,7 @@ import { createServer as createHttpServer } from "node:http";
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
-import { waitMsMax } from "../scenarios/eventually.ts";
+import { waitMsMax } from "../scenarios/eventually.fixture.ts";
 
 /**
  * A well-behaved receiver that follows a test's script and records its requests.

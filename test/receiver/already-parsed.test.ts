@@ -8,9 +8,9 @@ import { fastifyReceiver } from "../../src/receiver/frameworks/fastify.ts";
 import { fetchHandler } from "../../src/receiver/frameworks/fetch.ts";
 import { honoHandler } from "../../src/receiver/frameworks/hono.ts";
 import { ReceiverError } from "../../src/receiver/receiver-error.ts";
-import { endpointWith } from "./endpoint.ts";
-import { importExpress, listen, listenFetch, type RunningServer } from "./frameworks.ts";
-import { nowMs } from "./messages.ts";
+import { endpointWith } from "./endpoint.fixture.ts";
+import { importExpress, listen, listenFetch, type RunningServer } from "./frameworks.fixture.ts";
+import { nowMs } from "./messages.fixture.ts";
 
 const post = ({ url }: RunningServer, path: string, changes: Record<string, string> = {}) =>
   fetch(url + path, {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ReceiverError } from "../../src/receiver/receiver-error.ts";
-import { endpointWith } from "./endpoint.ts";
-import { textOf } from "./messages.ts";
+import { endpointWith } from "./endpoint.fixture.ts";
+import { textOf } from "./messages.fixture.ts";
 
 test("CEW-2.2-5 processed without a body is 204, with nothing else", async () => {
   const { send, seen } = endpointWith();

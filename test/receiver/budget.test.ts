@@ -5,7 +5,7 @@ import { createInbox } from "../../src/receiver/inbox/inbox.ts";
 import { createMemoryInboxStore } from "../../src/receiver/inbox/memory-store.ts";
 import type { ReceiverAnswer } from "../../src/receiver/handler-answer.ts";
 import { createMemoryDeduplicationStore } from "../../src/receiver/stores/memory.ts";
-import { endpointWith } from "./endpoint.ts";
+import { endpointWith } from "./endpoint.fixture.ts";
 
 test("TS16-14 by default the response is sent after at most 10 s", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { challengeBody, isEcho } from "../../src/features/verification/verification.ts";
-import { endpointWith } from "./endpoint.ts";
+import { endpointWith } from "./endpoint.fixture.ts";
 
 const ask = (options: { readonly echoesChallenges?: boolean }, body: string) =>
   endpointWith(options).send({ method: "POST", headers: { "content-type": "application/json" }, body });

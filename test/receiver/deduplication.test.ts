@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createMemoryDeduplicationStore } from "../../src/receiver/stores/memory.ts";
-import { endpointWith } from "./endpoint.ts";
-import { textOf } from "./messages.ts";
+import { endpointWith } from "./endpoint.fixture.ts";
+import { textOf } from "./messages.fixture.ts";
 
 const withKey = (value: string | undefined) => ({ headers: { "idempotency-key": value } });
 

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { suite, test } from "node:test";
 import type { VerifiedMessage } from "../../src/receiver/message/message.ts";
-import { endpointWith } from "./endpoint.ts";
-import { frameworks, type Framework } from "./frameworks.ts";
-import { nowMs } from "./messages.ts";
+import { endpointWith } from "./endpoint.fixture.ts";
+import { frameworks, type Framework } from "./frameworks.fixture.ts";
+import { nowMs } from "./messages.fixture.ts";
 
 /** Not UTF-8, so that decoding would destroy it. */
 const bytes = new Uint8Array([0x7b, 0xff, 0xfe, 0x00, 0x0d, 0x0a, 0x7d]);

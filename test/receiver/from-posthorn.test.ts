@@ -10,8 +10,8 @@ import type { VerifiedMessage } from "../../src/receiver/message/message.ts";
 import { createReceiver, type Receiver } from "../../src/receiver/receiver.ts";
 import { createMemoryDeduplicationStore } from "../../src/receiver/stores/memory.ts";
 import { standardWebhooks } from "../../src/receiver/verifiers.ts";
-import { eventually } from "../scenarios/eventually.ts";
-import { listen } from "./frameworks.ts";
+import { eventually } from "../scenarios/eventually.fixture.ts";
+import { listen } from "./frameworks.fixture.ts";
 
 test("the kit accepts what Posthorn sends: verified, with its key, once, and again after a 503", async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), "posthorn-to-kit-"));

@@ -7,10 +7,10 @@ import { createMemoryInboxStore } from "../../src/receiver/inbox/memory-store.ts
 import { receivedHeaders, type ReceivedMessage } from "../../src/receiver/message/message.ts";
 import type { ReceiverAnswer } from "../../src/receiver/handler-answer.ts";
 import { standardWebhooks } from "../../src/receiver/verifiers.ts";
-import { unicodeText } from "../services/unicode-text.ts";
-import { webPaths, webUrls } from "../services/web-urls.ts";
-import { endpointWith } from "./endpoint.ts";
-import { nowMs } from "./messages.ts";
+import { unicodeText } from "../services/unicode-text.fixture.ts";
+import { webPaths, webUrls } from "../services/web-urls.fixture.ts";
+import { endpointWith } from "./endpoint.fixture.ts";
+import { nowMs } from "./messages.fixture.ts";
 
 const seed = Number(process.env["POSTHORN_TEST_SEED"] ?? randomInt(2 ** 31));
 

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import { rejectionCauses } from "../../src/receiver/message/message.ts";
 import { providerTable } from "../../src/receiver/providers/index.ts";
-import { codeBlocks, InstalledPackage, root } from "../packages/built-package.ts";
+import { codeBlocks, InstalledPackage, root } from "../packages/built-package.fixture.ts";
 
 const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
 const key = Buffer.alloc(32, 3);

@@ -6,7 +6,7 @@ import {
   type HandshakeRequest,
 } from "../../src/receiver/handshake.ts";
 import { startLocalReceiver, type ReceivedDelivery } from "../../src/cli/receiver/local-receiver.ts";
-import { endpointWith } from "./endpoint.ts";
+import { endpointWith } from "./endpoint.fixture.ts";
 
 const origin = "eventemitter.example.com";
 

@@ -10,9 +10,9 @@ import { createSqliteInboxStore } from "../../src/receiver/inbox/sqlite-store.ts
 import { ReceiverError } from "../../src/receiver/receiver-error.ts";
 import { createSqliteDeduplicationStore } from "../../src/receiver/stores/sqlite.ts";
 import type { VerifiedMessage } from "../../src/receiver/message/message.ts";
-import { eventually } from "../scenarios/eventually.ts";
-import { endpointWith } from "./endpoint.ts";
-import { messageWith } from "./messages.ts";
+import { eventually } from "../scenarios/eventually.fixture.ts";
+import { endpointWith } from "./endpoint.fixture.ts";
+import { messageWith } from "./messages.fixture.ts";
 
 /** An inbox with a manual clock, and a receiver in front of it. */
 function inboxWith(options: Partial<InboxOptions>) {

@@ -10,10 +10,10 @@ import { fileURLToPath } from "node:url";
 import { createInbox } from "../../src/receiver/inbox/inbox.ts";
 import { createSqliteInboxStore } from "../../src/receiver/inbox/sqlite-store.ts";
 import { createSqliteDeduplicationStore } from "../../src/receiver/stores/sqlite.ts";
-import { endpointWith } from "./endpoint.ts";
-import { nowMs } from "./messages.ts";
+import { endpointWith } from "./endpoint.fixture.ts";
+import { nowMs } from "./messages.fixture.ts";
 
-const program = fileURLToPath(new URL("crashing-receiver.ts", import.meta.url));
+const program = fileURLToPath(new URL("crashing-receiver.fixture.ts", import.meta.url));
 
 /** Runs a receiver until its handler hangs, kills it, and opens its data. */
 async function killInHandler(t: TestContext, mode: "handler" | "inbox"): Promise<DatabaseSync> {

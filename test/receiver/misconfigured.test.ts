@@ -15,8 +15,8 @@ import {
   standardWebhooks,
   xWebhook,
 } from "../../src/receiver/verifiers.ts";
-import { endpointWith } from "./endpoint.ts";
-import { importExpress, listen } from "./frameworks.ts";
+import { endpointWith } from "./endpoint.fixture.ts";
+import { importExpress, listen } from "./frameworks.fixture.ts";
 
 const key = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const verifier = standardWebhooks({ keys: key });

@@ -4,15 +4,15 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import { receiverErrors } from "../../src/receiver/receiver-error.ts";
-import { node20For } from "../services/node20.ts";
-import { InstalledPackage, root } from "../packages/built-package.ts";
+import { node20For } from "../services/node20.fixture.ts";
+import { InstalledPackage, root } from "../packages/built-package.fixture.ts";
 import {
   assertHoldsNothingElse,
   assertImportsNeighboursOnly,
   assertStandsAlone,
   assertTypesAreComplete,
   entryFiles,
-} from "../packages/package-checks.ts";
+} from "../packages/package-checks.fixture.ts";
 
 suite("the package @posthorn/receiver", () => {
   let installed: InstalledPackage;

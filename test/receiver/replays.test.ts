@@ -10,9 +10,9 @@ import { senders } from "../../src/receiver/providers/senders.fixture.ts";
 import { createReceiver } from "../../src/receiver/receiver.ts";
 import { createMemoryDeduplicationStore } from "../../src/receiver/stores/memory.ts";
 import { providers, standardWebhooks, xWebhook } from "../../src/receiver/verifiers.ts";
-import { endpointWith } from "./endpoint.ts";
-import { importExpress, listen } from "./frameworks.ts";
-import { nowMs } from "./messages.ts";
+import { endpointWith } from "./endpoint.fixture.ts";
+import { importExpress, listen } from "./frameworks.fixture.ts";
+import { nowMs } from "./messages.fixture.ts";
 
 const secret = `whsec_${Buffer.alloc(32, 5).toString("base64")}`;
 const nowSeconds = nowMs / 1_000;

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { sqliteTransactions } from "../../src/receiver/stores/sqlite.ts";
-import { transactionTests } from "./transactions.ts";
+import { transactionTests } from "./transactions.suite.ts";
 
 transactionTests("sqlite", async () => {
   const database = new DatabaseSync(":memory:");

@@ -3,8 +3,8 @@ import {
   createPostgresDeduplicationTable,
   postgresTransactions,
 } from "../../src/receiver/stores/postgres.ts";
-import { openOwnSchema } from "./own-schema.ts";
-import { transactionTests } from "./transactions.ts";
+import { openOwnSchema } from "./own-schema.fixture.ts";
+import { transactionTests } from "./transactions.suite.ts";
 
 transactionTests("postgres", async () => {
   const { pool, drop } = await openOwnSchema();

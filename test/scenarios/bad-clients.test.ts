@@ -7,9 +7,9 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import type { Socket } from "node:net";
 import { after, before, test } from "node:test";
-import { assertProblem, createClient, fieldsOf, itemsOf } from "./api/client.ts";
-import type { Client } from "./api/client.ts";
-import { PosthornProcess } from "./posthorn-process.ts";
+import { assertProblem, createClient, fieldsOf, itemsOf } from "./api/client.fixture.ts";
+import type { Client } from "./api/client.fixture.ts";
+import { PosthornProcess } from "./posthorn-process.fixture.ts";
 
 let posthorn: PosthornProcess;
 let api: Client;

@@ -6,13 +6,13 @@ import { receiverChecks } from "../../src/check/receiver/check-receiver.ts";
 import type { ReceiverUnderCheck } from "../../src/check/receiver/messages.ts";
 import type { Receiver } from "../../src/receiver/receiver.ts";
 import { bearer, httpSignatures } from "../../src/receiver/verifiers.ts";
-import { frameworks, listen } from "../receiver/frameworks.ts";
+import { frameworks, listen } from "../receiver/frameworks.fixture.ts";
 import { nodeHttpListener } from "../../src/receiver/frameworks/node-http.ts";
-import { bearerToken, examine, failuresOf, idsOf, keyId } from "./check/examine.ts";
-import { kitReceiver, verifierOf } from "./check/kit-receiver.ts";
-import { authentication, otherSchemes } from "./check/planted-faults.ts";
-import { manners } from "./check/planted-manners.ts";
-import { answerWith, startSloppyReceiver } from "./check/sloppy-receiver.ts";
+import { bearerToken, examine, failuresOf, idsOf, keyId } from "./check/examine.fixture.ts";
+import { kitReceiver, verifierOf } from "./check/kit-receiver.fixture.ts";
+import { authentication, otherSchemes } from "./check/planted-faults.fixture.ts";
+import { manners } from "./check/planted-manners.fixture.ts";
+import { answerWith, startSloppyReceiver } from "./check/sloppy-receiver.fixture.ts";
 
 suite("posthorn check: a receiver built with the kit is correct", { concurrency: 2 }, () => {
   for (const framework of frameworks) {

@@ -11,7 +11,7 @@ import { edsRows } from "../requirements/eds.ts";
 import { idkRows } from "../requirements/idk.ts";
 import { ts16Rows } from "../requirements/ts16.ts";
 import { wdsRows } from "../requirements/wds.ts";
-import { keyId, origin, secret } from "./check/examine.ts";
+import { keyId, origin, secret } from "./check/examine.fixture.ts";
 
 const known = new Set([...cewRows, ...edsRows, ...idkRows, ...ts16Rows, ...wdsRows].map(({ id }) => id));
 const lists: Readonly<Record<string, readonly Rule[]>> = { receivers: receiverChecks, senders: senderRules };

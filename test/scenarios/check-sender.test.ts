@@ -7,9 +7,9 @@ import type { Profile, SignatureSchemeName } from "../../src/domain/profile.ts";
 import { findProfile, profiles } from "../../src/domain/profiles/index.ts";
 import { signatureSchemeKeys } from "../../src/domain/signing/schemes.ts";
 import type { MessageVerifier } from "../../src/receiver/message/message.ts";
-import { bearerToken, failuresOf, idsOf, keyId, secret } from "./check/examine.ts";
-import { type Attempt, type SenderFault, sendTwoEvents } from "./check/sloppy-sender.ts";
-import { type EngineWorld, openEngineWorld } from "./engine-world.ts";
+import { bearerToken, failuresOf, idsOf, keyId, secret } from "./check/examine.fixture.ts";
+import { type Attempt, type SenderFault, sendTwoEvents } from "./check/sloppy-sender.fixture.ts";
+import { type EngineWorld, openEngineWorld } from "./engine-world.fixture.ts";
 
 function profileNamed(name: string): Profile {
   const profile = findProfile(name);

@@ -4,8 +4,8 @@ import { test } from "node:test";
 import { systemClock } from "../../src/system/clock.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import { startReceiver } from "../peers/receiver.ts";
-import { retrySchedule } from "./engine-scene.ts";
-import { openEngineWorld } from "./engine-world.ts";
+import { retrySchedule } from "./engine-scene.fixture.ts";
+import { openEngineWorld } from "./engine-world.fixture.ts";
 
 const day = 86_400_000;
 

@@ -4,9 +4,9 @@ import { test } from "node:test";
 import { webhookDefaults, type Webhook } from "../../src/domain/webhook.ts";
 import type { SecretKind } from "../../src/ports/store/webhooks.ts";
 import { responseSampleBytesMax } from "../../src/ports/transport.ts";
-import { engineScene, retrySchedule } from "./engine-scene.ts";
-import { eventSearchOf } from "../conformance/store/search-model.ts";
-import { eventually } from "./eventually.ts";
+import { engineScene, retrySchedule } from "./engine-scene.fixture.ts";
+import { eventSearchOf } from "../conformance/store/search-model.fixture.ts";
+import { eventually } from "./eventually.fixture.ts";
 
 const scene = engineScene();
 

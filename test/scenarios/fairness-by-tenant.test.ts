@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { startReceiver } from "../peers/receiver.ts";
 import type { Receiver } from "../peers/receiver.ts";
-import { openEngineWorld } from "./engine-world.ts";
-import type { EngineWorld } from "./engine-world.ts";
+import { openEngineWorld } from "./engine-world.fixture.ts";
+import type { EngineWorld } from "./engine-world.fixture.ts";
 
 /** Hanging requests last half a minute, far longer than any of these tests lets others wait. */
 const crowdSize = 30;

@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { startReceiver } from "../peers/receiver.ts";
-import { eventually } from "./eventually.ts";
+import { eventually } from "./eventually.fixture.ts";
 import { RequestLog } from "../../src/features/gateway/request-log.ts";
-import { assertProblem, textOf } from "./api/client.ts";
-import { GatewayScene } from "./gateway/gateway-scene.ts";
-import { post } from "./gateway/scene.ts";
+import { assertProblem, textOf } from "./api/client.fixture.ts";
+import { GatewayScene } from "./gateway/gateway-scene.fixture.ts";
+import { post } from "./gateway/scene.fixture.ts";
 
 suite("limits of the gateway", () => {
   const scene = new GatewayScene({

@@ -10,9 +10,9 @@ import type { TLSSocket } from "node:tls";
 import { clientCertificateReader, readCertificate } from "../../src/http/client-address.ts";
 import { resolveValues } from "../../src/config/resolve.ts";
 import { expiredPair, type KeyPair, otherHostPair, testAuthority, validPair } from "../peers/certificates.ts";
-import { assertProblem } from "./api/client.ts";
-import { GatewayScene } from "./gateway/gateway-scene.ts";
-import { post } from "./gateway/scene.ts";
+import { assertProblem } from "./api/client.fixture.ts";
+import { GatewayScene } from "./gateway/gateway-scene.fixture.ts";
+import { post } from "./gateway/scene.fixture.ts";
 
 const known = new X509Certificate(validPair.cert);
 const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");

@@ -5,9 +5,9 @@ import { comparedParts } from "../../src/features/gateway/connection-deduplicati
 import { MessageReading } from "../../src/features/gateway/incoming.ts";
 import { OwnAddresses } from "../../src/features/gateway/address.ts";
 import { packRelayed, unpackRelayed } from "../../src/features/gateway/relayed.ts";
-import { assertProblem, textOf } from "./api/client.ts";
-import { GatewayScene } from "./gateway/gateway-scene.ts";
-import type { Json } from "./gateway/scene.ts";
+import { assertProblem, textOf } from "./api/client.fixture.ts";
+import { GatewayScene } from "./gateway/gateway-scene.fixture.ts";
+import type { Json } from "./gateway/scene.fixture.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 

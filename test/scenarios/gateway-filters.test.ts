@@ -1,10 +1,10 @@
 /** A dry run of a filter: its result for messages is what the gateway then does with them. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import { assertProblem } from "./api/client.ts";
-import { eventually } from "./eventually.ts";
-import { GatewayScene } from "./gateway/gateway-scene.ts";
-import { type Json, modes } from "./gateway/scene.ts";
+import { assertProblem } from "./api/client.fixture.ts";
+import { eventually } from "./eventually.fixture.ts";
+import { GatewayScene } from "./gateway/gateway-scene.fixture.ts";
+import { type Json, modes } from "./gateway/scene.fixture.ts";
 
 interface Evaluation {
   readonly matches: boolean | null;

@@ -7,10 +7,10 @@ import { newSource } from "../../src/features/gateway/source-service.ts";
 import { OutsideCalls } from "../../src/features/verification/outside-calls.ts";
 import type { ReceivedRequest } from "../../src/ports/store/gateway.ts";
 import { noResponseFields, type OutboundRequest, type TransportResult } from "../../src/ports/transport.ts";
-import { assertProblem, itemsOf, textOf } from "./api/client.ts";
-import { openStream, type StreamedEvent } from "./api/event-stream.ts";
-import { GatewayScene } from "./gateway/gateway-scene.ts";
-import { type Json, post } from "./gateway/scene.ts";
+import { assertProblem, itemsOf, textOf } from "./api/client.fixture.ts";
+import { openStream, type StreamedEvent } from "./api/event-stream.fixture.ts";
+import { GatewayScene } from "./gateway/gateway-scene.fixture.ts";
+import { type Json, post } from "./gateway/scene.fixture.ts";
 
 suite("settings of sources", () => {
   const scene = new GatewayScene();

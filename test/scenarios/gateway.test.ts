@@ -14,9 +14,9 @@ import {
   upstreamStatus,
 } from "../../src/features/gateway/source.ts";
 import { type ReceivedRequest, type Receiver, startReceiver } from "../peers/receiver.ts";
-import { assertProblem, type Client, createClient, textOf } from "./api/client.ts";
-import { RunningCommand } from "./cli/command-line.ts";
-import { eventually } from "./eventually.ts";
+import { assertProblem, type Client, createClient, textOf } from "./api/client.fixture.ts";
+import { RunningCommand } from "./cli/command-line.fixture.ts";
+import { eventually } from "./eventually.fixture.ts";
 import {
   hookOf,
   type Json,
@@ -29,7 +29,7 @@ import {
   type SentHeaders,
   signed,
   verification,
-} from "./gateway/scene.ts";
+} from "./gateway/scene.fixture.ts";
 
 /** Later ones are accepted. */
 function failingFirst(status: number) {

@@ -12,7 +12,7 @@ import { promisify } from "node:util";
 import { InputData, JSONSchemaInput, quicktypeMultiFile, type Options } from "quicktype-core";
 import { openPosthorn } from "../../src/app/library.ts";
 import { startReceiver } from "../peers/receiver.ts";
-import { blocksOf } from "./page-blocks.ts";
+import { blocksOf } from "./page-blocks.fixture.ts";
 
 const run = promisify(execFile);
 const adminKey = "k".repeat(40);

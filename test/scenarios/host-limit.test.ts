@@ -7,8 +7,8 @@ import { test } from "node:test";
 import { openPosthorn } from "../../src/app/library.ts";
 import { defaultSettings } from "../../src/config/resolve.ts";
 import { type Reaction, type Receiver, startReceiver } from "../peers/receiver.ts";
-import { type EngineWorld, openEngineWorld } from "./engine-world.ts";
-import { eventually } from "./eventually.ts";
+import { type EngineWorld, openEngineWorld } from "./engine-world.fixture.ts";
+import { eventually } from "./eventually.fixture.ts";
 
 const { concurrency, webhookConcurrency, hostConcurrency } = defaultSettings();
 

@@ -4,8 +4,8 @@ import { gzipSync } from "node:zlib";
 import type { FailureCategory, Outcome } from "../../src/domain/classify.ts";
 import { type Behaviour, type HostileReceiver, startHostileReceiver } from "../peers/hostile-receiver.ts";
 import { startReceiver } from "../peers/receiver.ts";
-import { type EngineWorld, openEngineWorld, type WorldOptions } from "./engine-world.ts";
-import { inThreads } from "./sender-threads.ts";
+import { type EngineWorld, openEngineWorld, type WorldOptions } from "./engine-world.fixture.ts";
+import { inThreads } from "./sender-threads.fixture.ts";
 
 interface Hostility {
   readonly name: string;

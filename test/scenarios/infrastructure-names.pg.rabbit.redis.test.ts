@@ -12,7 +12,7 @@ import { samplingOf } from "../../src/domain/tracing/sampling.ts";
 import { createTestVirtualHost, RecordedLog } from "../conformance/queue/rabbitmq-broker.fixture.ts";
 import { openRedis, sharedRedisUrl } from "../conformance/shared-state/redis-state.fixture.ts";
 import { createTestDatabase } from "../conformance/store/postgres-database.fixture.ts";
-import { start } from "../conformance/store/scene.ts";
+import { start } from "../conformance/store/scene.fixture.ts";
 import { startMailServer } from "../peers/mail-server.ts";
 
 /** Only the lookup under test knows it: the system has no such name. */

@@ -1,5 +1,5 @@
 import { test } from "node:test";
-import { killServers } from "./server-kills.ts";
+import { killServers } from "./server-kills.fixture.ts";
 
 const kills = Number(process.env["POSTHORN_TEST_KILLS"] ?? 6);
 const seed = Number(process.env["POSTHORN_TEST_SEED"] ?? Date.now() % 1_000_000);

@@ -20,10 +20,10 @@ import { after, before, suite, test, type TestContext } from "node:test";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { type LanguageProgram, programsOf } from "../../scripts/bundle-dashboard.ts";
-import { root } from "../packages/built-package.ts";
-import { freePort } from "../services/own-process.ts";
-import type { OpenedApi } from "./api/client.ts";
-import { openServer } from "./api/running-server.ts";
+import { root } from "../packages/built-package.fixture.ts";
+import { freePort } from "../services/own-process.fixture.ts";
+import type { OpenedApi } from "./api/client.fixture.ts";
+import { openServer } from "./api/running-server.fixture.ts";
 
 const run = promisify(execFile);
 const pages = join(root, "docs", "languages");

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { startReceiver } from "../peers/receiver.ts";
-import { itemsOf, type Json } from "./api/client.ts";
-import { eventually } from "./eventually.ts";
+import { itemsOf, type Json } from "./api/client.fixture.ts";
+import { eventually } from "./eventually.fixture.ts";
 import {
   addTemplate,
   copiesSql,
@@ -12,8 +12,8 @@ import {
   partsAtFirst,
   publish,
   webhookCount,
-} from "./large-event.ts";
-import { PosthornProcess } from "./posthorn-process.ts";
+} from "./large-event.fixture.ts";
+import { PosthornProcess } from "./posthorn-process.fixture.ts";
 
 const series = `(WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < ${webhookCount - 1})
   SELECT n FROM series)`;

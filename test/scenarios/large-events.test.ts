@@ -6,8 +6,8 @@ import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
 import { type Receiver, startReceiver } from "../peers/receiver.ts";
 import { fanOutRows, type NewDelivery } from "../../src/ports/store/deliveries.ts";
-import { type EngineWorld, openEngineWorld } from "./engine-world.ts";
-import { eventually } from "./eventually.ts";
+import { type EngineWorld, openEngineWorld } from "./engine-world.fixture.ts";
+import { eventually } from "./eventually.fixture.ts";
 
 const tenantId = "large";
 const following = 12;

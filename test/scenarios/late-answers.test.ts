@@ -4,8 +4,8 @@ import { test } from "node:test";
 import type { DeliveryState } from "../../src/domain/delivery.ts";
 import type { StoredDelivery } from "../../src/ports/store/history.ts";
 import type { Answer } from "../peers/receiver.ts";
-import { engineScene } from "./engine-scene.ts";
-import { eventually } from "./eventually.ts";
+import { engineScene } from "./engine-scene.fixture.ts";
+import { eventually } from "./eventually.fixture.ts";
 
 const scene = engineScene();
 const dayMs = 86_400_000;

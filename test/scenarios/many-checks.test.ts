@@ -1,15 +1,11 @@
 import assert from "node:assert/strict";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { startPosthorn } from "../../src/app/posthorn.ts";
-import { resolveValues } from "../../src/config/resolve.ts";
-import { textOf } from "./api/client.ts";
-import { patientClient } from "./patient-client.ts";
+import { textOf } from "./api/client.fixture.ts";
+import { openServer } from "./api/running-server.fixture.ts";
+import { patientClient } from "./patient-client.fixture.ts";
 
 /** A receiver that counts its connections, and can withhold responses. */
 async function startReceiver(t: TestContext, answer: RequestListener) {
@@ -32,16 +28,9 @@ async function startReceiver(t: TestContext, answer: RequestListener) {
 }
 
 async function startServer(t: TestContext) {
-  const dataDir = await mkdtemp(join(tmpdir(), "posthorn-checks-"));
-  const resolution = resolveValues({ dataDir, port: 0, logLevel: "error", dev: true });
-  assert.equal(resolution.kind, "resolved");
-  const running = await startPosthorn(resolution.settings);
-  t.after(async () => {
-    await running.stop();
-    await rm(dataDir, { recursive: true });
-  });
-  assert.ok(running.url !== null);
-  return { url: running.url, admin: patientClient({ baseUrl: running.url, key: running.adminKey }) };
+  const { baseUrl, adminKey, close } = await openServer({ dev: true }, {});
+  t.after(close);
+  return { url: baseUrl, admin: patientClient({ baseUrl, key: adminKey }) };
 }
 
 test("150 checks at once open few connections, none of them on the event loop, and further callers get a Retry-After", async (t) => {

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { ManualClock } from "../../src/engine/manual-clock.fixture.ts";
 import { noResponseFields } from "../../src/ports/transport.ts";
 import type { OutboundRequest, Transport, TransportResult } from "../../src/ports/transport.ts";
-import { type EngineWorld, openEngineWorld } from "./engine-world.ts";
+import { type EngineWorld, openEngineWorld } from "./engine-world.fixture.ts";
 
 const webhooks = 10;
 const eventsPerRound = 20;

@@ -6,7 +6,7 @@ import { Webhook as StandardWebhooks } from "standardwebhooks";
 import type { Webhook } from "../../src/domain/webhook.ts";
 import type { SecretKind } from "../../src/ports/store/webhooks.ts";
 import { type ReceivedRequest, type Receiver, startReceiver } from "../peers/receiver.ts";
-import { type EngineWorld, openEngineWorld } from "./engine-world.ts";
+import { type EngineWorld, openEngineWorld } from "./engine-world.fixture.ts";
 
 const eventType = "order.created";
 const data = { id: "ord_12345", total: { amount: 42.5, currency: "EUR" }, note: "Zürich" };

@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, suite, test } from "node:test";
 import { startReceiver } from "../peers/receiver.ts";
 import type { Receiver } from "../peers/receiver.ts";
-import { itemsOf, textOf } from "./api/client.ts";
-import type { Client } from "./api/client.ts";
-import { eventually } from "./eventually.ts";
-import { patientClient } from "./patient-client.ts";
-import { PosthornProcess } from "./posthorn-process.ts";
+import { itemsOf, textOf } from "./api/client.fixture.ts";
+import type { Client } from "./api/client.fixture.ts";
+import { eventually } from "./eventually.fixture.ts";
+import { patientClient } from "./patient-client.fixture.ts";
+import { PosthornProcess } from "./posthorn-process.fixture.ts";
 
 interface Sample {
   readonly labels: Readonly<Record<string, string>>;

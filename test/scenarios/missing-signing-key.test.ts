@@ -9,9 +9,9 @@ import { DatabaseSync } from "node:sqlite";
 import { test, type TestContext } from "node:test";
 import { openPosthorn, type Posthorn } from "../../src/app/library.ts";
 import { type Receiver, startReceiver } from "../peers/receiver.ts";
-import { itemsOf, type Json, textOf } from "./api/client.ts";
-import { eventually } from "./eventually.ts";
-import { PosthornProcess } from "./posthorn-process.ts";
+import { itemsOf, type Json, textOf } from "./api/client.fixture.ts";
+import { eventually } from "./eventually.fixture.ts";
+import { PosthornProcess } from "./posthorn-process.fixture.ts";
 
 const adminKey = "k".repeat(40);
 

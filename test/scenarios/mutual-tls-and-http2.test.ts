@@ -7,8 +7,8 @@ import { test } from "node:test";
 import type { TestContext } from "node:test";
 import type { TLSSocket } from "node:tls";
 import { otherHostPair, testAuthority, validPair } from "../peers/certificates.ts";
-import { openEngineWorld } from "./engine-world.ts";
-import { eventually } from "./eventually.ts";
+import { openEngineWorld } from "./engine-world.fixture.ts";
+import { eventually } from "./eventually.fixture.ts";
 
 interface Seen {
   readonly client: string | null;

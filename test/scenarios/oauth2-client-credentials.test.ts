@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startReceiver } from "../peers/receiver.ts";
-import { openEngineWorld } from "./engine-world.ts";
-import { eventually } from "./eventually.ts";
+import { openEngineWorld } from "./engine-world.fixture.ts";
+import { eventually } from "./eventually.fixture.ts";
 
 const soon = {
   schedule: { kind: "list", delaysMs: [3_600_000], jitter: { from: 1, to: 1 } },

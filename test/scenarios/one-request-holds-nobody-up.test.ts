@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CommitBatch } from "../../src/ports/store/deliveries.ts";
-import { openEngineWorld } from "./engine-world.ts";
+import { openEngineWorld } from "./engine-world.fixture.ts";
 
 const webhooks = 40;
 const events = 300;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { RetrySchedule } from "../../src/domain/profile.ts";
 import { type Receiver, startReceiver } from "../peers/receiver.ts";
-import { type EngineWorld, openEngineWorld } from "./engine-world.ts";
+import { type EngineWorld, openEngineWorld } from "./engine-world.fixture.ts";
 
 const quickRetries: RetrySchedule = {
   kind: "list",

@@ -14,8 +14,8 @@ import {
 } from "../../src/domain/classify.ts";
 import type { Profile } from "../../src/domain/profile.ts";
 import { findProfile, profiles } from "../../src/domain/profiles/index.ts";
-import { openStandIn, type StandIn } from "../api/stand-in/open.ts";
-import { createClient } from "./api/client.ts";
+import { openStandIn, type StandIn } from "../api/stand-in/open.fixture.ts";
+import { createClient } from "./api/client.fixture.ts";
 
 /** `GET /v1/profiles/{name}`, as a client reads it. */
 interface Published {

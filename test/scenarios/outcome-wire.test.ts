@@ -15,7 +15,7 @@ import {
   startHostileReceiver,
 } from "../peers/hostile-receiver.ts";
 import { type Receiver, startReceiver } from "../peers/receiver.ts";
-import { hourMs, type Observed, openOutcomeBench, type OutcomeBench } from "./outcome-bench.ts";
+import { hourMs, type Observed, openOutcomeBench, type OutcomeBench } from "./outcome-bench.fixture.ts";
 
 let bench: OutcomeBench;
 let receiver: Receiver;

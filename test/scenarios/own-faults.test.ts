@@ -8,8 +8,8 @@ import { InvalidRequestError } from "../../src/domain/errors.ts";
 import { createAddressPolicy } from "../../src/domain/egress/address-policy.ts";
 import { noResponseFields, type Transport, type TransportResult } from "../../src/ports/transport.ts";
 import { type Receiver, startReceiver } from "../peers/receiver.ts";
-import { type EngineWorld, openEngineWorld } from "./engine-world.ts";
-import { eventually } from "./eventually.ts";
+import { type EngineWorld, openEngineWorld } from "./engine-world.fixture.ts";
+import { eventually } from "./eventually.fixture.ts";
 
 let world: EngineWorld;
 let receiver: Receiver;

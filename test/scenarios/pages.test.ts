@@ -10,12 +10,12 @@ import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import { promisify } from "node:util";
 import { openPosthorn, type Posthorn } from "../../src/app/library.ts";
-import { root } from "../packages/built-package.ts";
+import { root } from "../packages/built-package.fixture.ts";
 import { validPair } from "../peers/certificates.ts";
 import { type Receiver, startReceiver } from "../peers/receiver.ts";
-import { posthornHere } from "./cli/command-line.ts";
-import { eventually } from "./eventually.ts";
-import { blocksOf, type PageBlock, pages } from "./page-blocks.ts";
+import { posthornHere } from "./cli/command-line.fixture.ts";
+import { eventually } from "./eventually.fixture.ts";
+import { blocksOf, type PageBlock, pages } from "./page-blocks.fixture.ts";
 
 const run = promisify(execFile);
 

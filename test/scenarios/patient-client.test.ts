@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { type Answer, startReceiver } from "../peers/receiver.ts";
-import { patientClient } from "./patient-client.ts";
+import { patientClient } from "./patient-client.fixture.ts";
 
 const problem = (status: number, body: object): Answer => ({
   status,

@@ -5,8 +5,8 @@ import { afterEach, beforeEach, test } from "node:test";
 import { type Webhook, webhookDefaults } from "../../src/domain/webhook.ts";
 import type { SecretKind } from "../../src/ports/store/webhooks.ts";
 import { type ReceivedRequest, type Receiver, startReceiver } from "../peers/receiver.ts";
-import { engineScene } from "./engine-scene.ts";
-import { eventually } from "./eventually.ts";
+import { engineScene } from "./engine-scene.fixture.ts";
+import { eventually } from "./eventually.fixture.ts";
 
 const scene = engineScene();
 let elsewhere: Receiver;

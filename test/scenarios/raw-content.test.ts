@@ -7,10 +7,10 @@ import { join } from "node:path";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 import { startReceiver } from "../peers/receiver.ts";
 import type { ReceivedRequest, Receiver } from "../peers/receiver.ts";
-import { createClient } from "./api/client.ts";
-import type { Client } from "./api/client.ts";
-import { posthorn as runCommand } from "./cli/command-line.ts";
-import { PosthornProcess } from "./posthorn-process.ts";
+import { createClient } from "./api/client.fixture.ts";
+import type { Client } from "./api/client.fixture.ts";
+import { posthorn as runCommand } from "./cli/command-line.fixture.ts";
+import { PosthornProcess } from "./posthorn-process.fixture.ts";
 
 let posthorn: PosthornProcess;
 let api: Client;

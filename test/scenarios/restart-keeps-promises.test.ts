@@ -5,11 +5,11 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { test } from "node:test";
 import { startReceiver } from "../peers/receiver.ts";
-import { assertProblem, createClient, itemsOf, textOf } from "./api/client.ts";
-import type { Client, Reply } from "./api/client.ts";
-import { eventually } from "./eventually.ts";
-import { PosthornProcess } from "./posthorn-process.ts";
-import { programEntry } from "../services/program.ts";
+import { assertProblem, createClient, itemsOf, textOf } from "./api/client.fixture.ts";
+import type { Client, Reply } from "./api/client.fixture.ts";
+import { eventually } from "./eventually.fixture.ts";
+import { PosthornProcess } from "./posthorn-process.fixture.ts";
+import { programEntry } from "../services/program.fixture.ts";
 
 test("used keys are known after signal 9", async (t) => {
   const posthorn = await PosthornProcess.start();

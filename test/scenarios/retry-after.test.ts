@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { Webhook } from "../../src/domain/webhook.ts";
 import { startReceiver } from "../peers/receiver.ts";
-import { engineScene } from "./engine-scene.ts";
-import { openEngineWorld } from "./engine-world.ts";
+import { engineScene } from "./engine-scene.fixture.ts";
+import { openEngineWorld } from "./engine-world.fixture.ts";
 
 test("EDS-2-7 EDS-6.3-3 EDS-9.4-3 EDS-9.8.2-1 TS16-34 TS16-35 WDS-186 503 with Retry-After: 2, then 200: two requests, not earlier, same id and bytes, fresh signature", async (t) => {
   const world = await openEngineWorld();

@@ -9,9 +9,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { validPair } from "../peers/certificates.ts";
 import { startReceiver } from "../peers/receiver.ts";
-import { createClient, itemsOf, textOf } from "./api/client.ts";
-import type { Client } from "./api/client.ts";
-import { PosthornProcess } from "./posthorn-process.ts";
+import { createClient, itemsOf, textOf } from "./api/client.fixture.ts";
+import type { Client } from "./api/client.fixture.ts";
+import { PosthornProcess } from "./posthorn-process.fixture.ts";
 
 test("TS16-78 EDS-11.6-2 canary secrets appear in no output, response or file", async (t) => {
   const receiver = await startReceiver();

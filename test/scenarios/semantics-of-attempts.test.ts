@@ -5,8 +5,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Answer, Reaction } from "../peers/receiver.ts";
-import { engineScene, retrySchedule } from "./engine-scene.ts";
-import { eventually } from "./eventually.ts";
+import { engineScene, retrySchedule } from "./engine-scene.fixture.ts";
+import { eventually } from "./eventually.fixture.ts";
 
 const scene = engineScene();
 

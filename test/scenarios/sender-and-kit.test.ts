@@ -7,8 +7,8 @@ import { createReceiver, type Receiver as Kit } from "../../src/receiver/receive
 import { createMemoryDeduplicationStore } from "../../src/receiver/stores/memory.ts";
 import { bearer, standardWebhooks } from "../../src/receiver/verifiers.ts";
 import { type ReceivedRequest, type Receiver, startReceiver } from "../peers/receiver.ts";
-import { type EngineWorld, openEngineWorld } from "./engine-world.ts";
-import { eventually } from "./eventually.ts";
+import { type EngineWorld, openEngineWorld } from "./engine-world.fixture.ts";
+import { eventually } from "./eventually.fixture.ts";
 
 let world: EngineWorld;
 let receiver: Receiver;

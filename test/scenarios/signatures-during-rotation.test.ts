@@ -3,7 +3,7 @@ import { after, before, describe, test } from "node:test";
 import { Webhook } from "standardwebhooks";
 import { rejectionBy } from "../peers/kit-verifier.ts";
 import { type Answer, type ReceivedRequest, type Receiver, startReceiver } from "../peers/receiver.ts";
-import { PosthornProcess } from "./posthorn-process.ts";
+import { PosthornProcess } from "./posthorn-process.fixture.ts";
 
 /** The view of an independent consumer: the npm package `standardwebhooks`, which supports only `v1`. */
 function verifies(secret: string, request: ReceivedRequest): boolean {

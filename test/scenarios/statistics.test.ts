@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { startReceiver } from "../peers/receiver.ts";
 import type { Receiver } from "../peers/receiver.ts";
-import { itemsOf, type Json, textOf } from "./api/client.ts";
-import { eventually } from "./eventually.ts";
-import { PosthornProcess } from "./posthorn-process.ts";
-import { addLoadWebhooks, loadAndKill, sqliteLedger } from "./statistics-kills.ts";
-import { untilEqual } from "./statistics-ledger.ts";
-import { TenantScene } from "./tenant-scene.ts";
+import { itemsOf, type Json, textOf } from "./api/client.fixture.ts";
+import { eventually } from "./eventually.fixture.ts";
+import { PosthornProcess } from "./posthorn-process.fixture.ts";
+import { addLoadWebhooks, loadAndKill, sqliteLedger } from "./statistics-kills.fixture.ts";
+import { untilEqual } from "./statistics-ledger.fixture.ts";
+import { TenantScene } from "./tenant-scene.fixture.ts";
 
 suite("statistics of a server", () => {
   let posthorn: PosthornProcess;

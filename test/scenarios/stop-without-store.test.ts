@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StoreUnavailableError } from "../../src/ports/store.ts";
 import { startReceiver } from "../peers/receiver.ts";
-import { openEngineWorld } from "./engine-world.ts";
+import { openEngineWorld } from "./engine-world.fixture.ts";
 
 test("WDS-196 an engine stops completely if requests in flight cannot be released, and they are sent again", async (t) => {
   const world = await openEngineWorld();

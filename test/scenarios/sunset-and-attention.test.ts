@@ -1,7 +1,7 @@
 /** Responses that must be reported, and endpoints that announced their end. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { engineScene } from "./engine-scene.ts";
+import { engineScene } from "./engine-scene.fixture.ts";
 
 const scene = engineScene();
 

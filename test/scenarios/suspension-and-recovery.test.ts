@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ReceivedRequest } from "../peers/receiver.ts";
-import { assertProblem, itemsOf, textOf } from "./api/client.ts";
-import type { Json } from "./api/client.ts";
-import { eventually } from "./eventually.ts";
-import { servedScene } from "./served-scene.ts";
-import type { TenantScene } from "./tenant-scene.ts";
+import { assertProblem, itemsOf, textOf } from "./api/client.fixture.ts";
+import type { Json } from "./api/client.fixture.ts";
+import { eventually } from "./eventually.fixture.ts";
+import { servedScene } from "./served-scene.fixture.ts";
+import type { TenantScene } from "./tenant-scene.fixture.ts";
 
 const sceneOfTest = servedScene();
 

@@ -4,10 +4,10 @@ import { randomUUID } from "node:crypto";
 import { after, before, test } from "node:test";
 import { startReceiver } from "../peers/receiver.ts";
 import type { Receiver } from "../peers/receiver.ts";
-import { assertProblem, createClient, itemsOf, textOf } from "./api/client.ts";
-import type { Client } from "./api/client.ts";
-import { eventually } from "./eventually.ts";
-import { PosthornProcess } from "./posthorn-process.ts";
+import { assertProblem, createClient, itemsOf, textOf } from "./api/client.fixture.ts";
+import type { Client } from "./api/client.fixture.ts";
+import { eventually } from "./eventually.fixture.ts";
+import { PosthornProcess } from "./posthorn-process.fixture.ts";
 
 let posthorn: PosthornProcess;
 let admin: Client;

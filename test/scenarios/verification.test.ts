@@ -1,11 +1,6 @@
 /** Receivers confirm that they want the events, with each method: over real sockets, with the real name resolution. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { startPosthorn } from "../../src/app/posthorn.ts";
-import { resolveValues } from "../../src/config/resolve.ts";
 import { createNameLookup } from "../../src/system/host-names.ts";
 import { validPair } from "../peers/certificates.ts";
 import { startNameServer } from "../peers/name-server.ts";
@@ -19,9 +14,10 @@ import {
   type Json,
   type Reply,
   textOf,
-} from "./api/client.ts";
-import { eventually } from "./eventually.ts";
-import { PosthornProcess } from "./posthorn-process.ts";
+} from "./api/client.fixture.ts";
+import { openServer } from "./api/running-server.fixture.ts";
+import { eventually } from "./eventually.fixture.ts";
+import { PosthornProcess } from "./posthorn-process.fixture.ts";
 
 const origin = "events.posthorn.test";
 
@@ -252,17 +248,9 @@ test("TS16-125 a domain is verified by a TXT record from a real name server", as
   t.after(() => names.close());
   const receiver = await startReceiver({ hostname: "localhost" });
   t.after(() => receiver.close());
-  const dataDir = mkdtempSync(join(tmpdir(), "posthorn-dns-"));
-  const resolution = resolveValues({ dataDir, port: 0, dev: true, logLevel: "error" });
-  assert.equal(resolution.kind, "resolved");
-  const posthorn = await startPosthorn(resolution.settings, {
-    names: createNameLookup([names.address]),
-  });
-  t.after(async () => {
-    await posthorn.stop();
-    rmSync(dataDir, { recursive: true });
-  });
-  const api = createClient({ baseUrl: posthorn.url ?? "", key: posthorn.adminKey });
+  const lookup = createNameLookup([names.address]);
+  const { admin: api, close } = await openServer({ dev: true }, { names: lookup });
+  t.after(close);
   const created = await api.post("/v1/webhooks", {
     url: receiver.url("/in"),
     events: ["*"],

@@ -1,6 +1,6 @@
 import { createServer, connect, type Server, type Socket } from "node:net";
 import { codeOf } from "../../src/domain/thrown.ts";
-import { freePort } from "./own-process.ts";
+import { freePort } from "./own-process.fixture.ts";
 
 /**
  * The network between a client and a server, which a test can break: `cut` resets connections and refuses new ones,

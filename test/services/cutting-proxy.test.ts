@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
-import { eventually } from "../scenarios/eventually.ts";
+import { eventually } from "../scenarios/eventually.fixture.ts";
 import { CuttingProxy } from "./cutting-proxy.fixture.ts";
 
 /** A proxy in front of an echo server, and a client that records its responses. */

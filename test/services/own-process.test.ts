@@ -3,7 +3,7 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { test } from "node:test";
 import { codeOf } from "../../src/domain/thrown.ts";
-import { freePort } from "./own-process.ts";
+import { freePort } from "./own-process.fixture.ts";
 
 test("a port is reserved: while its server is down, no other server gets it", async (t) => {
   const port = await freePort();

@@ -1,4 +1,4 @@
-import { eventually } from "../scenarios/eventually.ts";
+import { eventually } from "../scenarios/eventually.fixture.ts";
 import { CuttingProxy } from "./cutting-proxy.fixture.ts";
 import { PostgresServer } from "./postgres-server.fixture.ts";
 

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import pg from "pg";
-import { leftovers } from "./leftovers.ts";
-import { type Account, accountOf, freePort, OwnProcess, ownFolder } from "./own-process.ts";
+import { leftovers } from "./leftovers.fixture.ts";
+import { type Account, accountOf, freePort, OwnProcess, ownFolder } from "./own-process.fixture.ts";
 
 /**
  * `fast` closes connections and writes everything out; `immediate` is a crash: the next start recovers from the log.

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { chownSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { leftovers } from "./leftovers.ts";
-import { accepts, type Account, accountOf, freePort, OwnProcess, ownFolder } from "./own-process.ts";
+import { leftovers } from "./leftovers.fixture.ts";
+import { accepts, type Account, accountOf, freePort, OwnProcess, ownFolder } from "./own-process.fixture.ts";
 
 const startMsMax = 200_000;
 

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
-import { leftovers } from "./leftovers.ts";
-import { freePort, OwnProcess, ownFolder } from "./own-process.ts";
+import { leftovers } from "./leftovers.fixture.ts";
+import { freePort, OwnProcess, ownFolder } from "./own-process.fixture.ts";
 
 const startMsMax = 200_000;
 

@@ -1,6 +1,6 @@
 import { closeSync, openSync, rmSync, statfsSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { OwnProcess, ownFolder } from "./own-process.ts";
+import { OwnProcess, ownFolder } from "./own-process.fixture.ts";
 
 /**
  * A disk small enough to fill: a tmpfs in a separate mount namespace, which needs no root, is visible to no other

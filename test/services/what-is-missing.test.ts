@@ -32,13 +32,7 @@ suite("a server that tests need and that does not run", () => {
   });
 
   test("is one line at the end of the run, with advice, and not a failure", () => {
-    const env = { ...process.env, POSTHORN_TEST_REDIS_URL: nowhere };
-    const { CI: _, NODE_TEST_CONTEXT: __, ...quiet } = env as Record<string, string | undefined>;
-    const file = "test/conformance/shared-state/redis.redis.test.ts";
-    const { stdout, status } = spawnSync(process.execPath, ["scripts/test.ts", file], {
-      encoding: "utf8",
-      env: quiet,
-    });
+    const { stdout, status } = npmTest("test/conformance/shared-state/redis.redis.test.ts");
     assert.equal(status, 0, stdout);
     assert.match(
       stdout,
@@ -46,6 +40,33 @@ suite("a server that tests need and that does not run", () => {
     );
   });
 });
+
+suite("what npm test cannot run", () => {
+  test("a name that no test has is a failure", () => {
+    const { stdout, status } = npmTest("src/domain/closest-name.test.ts", "--name", "no such title");
+    assert.equal(status, 1);
+    assert.match(stdout, /no test has this name\n\n0 passed, 1 failed\n$/);
+  });
+
+  test("a suite is refused with the test files that run it", () => {
+    const { stderr, status } = npmTest("test/conformance/store/state-machine.suite.ts");
+    assert.equal(status, 2);
+    assert.match(
+      stderr,
+      /state-machine\.suite\.ts: not a test file; run one that imports it: .*store\/postgres\.pg\.test\.ts/,
+    );
+  });
+
+  test("a path that does not exist is refused", () => {
+    assert.match(npmTest("src/domain/no-such.test.ts").stderr, /no-such\.test\.ts: no such file or folder/);
+  });
+});
+
+function npmTest(...args: readonly string[]) {
+  const env = { ...process.env, POSTHORN_TEST_REDIS_URL: nowhere };
+  const { CI: _, NODE_TEST_CONTEXT: __, ...quiet } = env as Record<string, string | undefined>;
+  return spawnSync(process.execPath, ["scripts/test.ts", ...args], { encoding: "utf8", env: quiet });
+}
 
 suite("a tool with a program compiled for each platform", () => {
   test("is skipped with the command to install it, if npm did not install it", () => {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { unicodeText } from "../../../test/services/unicode-text.ts";
+import { unicodeText } from "../../../test/services/unicode-text.fixture.ts";
+import { profiles } from "../profiles/index.ts";
 import {
   customHeaderLimits,
   isReservedHeader,
@@ -105,6 +106,12 @@ describe("custom headers", () => {
         ["reserved"],
         name,
       );
+  });
+
+  test("every header that a profile sends is reserved", () => {
+    for (const { name, headers, migrationHeaders } of profiles)
+      for (const header of [...headers, ...migrationHeaders])
+        assert.ok(isReservedHeader(header.name), `${name}: ${header.name}`);
   });
 
   test("the lists are in lower case, because names are compared in lower case", () => {

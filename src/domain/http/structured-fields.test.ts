@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import * as peer from "structured-headers";
-import { processorMs } from "../../../test/services/processor-time.ts";
+import { processorMs } from "../../../test/services/processor-time.fixture.ts";
 import {
   type BareItem,
   type InnerList,

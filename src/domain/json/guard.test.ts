@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { PosthornError } from "../errors.ts";
 import { repeatedName, defaultBounds, parseJson, scanJson } from "./guard.ts";
-import { processorMs } from "../../../test/services/processor-time.ts";
+import { processorMs } from "../../../test/services/processor-time.fixture.ts";
 
 const bounds = { depthMax: 4, valuesMax: 10 };
 

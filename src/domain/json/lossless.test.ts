@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
 import { suite, test } from "node:test";
-import { seededNumbers } from "../../../test/services/seeded-numbers.ts";
+import { seededNumbers } from "../../../test/services/seeded-numbers.fixture.ts";
 import { compileFilter } from "../filter.ts";
 import {
   canonicalNumber,

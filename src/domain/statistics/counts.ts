@@ -82,7 +82,7 @@ export function unpackFacts(bytes: Uint8Array): readonly Fact<number>[] {
 }
 
 /**
- * The counts of one bucket, by key (`keys.ts`). Sparse, because most buckets see a few of several thousand keys. All
+ * The counts of one bucket, by key (`keys` below). Sparse, because most buckets see a few of several thousand keys. All
  * values are additive, including distributions, which are counts too.
  */
 export class Counts {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import fc from "fast-check";
-import { processorMs } from "../../../test/services/processor-time.ts";
+import { processorMs } from "../../../test/services/processor-time.fixture.ts";
 import { maskSecrets } from "./secret-mask.ts";
 
 const secret = `Tok"en/<of>&this+te'st==`;

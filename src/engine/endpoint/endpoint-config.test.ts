@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { eventDelivery } from "../../domain/profiles/event-delivery.ts";
-import { type Webhook, webhookDefaults } from "../../domain/webhook.ts";
+import { webhookAt } from "../../domain/webhook.fixture.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
 import { buildEndpointConfig } from "./endpoint-config.ts";
 
@@ -15,28 +15,7 @@ test("the host of a webhook is the name and port of its URL, in any notation", (
 });
 
 function hostOf(url: string): string {
-  const webhook: Webhook = {
-    id: "w",
-    tenantId: "default",
-    ownerId: null,
-    url,
-    events: ["*"],
-    description: "",
-    status: "active",
-    statusReason: null,
-    statusChangedAt: 0,
-    profile: "event-delivery",
-    schemes: [],
-    ...webhookDefaults,
-    retry: { schedule: null, ageMsMax: null, timeoutMs: null, timeoutGrowthFactor: null },
-    circuitBreaker: {},
-    rateLimit: null,
-    ordering: "none",
-    headers: {},
-    metadata: {},
-    createdAt: 0,
-    updatedAt: 0,
-  };
+  const webhook = webhookAt(0, { url, profile: "event-delivery", schemes: [] });
   const secretBox = { open: () => assert.fail("there is no secret") } as unknown as SecretBox;
   return buildEndpointConfig({
     webhook,

@@ -3,7 +3,7 @@ import { suite, test } from "node:test";
 import { DispatchScene } from "../dispatch/dispatch-scene.fixture.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Pace } from "./endpoint-states.ts";
-import { seededNumbers } from "../../../test/services/seeded-numbers.ts";
+import { seededNumbers } from "../../../test/services/seeded-numbers.fixture.ts";
 
 /** A tenant with this many endpoints, each with five due deliveries. */
 async function crowd(

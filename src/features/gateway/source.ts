@@ -64,7 +64,7 @@ export interface EventTypeSource {
   readonly allowUnsigned?: boolean;
 }
 
-/** Exceptions of a source from the table in upstream-status.ts: maps `404`, `timeout` or `not_reached` to a status. */
+/** Exceptions of a source from `upstreamRules`: maps `404`, `timeout` or `not_reached` to a status. */
 export type StatusOverrides = Readonly<Record<string, number>>;
 
 /** A secret address: a hash for comparison, and a sealed form that can be shown again. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { unicodeText } from "../../../test/services/unicode-text.ts";
+import { unicodeText } from "../../../test/services/unicode-text.fixture.ts";
 import { fingerprint, problemIdOf, problemKind } from "./problem.ts";
 
 const failure = {

@@ -186,7 +186,7 @@ function placeText(ranks: readonly number[], id: string): string {
 
 /** Period of the statistics shown in a row. */
 const ratedMs = 86_400_000;
-/** Rates are rounded to this many digits (statistics/measures.ts). */
+/** Rates are rounded to this many digits (statistics/series.ts). */
 const rateScale = 1_000_000;
 /** The first query of an hour costs some 90 seeks per webhook, later ones three. */
 const ratedAtOnce = 256;

@@ -9,7 +9,7 @@ import { loadDriver, openSession, parseAddress, type Session } from "./session.t
 import { Topology, withChannel } from "./topology.ts";
 
 export interface RabbitMqQueueOptions {
-  /** `amqp://user:password@host:5672/vhost` or `amqps://…`, with the parameters of address.ts. */
+  /** `amqp://user:password@host:5672/vhost` or `amqps://…`, with the parameters of session.ts. */
   readonly url: string;
   /** Prefix of all queue names. */
   readonly prefix: string;

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import fc from "fast-check";
-import { unicodeText } from "../../../test/services/unicode-text.ts";
-import { webUrls } from "../../../test/services/web-urls.ts";
+import { unicodeText } from "../../../test/services/unicode-text.fixture.ts";
+import { webUrls } from "../../../test/services/web-urls.fixture.ts";
 import type { ReceivedMessage, Verification } from "../message/message.ts";
 import { createWebCrypto } from "../crypto/default-crypto.ts";
 import { ReceiverError } from "../receiver-error.ts";

@@ -7,7 +7,7 @@ import { createNodeCrypto } from "../crypto/crypto-node.ts";
 import type { Verification } from "../message/message.ts";
 import { prepareHttpSignaturesVerifier } from "./http-signatures.ts";
 import { type Headers, newSecret, orderBody, received, signedAt } from "./signed-messages.fixture.ts";
-import { processorMs } from "../../../test/services/processor-time.ts";
+import { processorMs } from "../../../test/services/processor-time.fixture.ts";
 
 const verifier = prepareHttpSignaturesVerifier(createNodeCrypto(nodeCrypto), {
   keys: [{ key: newSecret(), keyId: "team-a" }],

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { randomBytes } from "node:crypto";
 import fc from "fast-check";
-import { unicodeText } from "../../../test/services/unicode-text.ts";
+import { unicodeText } from "../../../test/services/unicode-text.fixture.ts";
 import {
   type HttpSignatureOptions,
   prepareHttpSignatureSigner,

@@ -3,7 +3,7 @@
  *
  * The engine of the language backtracks: `(a+)+$` on forty letters blocks the process for minutes, and no static check
  * of patterns finds every such case. So tenants' patterns never run on it. They become the states of a
- * non-deterministic automaton, whose cost is bounded by text × program for every pattern (pattern-matcher.ts follows
+ * non-deterministic automaton, whose cost is bounded by text × program for every pattern (`matchesAnywhere` follows
  * all states at once). Features that an automaton cannot express are refused: backreferences, lookarounds, inline
  * flags.
  *

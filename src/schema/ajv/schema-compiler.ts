@@ -9,7 +9,7 @@ import { sizeProblemOf } from "./schema-limits.ts";
  *
  * - The schema is bounded in bytes, depth and number of subschemas, and every keyword is known (schema-limits.ts).
  * - It is compiled to code on a separate thread, one schema at a time; only the finished code comes here
- *   (generate-code.ts).
+ *   (check-schema.ts).
  * - References stay inside the schema; nothing is ever fetched.
  * - Patterns run in linear time on our own matcher (pattern-program.ts).
  * - `enum`, `uniqueItems` and `dependentRequired` are replaced by versions whose cost is linear in the data.

@@ -125,7 +125,7 @@ export async function loadDriver(): Promise<Driver> {
  * A client for one connection that never reconnects; connection.ts creates another client. The client's own
  * reconnecting has no deadline for a server that accepts connections and does not answer.
  *
- * Commands have no timeouts either: each would cost a timer, and a batch has one (calls.ts).
+ * Commands have no timeouts either: each would cost a timer, and a batch has one (`Calls` in limits.ts).
  */
 export function newClient(
   driver: Driver,

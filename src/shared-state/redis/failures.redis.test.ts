@@ -9,7 +9,7 @@ import {
   type Operator,
 } from "../../../test/conformance/shared-state/redis-state.fixture.ts";
 import { systemClock } from "../../system/clock.ts";
-import { eventually } from "../../../test/scenarios/eventually.ts";
+import { eventually } from "../../../test/scenarios/eventually.fixture.ts";
 import { CuttingProxy } from "../../../test/services/cutting-proxy.fixture.ts";
 import { RedisServer } from "../../../test/services/redis-server.fixture.ts";
 import type { Clock } from "../../ports/clock.ts";

@@ -10,7 +10,7 @@ import {
   removeKeys,
   serverTime,
 } from "../../../test/conformance/shared-state/redis-state.fixture.ts";
-import { eventually } from "../../../test/scenarios/eventually.ts";
+import { eventually } from "../../../test/scenarios/eventually.fixture.ts";
 import type { StoreChange } from "../../ports/store/changes.ts";
 import { createBucket } from "../../domain/rate-limit.ts";
 

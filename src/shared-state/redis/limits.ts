@@ -81,7 +81,7 @@ export class Keys {
 }
 
 /**
- * What owners remember of their endpoints, in one hash each (scripts.ts). Reading is one plain command. Adding is a
+ * What owners remember of their endpoints, in one hash each (`note` in client.ts). Reading is one plain command. Adding is a
  * script, because the last note of a former owner and the first of the next one may arrive at the same moment.
  */
 export class RedisEndpoints implements EndpointMemory {

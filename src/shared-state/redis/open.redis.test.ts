@@ -17,9 +17,9 @@ import {
   openRedis,
 } from "../../../test/conformance/shared-state/redis-state.fixture.ts";
 import { selfSignedPair, testAuthority, validPair } from "../../../test/peers/certificates.ts";
-import { eventually } from "../../../test/scenarios/eventually.ts";
-import { freePort, ownFolder } from "../../../test/services/own-process.ts";
-import { leftovers } from "../../../test/services/leftovers.ts";
+import { eventually } from "../../../test/scenarios/eventually.fixture.ts";
+import { freePort, ownFolder } from "../../../test/services/own-process.fixture.ts";
+import { leftovers } from "../../../test/services/leftovers.fixture.ts";
 import { RedisServer } from "../../../test/services/redis-server.fixture.ts";
 
 const rightsOfManual = ["+@read", "+@write", "+@scripting", "+@pubsub", "+@connection", "+time", "+info"];

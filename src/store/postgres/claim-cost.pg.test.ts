@@ -5,7 +5,7 @@ import {
   createTestDatabase,
   type TestDatabase,
 } from "../../../test/conformance/store/postgres-database.fixture.ts";
-import { commit, lane, publishCommand, start } from "../../../test/conformance/store/scene.ts";
+import { commit, lane, publishCommand, start } from "../../../test/conformance/store/scene.fixture.ts";
 import type { Store } from "../../ports/store.ts";
 import { claimSql } from "./events/claim.ts";
 import { SessionPlans } from "./driver/named-statements.ts";

@@ -20,7 +20,7 @@ import {
   settle,
   settlement,
   start,
-} from "../../../test/conformance/store/scene.ts";
+} from "../../../test/conformance/store/scene.fixture.ts";
 import { startTransactionPooler } from "../../../test/conformance/store/transaction-pooler.fixture.ts";
 import type { StoreChange } from "../../ports/store/changes.ts";
 import type { Store } from "../../ports/store.ts";
@@ -86,7 +86,7 @@ test("WDS-204 connections that were lost while idle are replaced", async (t) => 
   assert.equal((await store.deliveries.depth()).waiting.normal, 2);
 });
 
-test("WDS-204 a commit that loses its connection wrote nothing, and can be repeated", async (t) => {
+test("WDS-204 a connection that is lost before COMMIT is sent wrote nothing, and the commit can be repeated", async (t) => {
   const { database, store } = await openHere(t);
   const { leases } = await publish(store, { deliveries: [{ claim: true }] });
   const blocker = await connectTo(t, database);
@@ -113,7 +113,7 @@ for (const { when, isWritten } of [
   { when: "before", isWritten: false },
   { when: "after", isWritten: true },
 ] as const) {
-  test(`a connection that is cut ${when} the server commits reports the true outcome`, async (t) => {
+  test(`a connection that is lost after COMMIT is sent, ${when} the server executes it, reports the true outcome`, async (t) => {
     const stack = opened(t);
     const database = await newDatabase(stack);
     const pooler = await startTransactionPooler(database.url);

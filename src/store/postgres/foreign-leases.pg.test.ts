@@ -11,7 +11,7 @@ import {
   publish,
   settled,
   start,
-} from "../../../test/conformance/store/scene.ts";
+} from "../../../test/conformance/store/scene.fixture.ts";
 import type { Store } from "../../ports/store.ts";
 import { openPostgresStore } from "./open.ts";
 

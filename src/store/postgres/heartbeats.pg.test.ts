@@ -5,8 +5,8 @@ import {
   createTestDatabase,
   type TestDatabase,
 } from "../../../test/conformance/store/postgres-database.fixture.ts";
-import { start } from "../../../test/conformance/store/scene.ts";
-import { eventually } from "../../../test/scenarios/eventually.ts";
+import { start } from "../../../test/conformance/store/scene.fixture.ts";
+import { eventually } from "../../../test/scenarios/eventually.fixture.ts";
 import type { Heartbeat, OwnershipStore } from "../../ports/store/ownership.ts";
 import { openPostgresStore } from "./open.ts";
 

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { suite, type TestContext, test } from "node:test";
 import pg from "pg";
 import { createTestDatabase } from "../../../test/conformance/store/postgres-database.fixture.ts";
-import { lane, newWebhook, only, publish, start } from "../../../test/conformance/store/scene.ts";
-import { eventually } from "../../../test/scenarios/eventually.ts";
+import { lane, newWebhook, only, publish, start } from "../../../test/conformance/store/scene.fixture.ts";
+import { eventually } from "../../../test/scenarios/eventually.fixture.ts";
 import type { AcquiredWebhook, OwnershipStore } from "../../ports/store/ownership.ts";
 import { openPostgresStore } from "./open.ts";
 

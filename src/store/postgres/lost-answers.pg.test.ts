@@ -13,9 +13,9 @@ import {
   publish,
   settlement,
   start,
-} from "../../../test/conformance/store/scene.ts";
+} from "../../../test/conformance/store/scene.fixture.ts";
 import { startTransactionPooler } from "../../../test/conformance/store/transaction-pooler.fixture.ts";
-import { eventually } from "../../../test/scenarios/eventually.ts";
+import { eventually } from "../../../test/scenarios/eventually.fixture.ts";
 import { CuttingProxy } from "../../../test/services/cutting-proxy.fixture.ts";
 import type { Store } from "../../ports/store.ts";
 import { openPostgresStore } from "./open.ts";

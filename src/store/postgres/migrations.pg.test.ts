@@ -5,8 +5,8 @@ import {
   createTestDatabase,
   type TestDatabase,
 } from "../../../test/conformance/store/postgres-database.fixture.ts";
-import { start } from "../../../test/conformance/store/scene.ts";
-import { eventually } from "../../../test/scenarios/eventually.ts";
+import { start } from "../../../test/conformance/store/scene.fixture.ts";
+import { eventually } from "../../../test/scenarios/eventually.fixture.ts";
 import { Database } from "./driver/database.ts";
 import { loadDriver } from "./driver/driver.ts";
 import { Incarnations } from "./driver/server.ts";

@@ -7,7 +7,7 @@ import {
   createTestDatabase,
   type TestDatabase,
 } from "../../../test/conformance/store/postgres-database.fixture.ts";
-import { publish, start } from "../../../test/conformance/store/scene.ts";
+import { publish, start } from "../../../test/conformance/store/scene.fixture.ts";
 import type { Store } from "../../ports/store.ts";
 import { migrations } from "./migrations.ts";
 import { openPostgresStore, type PostgresStoreOptions, planPostgresMigrations } from "./open.ts";

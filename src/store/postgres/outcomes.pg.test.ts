@@ -14,8 +14,8 @@ import {
   publishCommand,
   settlement,
   start,
-} from "../../../test/conformance/store/scene.ts";
-import { eventually } from "../../../test/scenarios/eventually.ts";
+} from "../../../test/conformance/store/scene.fixture.ts";
+import { eventually } from "../../../test/scenarios/eventually.fixture.ts";
 import { CuttingProxy } from "../../../test/services/cutting-proxy.fixture.ts";
 import { PostgresServer } from "../../../test/services/postgres-server.fixture.ts";
 import type { Store } from "../../ports/store.ts";

@@ -11,7 +11,7 @@ import {
   publish,
   settlement,
   start,
-} from "../../../test/conformance/store/scene.ts";
+} from "../../../test/conformance/store/scene.fixture.ts";
 import { PostgresServer } from "../../../test/services/postgres-server.fixture.ts";
 import type { Store } from "../../ports/store.ts";
 import type { OwnershipStore } from "../../ports/store/ownership.ts";

@@ -12,7 +12,7 @@ import {
   publish,
   settled,
   start,
-} from "../../../test/conformance/store/scene.ts";
+} from "../../../test/conformance/store/scene.fixture.ts";
 import { startTransactionPooler } from "../../../test/conformance/store/transaction-pooler.fixture.ts";
 import { columnTypes } from "./driver/driver.ts";
 import { openPostgresStore } from "./open.ts";

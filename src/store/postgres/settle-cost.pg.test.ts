@@ -10,7 +10,7 @@ import {
   publishCommand,
   settlement,
   start,
-} from "../../../test/conformance/store/scene.ts";
+} from "../../../test/conformance/store/scene.fixture.ts";
 import type { Settlement } from "../../ports/store/deliveries.ts";
 import type { Runner } from "./driver/database.ts";
 import { openPostgresStore } from "./open.ts";

@@ -20,7 +20,7 @@ export interface Membership {
 }
 
 /**
- * What all parts of the store share, for one server run (incarnations.ts). All numbers in it come from that server run,
+ * What all parts of the store share, for one server run (`Incarnation`). All numbers in it come from that server run,
  * and both databases refuse statements once there is another one.
  */
 export interface StoreState {

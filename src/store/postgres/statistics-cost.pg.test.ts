@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import pg from "pg";
 import { createTestDatabase } from "../../../test/conformance/store/postgres-database.fixture.ts";
-import { start } from "../../../test/conformance/store/scene.ts";
+import { start } from "../../../test/conformance/store/scene.fixture.ts";
 import { openPostgresStore } from "./open.ts";
 import { namedSql } from "./documents/statistics.ts";
 

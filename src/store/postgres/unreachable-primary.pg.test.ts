@@ -1,8 +1,8 @@
 /** A server that answers but cannot be written to, or whose answers do not arrive. */
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, suite, test } from "node:test";
-import { publish, start } from "../../../test/conformance/store/scene.ts";
-import { eventually } from "../../../test/scenarios/eventually.ts";
+import { publish, start } from "../../../test/conformance/store/scene.fixture.ts";
+import { eventually } from "../../../test/scenarios/eventually.fixture.ts";
 import { CuttingProxy } from "../../../test/services/cutting-proxy.fixture.ts";
 import { PostgresServer } from "../../../test/services/postgres-server.fixture.ts";
 import type { Store } from "../../ports/store.ts";

@@ -17,8 +17,8 @@ import {
   publishSettled,
   settlement,
   start,
-} from "../../../test/conformance/store/scene.ts";
-import { eventSearchOf } from "../../../test/conformance/store/search-model.ts";
+} from "../../../test/conformance/store/scene.fixture.ts";
+import { eventSearchOf } from "../../../test/conformance/store/search-model.fixture.ts";
 import { type Store, StoreUnavailableError } from "../../ports/store.ts";
 import { databaseFile, openSqliteStore } from "./open.ts";
 

@@ -4,7 +4,7 @@ import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { publish, start } from "../../../test/conformance/store/scene.ts";
+import { publish, start } from "../../../test/conformance/store/scene.fixture.ts";
 import { backupSqliteStore } from "./driver/backup.ts";
 import { markMoved } from "./move/moving-rows.ts";
 import { openSqliteMoveSource, openSqliteMoveTarget } from "./move/open-moving.ts";

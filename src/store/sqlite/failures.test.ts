@@ -18,7 +18,7 @@ import {
   settle,
   settlement,
   start,
-} from "../../../test/conformance/store/scene.ts";
+} from "../../../test/conformance/store/scene.fixture.ts";
 import { type Store, StoreUnavailableError } from "../../ports/store.ts";
 import { GatewayAnswers, GatewayRequestRows, RequestsBySource } from "./documents/gateway-log.ts";
 import { ProblemWriter } from "./documents/problems.ts";

@@ -18,7 +18,7 @@ import {
   settle,
   settlement,
   start,
-} from "../../../test/conformance/store/scene.ts";
+} from "../../../test/conformance/store/scene.fixture.ts";
 import { Connection } from "./driver/connection.ts";
 import { LaneQueue } from "./events/lane-queue.ts";
 import { migrate } from "./migrations.ts";

@@ -13,7 +13,7 @@ import {
   publish,
   publishCommand,
   start,
-} from "../../../test/conformance/store/scene.ts";
+} from "../../../test/conformance/store/scene.fixture.ts";
 import type { Store } from "../../ports/store.ts";
 import { backupSqliteStore } from "./driver/backup.ts";
 import { DataFolderInUseError } from "./driver/errors.ts";

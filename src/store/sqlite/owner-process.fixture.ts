@@ -1,4 +1,4 @@
-import { claim, lane, publish, start } from "../../../test/conformance/store/scene.ts";
+import { claim, lane, publish, start } from "../../../test/conformance/store/scene.fixture.ts";
 import { openSqliteStore } from "./open.ts";
 
 // Run by open.test.ts in a separate process: owns the folder, with a leased delivery, until it is killed.

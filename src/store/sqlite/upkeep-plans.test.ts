@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync, StatementSync } from "node:sqlite";
 import { test } from "node:test";
-import { day, start } from "../../../test/conformance/store/scene.ts";
+import { day, start } from "../../../test/conformance/store/scene.fixture.ts";
 import { databaseFile, openSqliteStore } from "./open.ts";
 
 /** Tables that stay small, or of which a statement reads a bounded range. */

@@ -16,7 +16,7 @@ import { type SecretBox, SecretUnreadableError } from "../../ports/secret-box.ts
  * | 16 | authentication tag over all of the above and the context |
  *
  * The digest detects reused secrets. It must survive a change of the master key, so it has a separate random key, which
- * is stored sealed by the master key; see digest-key.ts.
+ * is stored sealed by the master key; see key-file.ts.
  */
 const layoutVersion = 1;
 const keyIdBytes = 8;

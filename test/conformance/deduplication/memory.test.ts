@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createMemoryDeduplicationStore } from "../../../src/receiver/stores/memory.ts";
-import { deduplicationConformance } from "./suite.ts";
+import { deduplicationConformance } from "./deduplication.suite.ts";
 
 deduplicationConformance({
   name: "memory",

@@ -2,8 +2,8 @@ import {
   createPostgresDeduplicationStore,
   createPostgresDeduplicationTable,
 } from "../../../src/receiver/stores/postgres.ts";
-import { openOwnSchema } from "../../receiver/own-schema.ts";
-import { deduplicationConformance } from "./suite.ts";
+import { openOwnSchema } from "../../receiver/own-schema.fixture.ts";
+import { deduplicationConformance } from "./deduplication.suite.ts";
 
 deduplicationConformance({
   name: "postgres",

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { test } from "node:test";
 import { createClient } from "redis";
 import { createRedisDeduplicationStore } from "../../../src/receiver/stores/redis.ts";
-import { deduplicationConformance } from "./suite.ts";
+import { deduplicationConformance } from "./deduplication.suite.ts";
 
 const url = process.env["POSTHORN_TEST_REDIS_URL"] ?? "redis://127.0.0.1:6379";
 

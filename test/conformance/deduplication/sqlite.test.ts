@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createSqliteDeduplicationStore } from "../../../src/receiver/stores/sqlite.ts";
-import { deduplicationConformance } from "./suite.ts";
+import { deduplicationConformance } from "./deduplication.suite.ts";
 
 deduplicationConformance({
   name: "sqlite",

@@ -1,5 +1,5 @@
 import { createMemoryInboxStore } from "../../../src/receiver/inbox/memory-store.ts";
-import { inboxConformance } from "./suite.ts";
+import { inboxConformance } from "./inbox.suite.ts";
 
 inboxConformance({
   name: "memory",

@@ -4,8 +4,8 @@ import {
   createPostgresInboxStore,
   createPostgresInboxTable,
 } from "../../../src/receiver/inbox/postgres-store.ts";
-import { openOwnSchema } from "../../receiver/own-schema.ts";
-import { inboxConformance } from "./suite.ts";
+import { openOwnSchema } from "../../receiver/own-schema.fixture.ts";
+import { inboxConformance } from "./inbox.suite.ts";
 
 inboxConformance({
   name: "postgres",

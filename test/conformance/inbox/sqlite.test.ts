@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createSqliteInboxStore } from "../../../src/receiver/inbox/sqlite-store.ts";
-import { inboxConformance } from "./suite.ts";
+import { inboxConformance } from "./inbox.suite.ts";
 
 inboxConformance({
   name: "sqlite",

@@ -3,8 +3,8 @@ import {
   createPostgresOutboxTable,
   type PostgresQueryable,
 } from "../../../src/client/outbox/postgres-store.ts";
-import { openOwnSchema } from "../../receiver/own-schema.ts";
-import { outboxConformance } from "./suite.ts";
+import { openOwnSchema } from "../../receiver/own-schema.fixture.ts";
+import { outboxConformance } from "./outbox.suite.ts";
 
 outboxConformance<PostgresQueryable, Promise<void>>({
   name: "postgres",

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { createSqliteOutboxStore, openSqliteOutboxStore } from "../../../src/client/outbox/sqlite-store.ts";
-import { outboxConformance } from "./suite.ts";
+import { outboxConformance } from "./outbox.suite.ts";
 
 outboxConformance({
   name: "sqlite",

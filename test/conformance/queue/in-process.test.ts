@@ -1,5 +1,5 @@
 import { Broker } from "./in-process-queue.fixture.ts";
-import { queueConformance } from "./queue-conformance.ts";
+import { queueConformance } from "./queue.suite.ts";
 
 queueConformance({
   name: "in process",

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { after, suite, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { eventually } from "../../scenarios/eventually.ts";
+import { eventually } from "../../scenarios/eventually.fixture.ts";
 import { blocked, startAlteringProxy, unblocked } from "./altering-proxy.fixture.ts";
 import { createTestVirtualHost, RabbitMqBroker, rabbitmqctl } from "./rabbitmq-broker.fixture.ts";
-import { heldHandler, lane, hint, hints, sent, notifiedUntilHeard, until, Worker } from "./scene.ts";
+import { heldHandler, lane, hint, hints, sent, notifiedUntilHeard, until, Worker } from "./scene.fixture.ts";
 
 const virtualHost = await createTestVirtualHost();
 after(() => virtualHost.drop());

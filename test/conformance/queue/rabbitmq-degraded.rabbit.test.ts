@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { after, suite, test } from "node:test";
 import { systemClock } from "../../../src/system/clock.ts";
 import type { Clock } from "../../../src/ports/clock.ts";
-import { eventually } from "../../scenarios/eventually.ts";
+import { eventually } from "../../scenarios/eventually.fixture.ts";
 import { blocked, startAlteringProxy, unblocked } from "./altering-proxy.fixture.ts";
 import { createTestVirtualHost, RabbitMqBroker, rabbitmqctl } from "./rabbitmq-broker.fixture.ts";
-import { lane, hint, sent, notifiedUntilHeard, until, Worker } from "./scene.ts";
+import { lane, hint, sent, notifiedUntilHeard, until, Worker } from "./scene.fixture.ts";
 
 const virtualHost = await createTestVirtualHost();
 after(() => virtualHost.drop());

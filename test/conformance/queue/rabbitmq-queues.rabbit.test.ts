@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { after, suite, test } from "node:test";
 import type { GetMessage } from "amqplib";
-import { eventually } from "../../scenarios/eventually.ts";
+import { eventually } from "../../scenarios/eventually.fixture.ts";
 import { createTestVirtualHost, RabbitMqBroker } from "./rabbitmq-broker.fixture.ts";
-import { heldHandler, lane, hint, hints, sent, notifiedUntilHeard, until, Worker } from "./scene.ts";
+import { heldHandler, lane, hint, hints, sent, notifiedUntilHeard, until, Worker } from "./scene.fixture.ts";
 
 const virtualHost = await createTestVirtualHost();
 after(() => virtualHost.drop());

@@ -9,7 +9,7 @@ import { WorkQueueSetupError, type WorkQueueProblem } from "../../../src/queue/r
 import { systemClock } from "../../../src/system/clock.ts";
 import { createSystemRandom } from "../../../src/system/random.ts";
 import { type KeyPair, selfSignedPair, testAuthority, validPair } from "../../peers/certificates.ts";
-import { freePort } from "../../services/own-process.ts";
+import { freePort } from "../../services/own-process.fixture.ts";
 import { listen, startAlteringProxy } from "./altering-proxy.fixture.ts";
 import {
   createTestVirtualHost,
@@ -17,7 +17,7 @@ import {
   rabbitmqctl,
   RecordedLog,
 } from "./rabbitmq-broker.fixture.ts";
-import { hint, sent, notifiedUntilHeard, until, Worker } from "./scene.ts";
+import { hint, sent, notifiedUntilHeard, until, Worker } from "./scene.fixture.ts";
 
 const virtualHost = await createTestVirtualHost();
 after(() => virtualHost.drop());

@@ -1,5 +1,5 @@
 import { after } from "node:test";
-import { queueConformance } from "./queue-conformance.ts";
+import { queueConformance } from "./queue.suite.ts";
 import { createTestVirtualHost, RabbitMqBroker } from "./rabbitmq-broker.fixture.ts";
 
 /** Of all topics. */

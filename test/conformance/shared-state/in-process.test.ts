@@ -1,5 +1,5 @@
 import { SharedMemory } from "./in-process-shared-state.fixture.ts";
-import { sharedStateConformance } from "./shared-state-conformance.ts";
+import { sharedStateConformance } from "./shared-state.suite.ts";
 
 sharedStateConformance({
   name: "in process",

@@ -9,7 +9,7 @@ import {
   serverTime,
   sharedRedisUrl,
 } from "./redis-state.fixture.ts";
-import { sharedStateConformance } from "./shared-state-conformance.ts";
+import { sharedStateConformance } from "./shared-state.suite.ts";
 
 sharedStateConformance({
   name: "redis",

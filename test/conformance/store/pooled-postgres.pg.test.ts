@@ -1,14 +1,14 @@
 import { after } from "node:test";
 import { openPostgresStore } from "../../../src/store/postgres/open.ts";
-import { expiry } from "./expiry.ts";
+import { expiry } from "./expiry.suite.ts";
 import { keepFresh } from "./fresh-schema.fixture.ts";
-import { leases } from "./leases.ts";
-import { model } from "./model.ts";
+import { leases } from "./leases.suite.ts";
+import { model } from "./model.suite.ts";
 import { createTestDatabase } from "./postgres-database.fixture.ts";
-import { publishing } from "./publishing.ts";
-import { requeues } from "./requeues.ts";
-import { start } from "./scene.ts";
-import { runThemes } from "./suite.ts";
+import { publishing } from "./publishing.suite.ts";
+import { requeues } from "./requeues.suite.ts";
+import { start } from "./scene.fixture.ts";
+import { runThemes } from "./store.suite.ts";
 import { startTransactionPooler } from "./transaction-pooler.fixture.ts";
 
 const database = await createTestDatabase();

@@ -3,8 +3,8 @@ import { openPostgresStore } from "../../../src/store/postgres/open.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import { createTestDatabase } from "./postgres-database.fixture.ts";
 import { keepFresh } from "./fresh-schema.fixture.ts";
-import { start } from "./scene.ts";
-import { storeConformance } from "./store-conformance.ts";
+import { start } from "./scene.fixture.ts";
+import { storeConformance } from "./store.suite.ts";
 
 const database = await createTestDatabase();
 after(() => database.drop());

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openSqliteStore } from "../../../src/store/sqlite/open.ts";
-import { start } from "./scene.ts";
-import { storeConformance } from "./store-conformance.ts";
+import { start } from "./scene.fixture.ts";
+import { storeConformance } from "./store.suite.ts";
 
 storeConformance({
   name: "sqlite",

@@ -3,16 +3,16 @@ import type { Transport } from "../../../src/ports/transport.ts";
 import { systemClock as clock } from "../../../src/system/clock.ts";
 import { createHostNames } from "../../../src/system/host-names.ts";
 import { createHttpTransport } from "../../../src/transport/http/http-transport.ts";
-import { answerSuite } from "./answers.ts";
-import { clientCertificateSuite } from "./client-certificates.ts";
-import { earlyDataSuite } from "./early-data.ts";
-import { egressSuite } from "./egress.ts";
-import { hostileSuite } from "./hostile-rows.ts";
-import { http2Suite } from "./http2.ts";
-import { shortageSuite } from "./shortages.ts";
-import { type TransportSetup, transportSuite } from "./suite.ts";
-import { tlsSuite } from "./tls.ts";
-import { traceSuite } from "./traces.ts";
+import { answerSuite } from "./answers.suite.ts";
+import { clientCertificateSuite } from "./client-certificates.suite.ts";
+import { earlyDataSuite } from "./early-data.suite.ts";
+import { egressSuite } from "./egress.suite.ts";
+import { hostileSuite } from "./hostile-rows.suite.ts";
+import { http2Suite } from "./http2.suite.ts";
+import { shortageSuite } from "./shortages.suite.ts";
+import { type TransportSetup, transportSuite } from "./transport.suite.ts";
+import { tlsSuite } from "./tls.suite.ts";
+import { traceSuite } from "./traces.suite.ts";
 
 function create(setup: TransportSetup): Transport {
   return createHttpTransport({

@@ -4,18 +4,18 @@ import type { Transport } from "../../../src/ports/transport.ts";
 import { systemClock as clock } from "../../../src/system/clock.ts";
 import type { SenderData } from "../../../src/transport/threads/sender-messages.ts";
 import { createThreadsTransport } from "../../../src/transport/threads/threads-transport.ts";
-import { answerSuite } from "./answers.ts";
-import { clientCertificateSuite } from "./client-certificates.ts";
-import { earlyDataSuite } from "./early-data.ts";
-import { egressSuite } from "./egress.ts";
-import { hostileSuite } from "./hostile-rows.ts";
-import { http2Suite } from "./http2.ts";
-import { answerQuestions } from "./questions.ts";
-import type { HostedSender, HostedSettings } from "./sender-host.ts";
-import { shortageSuite } from "./shortages.ts";
-import { type TransportSetup, transportSuite } from "./suite.ts";
-import { tlsSuite } from "./tls.ts";
-import { traceSuite } from "./traces.ts";
+import { answerSuite } from "./answers.suite.ts";
+import { clientCertificateSuite } from "./client-certificates.suite.ts";
+import { earlyDataSuite } from "./early-data.suite.ts";
+import { egressSuite } from "./egress.suite.ts";
+import { hostileSuite } from "./hostile-rows.suite.ts";
+import { http2Suite } from "./http2.suite.ts";
+import { answerQuestions } from "./questions.fixture.ts";
+import type { HostedSender, HostedSettings } from "./sender-host.fixture.ts";
+import { shortageSuite } from "./shortages.suite.ts";
+import { type TransportSetup, transportSuite } from "./transport.suite.ts";
+import { tlsSuite } from "./tls.suite.ts";
+import { traceSuite } from "./traces.suite.ts";
 
 function create({ policy, names, ca }: TransportSetup): Transport {
   const line = answerQuestions({
@@ -41,7 +41,7 @@ function create({ policy, names, ca }: TransportSetup): Transport {
   };
 }
 
-const host = new Worker(new URL("sender-host.ts", import.meta.url));
+const host = new Worker(new URL("sender-host.fixture.ts", import.meta.url));
 host.unref();
 
 /** A part of the host's thread that acts as a separate thread. */

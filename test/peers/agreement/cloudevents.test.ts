@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import { CloudEvent, type CloudEventV1, HTTP } from "cloudevents";
 import type { PayloadFormatName } from "../../../src/domain/profile.ts";
 import type { PublishInput } from "../../../src/features/services.ts";
-import { type EngineWorld, openEngineWorld } from "../../scenarios/engine-world.ts";
+import { type EngineWorld, openEngineWorld } from "../../scenarios/engine-world.fixture.ts";
 import { type ReceivedRequest, type Receiver, startReceiver } from "../receiver.ts";
 
 /** The SDK of the CloudEvents project reads messages of the profile `cloudevents`, in both content modes. */

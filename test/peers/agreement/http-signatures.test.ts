@@ -21,7 +21,7 @@ import {
 import { cryptos } from "../../../src/receiver/crypto/cryptos.fixture.ts";
 import { receivedHeaders } from "../../../src/receiver/message/message.ts";
 import { prepareHttpSignaturesVerifier } from "../../../src/receiver/schemes/http-signatures.ts";
-import { webUrls } from "../../services/web-urls.ts";
+import { webUrls } from "../../services/web-urls.fixture.ts";
 
 const pair = generateEd25519Key(randomBytes);
 const secret = generateSymmetricSecret(randomBytes);

@@ -4,9 +4,9 @@
  */
 import { after } from "node:test";
 import { createTestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
-import { ownPrefixes } from "../postgres/own-prefixes.ts";
-import { apiConformance } from "./conformance.ts";
-import { openServer } from "./running-server.ts";
+import { ownPrefixes } from "../postgres/own-prefixes.fixture.ts";
+import { apiConformance } from "./api.suite.ts";
+import { openServer } from "./running-server.fixture.ts";
 
 const database = await createTestDatabase();
 const prefixes = ownPrefixes();

@@ -1,5 +1,5 @@
 /** The API of the real server: SQLite and the engine. */
-import { apiConformance } from "./conformance.ts";
-import { openServer } from "./running-server.ts";
+import { apiConformance } from "./api.suite.ts";
+import { openServer } from "./running-server.fixture.ts";
 
 apiConformance("embedded", () => openServer());

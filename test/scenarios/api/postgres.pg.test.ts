@@ -1,8 +1,8 @@
 /** The API of the real server on PostgreSQL, all roles in one process. */
 import { after } from "node:test";
 import { createTestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
-import { apiConformance } from "./conformance.ts";
-import { openServer } from "./running-server.ts";
+import { apiConformance } from "./api.suite.ts";
+import { openServer } from "./running-server.fixture.ts";
 
 const database = await createTestDatabase();
 after(() => database.drop());

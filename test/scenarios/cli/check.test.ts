@@ -10,12 +10,12 @@ import type { Invocation } from "../../../src/cli/invocation.ts";
 import { runProgram } from "../../../src/cli/program.ts";
 import { receiverChecks } from "../../../src/check/receiver/check-receiver.ts";
 import { nodeHttpListener } from "../../../src/receiver/frameworks/node-http.ts";
-import { listen } from "../../receiver/frameworks.ts";
-import { secret } from "../check/examine.ts";
-import { kitReceiver } from "../check/kit-receiver.ts";
-import { sendTwoEvents } from "../check/sloppy-sender.ts";
-import { posthornHere, RunningCommand } from "./command-line.ts";
-import type { Args, RunOptions } from "./command-line.ts";
+import { listen } from "../../receiver/frameworks.fixture.ts";
+import { secret } from "../check/examine.fixture.ts";
+import { kitReceiver } from "../check/kit-receiver.fixture.ts";
+import { sendTwoEvents } from "../check/sloppy-sender.fixture.ts";
+import { posthornHere, RunningCommand } from "./command-line.fixture.ts";
+import type { Args, RunOptions } from "./command-line.fixture.ts";
 
 const env = { POSTHORN_CHECK_SECRET: secret };
 const secretPart = secret.slice("whsec_".length, -4);

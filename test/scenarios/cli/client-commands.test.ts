@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, suite, test } from "node:test";
-import { eventually } from "../eventually.ts";
-import { PosthornProcess } from "../posthorn-process.ts";
-import { posthorn, posthornHere, RunningCommand, temporaryFolder } from "./command-line.ts";
-import type { Args, RunOptions } from "./command-line.ts";
+import { eventually } from "../eventually.fixture.ts";
+import { PosthornProcess } from "../posthorn-process.fixture.ts";
+import { posthorn, posthornHere, RunningCommand, temporaryFolder } from "./command-line.fixture.ts";
+import type { Args, RunOptions } from "./command-line.fixture.ts";
 
 suite("client commands against a running server", () => {
   let server: PosthornProcess;

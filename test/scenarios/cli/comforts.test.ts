@@ -5,8 +5,8 @@ import { readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { after, before, suite, test, type TestContext } from "node:test";
 import { createClient } from "../../../src/client/index.ts";
-import { PosthornProcess } from "../posthorn-process.ts";
-import { posthorn, posthornHere, RunningCommand, temporaryFolder } from "./command-line.ts";
+import { PosthornProcess } from "../posthorn-process.fixture.ts";
+import { posthorn, posthornHere, RunningCommand, temporaryFolder } from "./command-line.fixture.ts";
 
 const root = resolve(import.meta.dirname, "../../..");
 

@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { after, suite, test } from "node:test";
-import { freePort } from "../../services/own-process.ts";
+import { freePort } from "../../services/own-process.fixture.ts";
 import { RedisServer } from "../../services/redis-server.fixture.ts";
-import { posthorn } from "./command-line.ts";
+import { posthorn } from "./command-line.fixture.ts";
 
 const queueUrl = process.env["POSTHORN_TEST_QUEUE_URL"] ?? "amqp://guest:guest@127.0.0.1:5672";
 /** Ten seconds are required; on a busy machine the start of the process may take as long. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { suite, test } from "node:test";
-import { posthorn, temporaryFolder } from "./command-line.ts";
+import { posthorn, temporaryFolder } from "./command-line.fixture.ts";
 
 suite("posthorn demo", () => {
   test("shows a retry and its history within 15 seconds, and leaves nothing behind", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { suite, test } from "node:test";
-import { posthorn } from "./command-line.ts";
+import { posthorn } from "./command-line.fixture.ts";
 
 const pages = [
   { file: "docs/configuration.md", flag: "--docs" },

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test, type TestContext } from "node:test";
 import { profiles } from "../../../src/domain/profiles/index.ts";
-import { PosthornProcess } from "../posthorn-process.ts";
-import { type Args, posthorn, RunningCommand } from "./command-line.ts";
+import { PosthornProcess } from "../posthorn-process.fixture.ts";
+import { type Args, posthorn, RunningCommand } from "./command-line.fixture.ts";
 
 /** The first scheme with which a webhook of the profile signs, as `listen` names it. */
 const schemes: Readonly<Record<string, string>> = {

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite, test } from "node:test";
-import { posthorn, posthornHere, temporaryFolder } from "./command-line.ts";
-import type { Args, RunOptions } from "./command-line.ts";
+import { posthorn, posthornHere, temporaryFolder } from "./command-line.fixture.ts";
+import type { Args, RunOptions } from "./command-line.fixture.ts";
 
 async function fails(
   args: Args,

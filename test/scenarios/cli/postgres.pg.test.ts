@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, suite, test } from "node:test";
 import { createTestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
-import { posthorn, RunningCommand, temporaryFolder } from "./command-line.ts";
+import { posthorn, RunningCommand, temporaryFolder } from "./command-line.fixture.ts";
 
 const database = await createTestDatabase();
 after(() => database.drop());

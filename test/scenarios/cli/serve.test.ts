@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { suite, test } from "node:test";
-import { posthorn, RunningCommand, temporaryFolder } from "./command-line.ts";
+import { posthorn, RunningCommand, temporaryFolder } from "./command-line.fixture.ts";
 
 const dev = ["serve", "--dev", "--port", "0", "--data-dir", "data"] as const;
 

@@ -1,7 +1,7 @@
 import { suite, test } from "node:test";
 import { createTestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
-import { ownPrefixes } from "../postgres/own-prefixes.ts";
-import { assertServicesWork } from "./compose-services.ts";
+import { ownPrefixes } from "../postgres/own-prefixes.fixture.ts";
+import { assertServicesWork } from "./compose-services.fixture.ts";
 
 const path = "deploy/compose.distributed.yaml";
 

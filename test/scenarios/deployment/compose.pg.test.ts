@@ -1,6 +1,6 @@
 import { suite, test } from "node:test";
 import { createTestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
-import { assertServicesWork } from "./compose-services.ts";
+import { assertServicesWork } from "./compose-services.fixture.ts";
 
 const path = "deploy/compose.postgres.yaml";
 

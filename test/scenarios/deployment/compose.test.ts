@@ -3,9 +3,9 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import { suite, test } from "node:test";
 import { parseMasterKey } from "../../../src/system/keys/key-file.ts";
-import { assertFits, assertPinned } from "./container-rules.ts";
-import { composeContainers, readOnlyYaml } from "./deployment-files.ts";
-import { SecretFiles } from "./secret-files.ts";
+import { assertFits, assertPinned } from "./container-rules.fixture.ts";
+import { composeContainers, readOnlyYaml } from "./deployment-files.fixture.ts";
+import { SecretFiles } from "./secret-files.fixture.ts";
 
 const embedded = "deploy/compose.embedded.yaml";
 const shared = "deploy/compose.postgres.yaml";

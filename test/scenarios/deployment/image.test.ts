@@ -15,12 +15,17 @@ import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import * as library from "../../../src/app/library.ts";
 import { resolveSettings } from "../../../src/config/resolve.ts";
-import { node20For } from "../../services/node20.ts";
-import { assertPinned } from "./container-rules.ts";
-import { BuiltImage, buildContext, confinement } from "./built-image.ts";
-import { readText, root } from "./deployment-files.ts";
-import { dockerfileInstructions, healthCommand, imageEnvironment, imageInstruction } from "./dockerfile.ts";
-import { RunningContainer } from "./running-container.ts";
+import { node20For } from "../../services/node20.fixture.ts";
+import { assertPinned } from "./container-rules.fixture.ts";
+import { BuiltImage, buildContext, confinement } from "./built-image.fixture.ts";
+import { readText, root } from "./deployment-files.fixture.ts";
+import {
+  dockerfileInstructions,
+  healthCommand,
+  imageEnvironment,
+  imageInstruction,
+} from "./dockerfile.fixture.ts";
+import { RunningContainer } from "./running-container.fixture.ts";
 
 const manifest = JSON.parse(readText("package.json")) as {
   readonly scripts: { readonly prepack: string };

@@ -6,11 +6,11 @@ import { Topology } from "../../../src/queue/rabbitmq/topology.ts";
 import { resolveSettings } from "../../../src/config/resolve.ts";
 import { addressBoundaries } from "../../../src/domain/egress/address-policy.fixture.ts";
 import { priorities } from "../../../src/domain/delivery.ts";
-import { assertFits, assertPinned } from "./container-rules.ts";
-import { readOnlyYaml, readText, workloadContainers, yamlFilesBelow } from "./deployment-files.ts";
-import { manifestsOf, readKustomization } from "./kustomization.ts";
-import { SecretFiles } from "./secret-files.ts";
-import type { YamlNode } from "./yaml-node.ts";
+import { assertFits, assertPinned } from "./container-rules.fixture.ts";
+import { readOnlyYaml, readText, workloadContainers, yamlFilesBelow } from "./deployment-files.fixture.ts";
+import { manifestsOf, readKustomization } from "./kustomization.fixture.ts";
+import { SecretFiles } from "./secret-files.fixture.ts";
+import type { YamlNode } from "./yaml-node.fixture.ts";
 
 const embedded = "deploy/kubernetes/embedded";
 const shared = "deploy/kubernetes/postgres";

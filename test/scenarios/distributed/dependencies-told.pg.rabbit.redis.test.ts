@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { CuttingProxy } from "../../services/cutting-proxy.fixture.ts";
-import { eventually } from "../eventually.ts";
-import { Cluster, type ClusterProcess } from "../postgres/cluster.ts";
-import { metricsOf, readiness, reasonsOf } from "../postgres/probed.ts";
+import { eventually } from "../eventually.fixture.ts";
+import { Cluster, type ClusterProcess } from "../postgres/cluster.fixture.ts";
+import { metricsOf, readiness, reasonsOf } from "../postgres/probed.fixture.ts";
 
 const roles = ["api", "scheduler", "worker"] as const;
 /** Connections are reopened after pauses. */

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Receiver, startReceiver } from "../../peers/receiver.ts";
-import { textOf } from "../api/client.ts";
-import { eventually } from "../eventually.ts";
-import { Cluster, type ClusterProcess } from "../postgres/cluster.ts";
+import { textOf } from "../api/client.fixture.ts";
+import { eventually } from "../eventually.fixture.ts";
+import { Cluster, type ClusterProcess } from "../postgres/cluster.fixture.ts";
 
 /** Enough that a worker that owns them all gives half of them to another one. */
 const webhooks = 8;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startReceiver } from "../../peers/receiver.ts";
-import { eventually } from "../eventually.ts";
-import { Cluster } from "../postgres/cluster.ts";
+import { eventually } from "../eventually.fixture.ts";
+import { Cluster } from "../postgres/cluster.fixture.ts";
 
 /** Messages that others may put into a queue of ours. None of them can be read. */
 const garbage: readonly Buffer[] = [

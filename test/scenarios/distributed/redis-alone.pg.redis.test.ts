@@ -1,4 +1,4 @@
-import { oneCompanion } from "./one-companion.ts";
+import { oneCompanion } from "./one-companion.suite.ts";
 
 oneCompanion({
   companion: "redis",

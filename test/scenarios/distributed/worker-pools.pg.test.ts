@@ -1,4 +1,4 @@
-import { Cluster } from "../postgres/cluster.ts";
-import { workerPools } from "./worker-pools.ts";
+import { Cluster } from "../postgres/cluster.fixture.ts";
+import { workerPools } from "./worker-pools.suite.ts";
 
 workerPools({ mode: "PostgreSQL", open: () => Cluster.open() });

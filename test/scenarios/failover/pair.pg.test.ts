@@ -1,6 +1,6 @@
 import { test } from "node:test";
-import { FailoverRig } from "./failover-rig.ts";
-import { failovers } from "./failovers.ts";
+import { FailoverRig } from "./failover-rig.fixture.ts";
+import { failovers } from "./failovers.fixture.ts";
 
 // The short form of whole/, which has many more of each kind.
 test("PostgreSQL fails over to its standby under load", async (t) => {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createClient, itemsOf, textOf } from "../api/client.ts";
-import { eventually } from "../eventually.ts";
-import { Deployment } from "../outages/deployment.ts";
-import { OutageReceiver } from "../outages/receiver.ts";
-import { adminKey } from "../outages/webhooks.ts";
+import { createClient, itemsOf, textOf } from "../api/client.fixture.ts";
+import { eventually } from "../eventually.fixture.ts";
+import { Deployment } from "../outages/deployment.fixture.ts";
+import { OutageReceiver } from "../outages/receiver.fixture.ts";
+import { adminKey } from "../outages/webhooks.fixture.ts";
 
 const count = 40;
 

@@ -3,9 +3,9 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { eventually } from "../eventually.ts";
-import { PosthornProcess, ServeRun } from "../posthorn-process.ts";
-import { programEntry } from "../../services/program.ts";
+import { eventually } from "../eventually.fixture.ts";
+import { PosthornProcess, ServeRun } from "../posthorn-process.fixture.ts";
+import { programEntry } from "../../services/program.fixture.ts";
 
 async function start(t: TestContext): Promise<PosthornProcess> {
   const posthorn = await PosthornProcess.start();
@@ -31,7 +31,7 @@ async function failedStart(t: TestContext, posthorn: PosthornProcess): Promise<s
     POSTHORN_DATA_DIR: posthorn.dataDir,
   });
   t.after(() => run.end("SIGKILL"));
-  await run.until(() => run.hasEnded).catch(() => undefined);
+  await run.ended;
   assert.equal(await run.end("SIGKILL"), 1, run.output);
   assert.doesNotMatch(run.output, /^\s+at /m);
   return run.output;

@@ -6,9 +6,9 @@ import { type TestContext, test } from "node:test";
 import { startReceiver } from "../../peers/receiver.ts";
 import type { Receiver } from "../../peers/receiver.ts";
 import { SmallDisk } from "../../services/small-disk.fixture.ts";
-import { eventually } from "../eventually.ts";
-import { PosthornProcess, ServeRun } from "../posthorn-process.ts";
-import { seededNumbers } from "../../services/seeded-numbers.ts";
+import { eventually } from "../eventually.fixture.ts";
+import { PosthornProcess, ServeRun } from "../posthorn-process.fixture.ts";
+import { seededNumbers } from "../../services/seeded-numbers.fixture.ts";
 
 const fulls = 5;
 const publishers = 12;
@@ -82,7 +82,7 @@ test("disk space used by the WAL is returned as soon as the database has space f
     import { statSync } from "node:fs";
     import { once } from "node:events";
     const { databaseFile, openSqliteStore } = await import(${JSON.stringify(sourceOf("src/store/sqlite/open.ts"))});
-    const { publish, start } = await import(${JSON.stringify(sourceOf("test/conformance/store/scene.ts"))});
+    const { publish, start } = await import(${JSON.stringify(sourceOf("test/conformance/store/scene.fixture.ts"))});
     const dataDir = ${JSON.stringify(join(disk.folder, "data"))};
     const bytes = (ending) => statSync(databaseFile(dataDir) + ending).size;
     const store = await openSqliteStore({ dataDir, now: start, pid: process.pid });
@@ -138,7 +138,7 @@ test("a start on a full disk ends with one sentence and status 1", async (t) => 
   const startsBadly = async () => {
     const run = new ServeRun(settingsOn(disk), (command) => disk.command(command));
     t.after(() => run.end("SIGKILL"));
-    await run.until(() => run.hasEnded).catch(() => undefined);
+    await run.ended;
     assert.equal(await run.end("SIGKILL"), 1, run.output);
     return run.output;
   };

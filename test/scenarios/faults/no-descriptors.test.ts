@@ -6,8 +6,8 @@ import type { Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import { startReceiver } from "../../peers/receiver.ts";
 import type { Receiver } from "../../peers/receiver.ts";
-import { eventually } from "../eventually.ts";
-import { PosthornProcess } from "../posthorn-process.ts";
+import { eventually } from "../eventually.fixture.ts";
+import { PosthornProcess } from "../posthorn-process.fixture.ts";
 
 const descriptors = 90;
 const events = 150;

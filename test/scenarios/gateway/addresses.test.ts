@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { type Receiver, startReceiver } from "../../peers/receiver.ts";
-import { itemsOf, textOf } from "../api/client.ts";
+import { itemsOf, textOf } from "../api/client.fixture.ts";
+import { openGateway, type RunningServer } from "../api/running-server.fixture.ts";
 import {
   hookOf,
   type Json,
@@ -12,10 +13,9 @@ import {
   rawHeader,
   type SentHeaders,
   signed,
-} from "./scene.ts";
-import { type GatewayWorld, openGateway } from "./world.ts";
+} from "./scene.fixture.ts";
 
-let world: GatewayWorld;
+let world: RunningServer;
 let receiver: Receiver;
 before(async () => {
   [world, receiver] = await Promise.all([openGateway(), startReceiver()]);
@@ -28,7 +28,7 @@ after(async () => {
 async function sourceOf(more: Json = {}, mode: Mode = "store_and_forward") {
   const source = await makeSource(world.admin, { mode, more, webhooks: [hookOf(receiver)] });
   const send = (body: string, headers: SentHeaders = {}, path = source.path) =>
-    post(`${world.url}${path}`, body, { headers: { ...signed(body), ...headers } });
+    post(`${world.baseUrl}${path}`, body, { headers: { ...signed(body), ...headers } });
   return { ...source, send };
 }
 
@@ -42,7 +42,7 @@ test("TS16-2 TS16-3 TS16-10 addresses of sources are separate from the API and i
   );
   assert.ok(!text.includes(path) && !text.includes("/_webhooks/apart"));
   // An API key has no effect there.
-  const key = await fetch(`${world.url}/_webhooks/apart`, { method: "POST", body: "{}" });
+  const key = await fetch(`${world.baseUrl}/_webhooks/apart`, { method: "POST", body: "{}" });
   assert.equal(key.status, 401);
 });
 
@@ -125,7 +125,7 @@ test("CEW-2.2-1 CEW-2.2-2 CEW-2.2-4 CEW-2.2-5 CEW-2.2-6 CEW-2.2-11 the response 
 });
 
 test("IDK-13 IDK-14 the handling of keys is published without authentication, including expiry", async () => {
-  const response = await fetch(`${world.url}/service-description`);
+  const response = await fetch(`${world.baseUrl}/service-description`);
   assert.equal(response.status, 200);
   const content = (await response.json()) as Readonly<Record<string, unknown>>;
   assert.match(String(content["idempotency_key"]), /Idempotency-Key is sent on byte for byte/);
@@ -153,7 +153,7 @@ test("IDK-16 IDK-17 IDK-18 IDK-19 IDK-22 IDK-24 IDK-25 a message runs once, a re
   const other = await send('{"n":2}', key);
   assert.equal(other.status, 422);
   const { type } = JSON.parse(other.text) as { readonly type: string };
-  assert.equal((await fetch(new URL(type, world.url))).status, 200, "the link leads somewhere");
+  assert.equal((await fetch(new URL(type, world.baseUrl))).status, 200, "the link leads somewhere");
   assert.equal(receiver.requests.length, 1);
   receiver.script(() => ({}));
 });

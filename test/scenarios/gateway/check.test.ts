@@ -11,11 +11,11 @@ import { profiles } from "../../../src/domain/profiles/index.ts";
 import { signatureSchemeKeys } from "../../../src/domain/signing/schemes.ts";
 import type { MessageVerifier } from "../../../src/receiver/message/message.ts";
 import { type Receiver, startReceiver } from "../../peers/receiver.ts";
-import { bearerToken, examine, failuresOf, idsOf, keyId, origin, secret } from "../check/examine.ts";
-import { hookOf, type Json, makeSource, modes, post, signed } from "./scene.ts";
-import { type GatewayWorld, openGateway } from "./world.ts";
+import { bearerToken, examine, failuresOf, idsOf, keyId, origin, secret } from "../check/examine.fixture.ts";
+import { openGateway, type RunningServer } from "../api/running-server.fixture.ts";
+import { hookOf, type Json, makeSource, modes, post, signed } from "./scene.fixture.ts";
 
-let world: GatewayWorld;
+let world: RunningServer;
 let receiver: Receiver;
 before(async () => {
   [world, receiver] = await Promise.all([openGateway(), startReceiver()]);
@@ -35,7 +35,7 @@ function sourceFor(profile: string): Json {
           type: "http_signatures",
           secrets: [secret],
           key_id: keyId,
-          public_origin: new URL(world.url).origin,
+          public_origin: new URL(world.baseUrl).origin,
         },
       };
     case "x-webhook":
@@ -60,7 +60,7 @@ suite("posthorn check: the gateway is a correct receiver", () => {
         receiver.script(() => ({ status: 204 }));
         const webhooks = [hookOf(receiver)];
         const { path } = await makeSource(world.admin, { mode, more: sourceFor(profile), webhooks });
-        const findings = await examine({ url: `${world.url}${path}`, profile });
+        const findings = await examine({ url: `${world.baseUrl}${path}`, profile });
         assert.equal(failuresOf(findings), "");
         assert.deepEqual(idsOf(findings, "skipped"), []);
         assert.ok(idsOf(findings, "passed").length >= 25, "a check that tries little proves little");
@@ -85,7 +85,7 @@ async function watchGateway(profile: Profile) {
     const { secret: shared, public_key: key } = shown.body as unknown as Record<string, string>;
     verifier = verifierFor((isPublic ? key : shared) ?? "", profile, id) ?? undefined;
     for (const body of ['{"number":1}', '{"number":2}']) {
-      const answer = await post(`${world.url}${source.path}`, body, { headers: signed(body) });
+      const answer = await post(`${world.baseUrl}${source.path}`, body, { headers: signed(body) });
       assert.equal(answer.status, 202, answer.text);
     }
   };

@@ -4,9 +4,9 @@ import { createHmac, randomBytes } from "node:crypto";
 import { connect } from "node:net";
 import { after, before, suite, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { createClient } from "../api/client.ts";
-import { GatewayScene } from "./gateway-scene.ts";
-import { type Json, post, type SentHeaders, signed } from "./scene.ts";
+import { createClient } from "../api/client.fixture.ts";
+import { GatewayScene } from "./gateway-scene.fixture.ts";
+import { type Json, post, type SentHeaders, signed } from "./scene.fixture.ts";
 
 const isolation = {
   "content-security-policy": "default-src 'none'; sandbox",

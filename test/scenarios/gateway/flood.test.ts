@@ -10,8 +10,8 @@ import type { LogFields } from "../../../src/ports/telemetry.ts";
 import { startPosthorn, type RunningPosthorn } from "../../../src/app/posthorn.ts";
 import { resolveValues } from "../../../src/config/resolve.ts";
 import { type Receiver, startReceiver } from "../../peers/receiver.ts";
-import { type Client, createClient } from "../api/client.ts";
-import { hookOf, type Json, type MadeSource, makeSource, type SentHeaders, signed } from "./scene.ts";
+import { type Client, createClient } from "../api/client.fixture.ts";
+import { hookOf, type Json, type MadeSource, makeSource, type SentHeaders, signed } from "./scene.fixture.ts";
 
 const requests = 8_000;
 

@@ -8,8 +8,9 @@ import {
   startHostileReceiver,
 } from "../../peers/hostile-receiver.ts";
 import { type ReceivedRequest, type Receiver, startReceiver } from "../../peers/receiver.ts";
-import { itemsOf } from "../api/client.ts";
-import { eventually } from "../eventually.ts";
+import { itemsOf } from "../api/client.fixture.ts";
+import { openGateway, type RunningServer } from "../api/running-server.fixture.ts";
+import { eventually } from "../eventually.fixture.ts";
 import {
   hookOf,
   type Json,
@@ -22,11 +23,10 @@ import {
   rawHeader,
   type SentHeaders,
   signed,
-} from "./scene.ts";
-import { type GatewayWorld, openGateway } from "./world.ts";
+} from "./scene.fixture.ts";
 
-let front: GatewayWorld;
-let back: GatewayWorld;
+let front: RunningServer;
+let back: RunningServer;
 let receiver: Receiver;
 
 before(async () => {
@@ -37,11 +37,11 @@ after(async () => {
   await receiver.close();
 });
 
-function send(world: GatewayWorld, source: MadeSource, body: string, headers: SentHeaders = {}) {
-  return post(`${world.url}${source.path}`, body, { headers: { ...signed(body), ...headers } });
+function send(world: RunningServer, source: MadeSource, body: string, headers: SentHeaders = {}) {
+  return post(`${world.baseUrl}${source.path}`, body, { headers: { ...signed(body), ...headers } });
 }
 
-async function rejections(world: GatewayWorld, { id }: MadeSource): Promise<readonly Json[]> {
+async function rejections(world: RunningServer, { id }: MadeSource): Promise<readonly Json[]> {
   const { body } = await world.admin.get(`/v1/requests?source_id=${id}&outcome=rejected`);
   return body["data"] as unknown as readonly Json[];
 }
@@ -52,7 +52,7 @@ async function chain(how: { readonly first: Mode; readonly second: Mode }) {
   const profile = { profile: "standard", signing: { schemes: ["v1"] }, bearer_token: undefined };
   const first = await makeSource(front.admin, {
     mode: how.first,
-    webhooks: [{ url: `${back.url}${second.path}`, ...profile }],
+    webhooks: [{ url: `${back.baseUrl}${second.path}`, ...profile }],
   });
   const shown = await front.admin.get(`/v1/webhooks/${first.webhooks[0]}/secret`);
   const { secret } = (shown.body["current"] ?? shown.body) as unknown as { readonly secret: string };

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { after, before, suite, test } from "node:test";
 import fc from "fast-check";
-import { itemsOf } from "../api/client.ts";
+import { itemsOf } from "../api/client.fixture.ts";
+import { openGateway, type RunningServer } from "../api/running-server.fixture.ts";
 import { type Receiver, startReceiver } from "../../peers/receiver.ts";
-import { hookOf, makeSource, modes, post, type SentHeaders, verification } from "./scene.ts";
-import { type GatewayWorld, openGateway } from "./world.ts";
+import { hookOf, makeSource, modes, post, type SentHeaders, verification } from "./scene.fixture.ts";
 
 const seed = Number(process.env["POSTHORN_TEST_SEED"] ?? Date.now() % 1_000_000);
 const numRuns = Number(process.env["POSTHORN_TEST_RUNS"] ?? 150);
@@ -103,7 +103,7 @@ const rests = fc.oneof(
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE", "PROPFIND", "QUERY"];
 
 suite(`hostile requests to the gateway (seed ${seed})`, () => {
-  let world: GatewayWorld;
+  let world: RunningServer;
   let receiver: Receiver;
   const paths: string[] = [];
   before(async () => {
@@ -168,7 +168,7 @@ suite(`hostile requests to the gateway (seed ${seed})`, () => {
         fc.record({ method: fc.constantFrom(...methods), path, rest: rests, headers, body: bodies }),
         async ({ method, path: address, rest, headers: sent, body }) => {
           const withoutBody = method === "GET" || method === "HEAD" || method === "TRACE";
-          const url = `${world.url}${address}${rest.replaceAll(" ", "%20")}`;
+          const url = `${world.baseUrl}${address}${rest.replaceAll(" ", "%20")}`;
           const bytes = withoutBody ? Buffer.alloc(0) : body;
           const framed = { ...sent, "content-length": String(bytes.byteLength) };
           const answer = await post(url, bytes, { method, headers: framed });
@@ -206,13 +206,13 @@ suite(`hostile requests to the gateway (seed ${seed})`, () => {
     );
     await fc.assert(
       fc.asyncProperty(sent, async (bytes) => {
-        const answer = await exchange(world.url, bytes);
+        const answer = await exchange(world.baseUrl, bytes);
         const status = /^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1];
         assert.ok(status === undefined || status.startsWith("4"), answer.slice(0, 200));
       }),
       { seed, numRuns: Math.ceil(numRuns / 4) },
     );
-    const next = await post(`${world.url}${address}`, "{}");
+    const next = await post(`${world.baseUrl}${address}`, "{}");
     assert.equal(next.status, 401);
     await nothingWasStored();
   });

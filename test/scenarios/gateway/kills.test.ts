@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { killGateway } from "./kills.ts";
+import { killGateway } from "./kills.fixture.ts";
 
 const seed = Number(process.env["POSTHORN_TEST_SEED"] ?? Date.now() % 1_000_000);
 

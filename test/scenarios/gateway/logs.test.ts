@@ -1,11 +1,6 @@
 /** The gateway's log while messages pass, are rejected and fail: never a payload, nor a part of one. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "node:test";
-import { startPosthorn } from "../../../src/app/posthorn.ts";
-import { resolveValues } from "../../../src/config/resolve.ts";
 import { ManualClock } from "../../../src/engine/manual-clock.fixture.ts";
 import { GatewayInbound } from "../../../src/features/gateway/inbound.ts";
 import { loggedError } from "../../../src/features/gateway/limited-log.ts";
@@ -13,8 +8,8 @@ import { RequestLog } from "../../../src/features/gateway/request-log.ts";
 import { newSource } from "../../../src/features/gateway/source-service.ts";
 import type { LogFields, Logger } from "../../../src/ports/telemetry.ts";
 import { startReceiver } from "../../peers/receiver.ts";
-import { createClient } from "../api/client.ts";
-import { hookOf, makeSource, modes, post, signed } from "./scene.ts";
+import { openServer } from "../api/running-server.fixture.ts";
+import { hookOf, makeSource, modes, post, signed } from "./scene.fixture.ts";
 
 /** Found in a log line as text, as bytes and in the usual encodings, also in parts. */
 const canary = "canary-7f3a9c51e8";
@@ -53,22 +48,11 @@ function assertNoPayload(lines: readonly string[]): void {
 
 test("EDS-11.6-2 no line of the gateway's log, at any level, has a part of a payload, whatever its outcome", async (t) => {
   const { log, lines } = recordingLog();
-  const dataDir = mkdtempSync(join(tmpdir(), "posthorn-log-"));
-  const resolution = resolveValues({
-    dataDir,
-    port: 0,
-    dev: true,
-    logLevel: "debug",
-    payloadBytesMax: 4_096,
-  });
-  assert.equal(resolution.kind, "resolved");
-  const running = await startPosthorn(resolution.settings, { log });
+  const settings = { dev: true, logLevel: "debug", payloadBytesMax: 4_096 } as const;
+  const server = await openServer(settings, { log });
+  const { admin } = server;
   const receiver = await startReceiver();
-  t.after(async () => {
-    await receiver.close();
-    rmSync(dataDir, { recursive: true });
-  });
-  const admin = createClient({ baseUrl: running.url ?? "", key: running.adminKey });
+  t.after(() => receiver.close());
   let n = 0;
   const payload = (): string => JSON.stringify({ [canary]: { text: canary, n: (n += 1) } });
   for (const mode of modes) {
@@ -110,7 +94,7 @@ test("EDS-11.6-2 no line of the gateway's log, at any level, has a part of a pay
     await admin.call("PATCH", `/v1/sources/${source.id}`, { body: { active: false } });
     assert.equal((await send(payload())).status, 503);
   }
-  await running.stop();
+  await server.close();
   assert.ok(lines.some((line) => line.includes("a message to the gateway was not authentic")));
   assertNoPayload(lines);
 });

@@ -1,9 +1,9 @@
 /** Everything that reads a message reads the same values: digits, names of headers, a byte order mark. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import { assertProblem, textOf } from "../api/client.ts";
-import { GatewayScene } from "./gateway-scene.ts";
-import { type Json, modes } from "./scene.ts";
+import { assertProblem, textOf } from "../api/client.fixture.ts";
+import { GatewayScene } from "./gateway-scene.fixture.ts";
+import { type Json, modes } from "./scene.fixture.ts";
 
 suite("reading of messages", () => {
   const scene = new GatewayScene();

@@ -1,8 +1,8 @@
 // A source in a deployment where no process accepts messages of senders.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { eventually } from "../eventually.ts";
-import { PosthornProcess } from "../posthorn-process.ts";
+import { eventually } from "../eventually.fixture.ts";
+import { PosthornProcess } from "../posthorn-process.fixture.ts";
 
 const warning = /no process runs the role gateway, so .*add gateway to POSTHORN_ROLES/;
 

@@ -1,4 +1,4 @@
-import { Cluster } from "../postgres/cluster.ts";
-import { gatewayOfSeveralProcesses } from "./several-processes.ts";
+import { Cluster } from "../postgres/cluster.fixture.ts";
+import { gatewayOfSeveralProcesses } from "./several-processes.suite.ts";
 
 gatewayOfSeveralProcesses("PostgreSQL", () => Cluster.open());

@@ -21,9 +21,9 @@ import { createReceiver } from "../../../src/receiver/receiver.ts";
 import { createMemoryDeduplicationStore } from "../../../src/receiver/stores/memory.ts";
 import { httpSignatures } from "../../../src/receiver/verifiers.ts";
 import { type ReceivedRequest, type Receiver, startReceiver } from "../../peers/receiver.ts";
-import { eventually } from "../eventually.ts";
-import { hookOf, type Json, makeSource, modes, post, rawHeader } from "./scene.ts";
-import { type GatewayWorld, openGateway } from "./world.ts";
+import { eventually } from "../eventually.fixture.ts";
+import { openGateway, type RunningServer } from "../api/running-server.fixture.ts";
+import { hookOf, type Json, makeSource, modes, post, rawHeader } from "./scene.fixture.ts";
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -177,7 +177,7 @@ function signedByLibrary(
 }
 
 suite("libraries of providers in front of the gateway, the kit behind it", () => {
-  let world: GatewayWorld;
+  let world: RunningServer;
   let receiver: Receiver;
   before(async () => {
     [world, receiver] = await Promise.all([openGateway(), startReceiver()]);
@@ -224,7 +224,7 @@ suite("libraries of providers in front of the gateway, the kit behind it", () =>
         const handled = await serveKit(source.webhooks[0]);
         receiver.clear();
         const key = { "idempotency-key": `"of ${mode} \\"1\\""` };
-        const send = (headers: Headers) => post(`${world.url}${source.path}`, body, { headers });
+        const send = (headers: Headers) => post(`${world.baseUrl}${source.path}`, body, { headers });
         const accepted = await send({ ...(await sign(body)), ...key });
         assert.ok(accepted.status < 300, `${accepted.status} ${accepted.text}`);
         const [got] = (await receiver.waitForRequests(1)) as [ReceivedRequest];
@@ -237,7 +237,7 @@ suite("libraries of providers in front of the gateway, the kit behind it", () =>
           ...(await sign(body)),
           ...(verification === byBearer && { authorization: "Bearer x" }),
         };
-        const forged = await post(`${world.url}${source.path}`, `${body} `, { headers });
+        const forged = await post(`${world.baseUrl}${source.path}`, `${body} `, { headers });
         assert.equal(forged.status, 401, forged.text);
         // In store mode the kit is still running when the sender has its response.
         await eventually("the kit accepts it", {
@@ -262,7 +262,7 @@ suite("libraries of providers in front of the gateway, the kit behind it", () =>
     receiver.clear();
     receiver.script(() => ({}));
     const headers = await sign(order);
-    assert.equal((await post(`${world.url}${source.path}`, order, { headers })).status, 202);
+    assert.equal((await post(`${world.baseUrl}${source.path}`, order, { headers })).status, 202);
     const [got] = (await receiver.waitForRequests(1)) as [ReceivedRequest];
     assert.equal(rawHeader(got, "webhook-id"), "msg_of_the_sender");
     assert.notEqual(rawHeader(got, "webhook-signature"), headers["webhook-signature"]);

@@ -4,10 +4,10 @@
  */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import { textOf } from "../api/client.ts";
-import { eventually } from "../eventually.ts";
-import { GatewayScene } from "./gateway-scene.ts";
-import type { Json } from "./scene.ts";
+import { textOf } from "../api/client.fixture.ts";
+import { eventually } from "../eventually.fixture.ts";
+import { GatewayScene } from "./gateway-scene.fixture.ts";
+import type { Json } from "./scene.fixture.ts";
 
 suite("resumed connections", () => {
   const scene = new GatewayScene();

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startReceiver } from "../../peers/receiver.ts";
-import { eventually } from "../eventually.ts";
-import { Cluster } from "../postgres/cluster.ts";
+import { eventually } from "../eventually.fixture.ts";
+import { Cluster } from "../postgres/cluster.fixture.ts";
 
 test("WDS-34 WDS-36 workers get hints from RabbitMQ, and their shared state is in Redis", async (t) => {
   const cluster = await Cluster.openDistributed();

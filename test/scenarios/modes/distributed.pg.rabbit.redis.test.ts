@@ -1,4 +1,4 @@
-import { openDistributed } from "./deployment.ts";
-import { scenariosOn } from "./scenarios.ts";
+import { openDistributed } from "./deployment.fixture.ts";
+import { scenariosOn } from "./modes.suite.ts";
 
 scenariosOn("distributed", openDistributed);

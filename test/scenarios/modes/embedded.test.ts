@@ -1,4 +1,4 @@
-import { openEmbedded } from "./deployment.ts";
-import { scenariosOn } from "./scenarios.ts";
+import { openEmbedded } from "./deployment.fixture.ts";
+import { scenariosOn } from "./modes.suite.ts";
 
 scenariosOn("embedded", openEmbedded);

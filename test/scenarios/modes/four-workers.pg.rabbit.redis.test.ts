@@ -1,4 +1,4 @@
-import { Cluster } from "../postgres/cluster.ts";
-import { fourWorkers } from "./four-workers.ts";
+import { Cluster } from "../postgres/cluster.fixture.ts";
+import { fourWorkers } from "./four-workers.suite.ts";
 
 fourWorkers({ mode: "distributed", open: () => Cluster.openDistributed(), sharesTenantLimit: true });

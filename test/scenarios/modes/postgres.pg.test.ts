@@ -1,4 +1,4 @@
-import { openPostgres } from "./deployment.ts";
-import { scenariosOn } from "./scenarios.ts";
+import { openPostgres } from "./deployment.fixture.ts";
+import { scenariosOn } from "./modes.suite.ts";
 
 scenariosOn("PostgreSQL", openPostgres);

@@ -11,7 +11,7 @@ import type { MoveNews } from "../../../src/app/move/move-store.ts";
 import { openPosthorn, type Posthorn } from "../../../src/app/library.ts";
 import { createTestDatabase, type TestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
 import { type Receiver, startReceiver } from "../../peers/receiver.ts";
-import { eventually } from "../eventually.ts";
+import { eventually } from "../eventually.fixture.ts";
 
 const ordered = 12;
 /** The one that was cancelled and retried. */

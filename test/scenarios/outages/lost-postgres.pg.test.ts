@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventually } from "../eventually.ts";
-import { askWhile } from "./api-manners.ts";
-import { Rig } from "./rig.ts";
-import { webhookNames } from "./webhooks.ts";
+import { eventually } from "../eventually.fixture.ts";
+import { askWhile } from "./api-manners.fixture.ts";
+import { Rig } from "./rig.fixture.ts";
+import { webhookNames } from "./webhooks.fixture.ts";
 
 const awayMs = 30_000;
 /** A worker is dead 15 s after its last heartbeat; others look for work about every second. */

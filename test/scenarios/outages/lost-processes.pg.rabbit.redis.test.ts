@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventually } from "../eventually.ts";
-import type { PosthornServer } from "./posthorn-server.ts";
-import { Rig } from "./rig.ts";
+import { eventually } from "../eventually.fixture.ts";
+import type { PosthornServer } from "./posthorn-server.fixture.ts";
+import { Rig } from "./rig.fixture.ts";
 
 /** A worker is dead 15 s after its last heartbeat; others look for work about every second. */
 const takeoverMsMax = 25_000;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { connect } from "amqplib";
-import { isCut, stopsFor, vanishesFor } from "./companion-outages.ts";
-import { Rig } from "./rig.ts";
+import { isCut, stopsFor, vanishesFor } from "./companion-outages.fixture.ts";
+import { Rig } from "./rig.fixture.ts";
 
 const awayMs = 30_000;
 /** Without hints, workers learn of work from PostgreSQL, and by polling. */

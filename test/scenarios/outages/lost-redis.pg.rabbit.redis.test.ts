@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createClient } from "redis";
-import { isCut, stopsFor, vanishesFor } from "./companion-outages.ts";
-import { Rig } from "./rig.ts";
+import { isCut, stopsFor, vanishesFor } from "./companion-outages.fixture.ts";
+import { Rig } from "./rig.fixture.ts";
 
 const awayMs = 60_000;
 /** Nothing waits for Redis for longer than a moment. */

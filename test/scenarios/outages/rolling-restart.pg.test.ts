@@ -1,4 +1,4 @@
-import { Cluster } from "../postgres/cluster.ts";
-import { rollingRestart } from "./rolling-restart.ts";
+import { Cluster } from "../postgres/cluster.fixture.ts";
+import { rollingRestart } from "./rolling-restart.suite.ts";
 
 rollingRestart({ mode: "PostgreSQL", open: (env) => Cluster.open(env) });

@@ -4,9 +4,9 @@ import { suite, test } from "node:test";
 import type { TestContext } from "node:test";
 import { startTransactionPooler } from "../../conformance/store/transaction-pooler.fixture.ts";
 import { startReceiver } from "../../peers/receiver.ts";
-import { textOf } from "../api/client.ts";
-import { eventually } from "../eventually.ts";
-import { Cluster, type ClusterProcess } from "../postgres/cluster.ts";
+import { textOf } from "../api/client.fixture.ts";
+import { eventually } from "../eventually.fixture.ts";
+import { Cluster, type ClusterProcess } from "../postgres/cluster.fixture.ts";
 
 const changesWithinMs = 1_000;
 /** Polling once a second would need 500 ms in the median. */

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { startReceiver } from "../../peers/receiver.ts";
 import type { Receiver } from "../../peers/receiver.ts";
-import { itemsOf, textOf } from "../api/client.ts";
-import { eventually } from "../eventually.ts";
-import { Cluster } from "./cluster.ts";
-import type { ClusterProcess } from "./cluster.ts";
+import { itemsOf, textOf } from "../api/client.fixture.ts";
+import { eventually } from "../eventually.fixture.ts";
+import { Cluster } from "./cluster.fixture.ts";
+import type { ClusterProcess } from "./cluster.fixture.ts";
 
 let cluster: Cluster;
 let receiver: Receiver;

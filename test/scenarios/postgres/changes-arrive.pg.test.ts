@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { type ReceivedRequest, startReceiver } from "../../peers/receiver.ts";
-import { textOf } from "../api/client.ts";
-import { eventually } from "../eventually.ts";
-import { Cluster } from "./cluster.ts";
+import { textOf } from "../api/client.fixture.ts";
+import { eventually } from "../eventually.fixture.ts";
+import { Cluster } from "./cluster.fixture.ts";
 
 /** Far below the half minute and the five minutes of polling. */
 const within = 25_000;

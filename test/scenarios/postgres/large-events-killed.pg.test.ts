@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { eventually } from "../eventually.ts";
+import { eventually } from "../eventually.fixture.ts";
 import {
   addTemplate,
   type Call,
@@ -9,8 +9,8 @@ import {
   partsAtFirst,
   publish,
   webhookCount,
-} from "../large-event.ts";
-import { Cluster, type ClusterProcess } from "./cluster.ts";
+} from "../large-event.fixture.ts";
+import { Cluster, type ClusterProcess } from "./cluster.fixture.ts";
 
 /** The second part never ends, so the process is killed after the first one was committed. */
 const hang = `CREATE FUNCTION public.hang() RETURNS trigger LANGUAGE plpgsql

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { startReceiver } from "../../peers/receiver.ts";
-import { eventually } from "../eventually.ts";
-import { Cluster } from "./cluster.ts";
+import { eventually } from "../eventually.fixture.ts";
+import { Cluster } from "./cluster.fixture.ts";
 
 const numbered = (count: number) => Array.from({ length: count }, (_, n) => ({ n }));
 

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "../../../src/system/clock.ts";
 import { createTestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
-import { createClient, textOf } from "../api/client.ts";
-import { openServer } from "../api/running-server.ts";
-import { eventually } from "../eventually.ts";
+import { createClient, textOf } from "../api/client.fixture.ts";
+import { openServer } from "../api/running-server.fixture.ts";
+import { eventually } from "../eventually.fixture.ts";
 
 const behindMs = 90_000;
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { metricsRead } from "../../../scripts/monitoring.ts";
+import { metricsRead } from "../../monitoring/monitoring-files.fixture.ts";
 import { CuttingProxy } from "../../services/cutting-proxy.fixture.ts";
-import { eventually } from "../eventually.ts";
-import { ownPrefixes } from "./own-prefixes.ts";
-import { metricsOf, post, Probed, readiness, reasonsOf } from "./probed.ts";
+import { eventually } from "../eventually.fixture.ts";
+import { ownPrefixes } from "./own-prefixes.fixture.ts";
+import { metricsOf, post, Probed, readiness, reasonsOf } from "./probed.fixture.ts";
 
 test("WDS-206 WDS-209 WDS-17 without RabbitMQ and Redis a worker reports that, is still ready, and delivers", async (t) => {
   const prefixes = ownPrefixes();

@@ -5,8 +5,8 @@ import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { suite, test } from "node:test";
 import { createTestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
-import { eventually } from "../eventually.ts";
-import { ask, metricsOf, post, Probed, readiness, reasonsOf } from "./probed.ts";
+import { eventually } from "../eventually.fixture.ts";
+import { ask, metricsOf, post, Probed, readiness, reasonsOf } from "./probed.fixture.ts";
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { eventually } from "../eventually.ts";
-import { Cluster } from "./cluster.ts";
+import { eventually } from "../eventually.fixture.ts";
+import { Cluster } from "./cluster.fixture.ts";
 
 const count = 1_200;
 

@@ -5,8 +5,8 @@ import { systemClock } from "../../../src/system/clock.ts";
 import { createSystemRandom } from "../../../src/system/random.ts";
 import type { SharedState } from "../../../src/ports/shared-state.ts";
 import { startReceiver } from "../../peers/receiver.ts";
-import { eventually } from "../eventually.ts";
-import { Cluster } from "../postgres/cluster.ts";
+import { eventually } from "../eventually.fixture.ts";
+import { Cluster } from "../postgres/cluster.fixture.ts";
 
 const windowMs = 300_000;
 const numbered = (count: number) => Array.from({ length: count }, (_, n) => ({ n }));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SeveralEngines } from "./several-engines.ts";
+import { SeveralEngines } from "./several-engines.fixture.ts";
 
 const event = { eventType: "order.paid", data: { id: 1 }, idempotencyKey: "order 1" };
 const acme = { tenantId: "acme" };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { SeveralEngines } from "./several-engines.ts";
+import { SeveralEngines } from "./several-engines.fixture.ts";
 
 const minuteMs = 60_000;
 

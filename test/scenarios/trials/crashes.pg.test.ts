@@ -4,8 +4,8 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PostgresServer } from "../../services/postgres-server.fixture.ts";
 import { SeededRandom } from "../../simulation/seeded-random.ts";
-import { eventually } from "../eventually.ts";
-import { Rig } from "../outages/rig.ts";
+import { eventually } from "../eventually.fixture.ts";
+import { Rig } from "../outages/rig.fixture.ts";
 
 const rounds = 5;
 const crashesEach = 10;

@@ -5,9 +5,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CDPSession, Page } from "playwright-core";
-import { assertClean, watch } from "../../browser/browser.ts";
-import { DashboardWorld } from "../../browser/dashboard-world.ts";
-import { eventually } from "../eventually.ts";
+import { assertClean, watch } from "../../browser/browser.fixture.ts";
+import { DashboardWorld } from "../../browser/dashboard-world.fixture.ts";
+import { eventually } from "../eventually.fixture.ts";
 
 const rows = 250;
 const slowedBy = 4;

@@ -1,7 +1,7 @@
 // The gateway is killed 50 times while senders repeat.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { killGateway } from "../gateway/kills.ts";
+import { killGateway } from "../gateway/kills.fixture.ts";
 
 const seed = Number(process.env["POSTHORN_TEST_SEED"] ?? Date.now() % 1_000_000);
 

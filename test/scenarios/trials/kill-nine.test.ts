@@ -1,6 +1,6 @@
 // Fifty kills of a server on SQLite under load: nothing accepted is lost.
 import { test } from "node:test";
-import { killServers } from "../server-kills.ts";
+import { killServers } from "../server-kills.fixture.ts";
 
 const kills = Number(process.env["POSTHORN_TEST_KILLS"] ?? 50);
 const seed = Number(process.env["POSTHORN_TEST_SEED"] ?? Date.now() % 1_000_000);

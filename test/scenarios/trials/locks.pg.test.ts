@@ -5,8 +5,8 @@ import { suite, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { SeededRandom } from "../../simulation/seeded-random.ts";
-import { Rig } from "../outages/rig.ts";
-import { ConnectionsHeld } from "./connections-held.ts";
+import { Rig } from "../outages/rig.fixture.ts";
+import { ConnectionsHeld } from "./connections-held.fixture.ts";
 
 const tables = ["workers", "ownership", "counters", "tenant_sequences"] as const;
 const trialsEach = 10;

@@ -12,12 +12,12 @@ import { reopenMoved } from "../../../src/app/move/move-plan.ts";
 import { openPosthorn, type PublishInput } from "../../../src/app/library.ts";
 import { createTestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
 import { type Receiver, startReceiver } from "../../peers/receiver.ts";
-import { agreeable } from "../api/agreeable-transport.ts";
-import { eventually } from "../eventually.ts";
+import { agreeable } from "../api/agreeable-transport.fixture.ts";
+import { eventually } from "../eventually.fixture.ts";
 import { startPosthorn } from "../../../src/app/posthorn.ts";
 import { resolveValues } from "../../../src/config/resolve.ts";
 import type { Transport } from "../../../src/ports/transport.ts";
-import { programEntry } from "../../services/program.ts";
+import { programEntry } from "../../services/program.fixture.ts";
 
 const events = Number(process.env["POSTHORN_TEST_MOVED_EVENTS"] ?? 1_000_000);
 const waiting = Math.ceil(events / 20);

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startReceiver } from "../../peers/receiver.ts";
-import { statisticsAfterKills } from "../postgres/statistics-kills.ts";
-import { PosthornProcess } from "../posthorn-process.ts";
-import { addLoadWebhooks, loadAndKill, sqliteLedger } from "../statistics-kills.ts";
-import { untilEqual } from "../statistics-ledger.ts";
+import { statisticsAfterKills } from "../postgres/statistics-kills.fixture.ts";
+import { PosthornProcess } from "../posthorn-process.fixture.ts";
+import { addLoadWebhooks, loadAndKill, sqliteLedger } from "../statistics-kills.fixture.ts";
+import { untilEqual } from "../statistics-ledger.fixture.ts";
 
 const kills = Number(process.env["POSTHORN_TEST_KILLS"] ?? 20);
 

@@ -1,7 +1,12 @@
 import { relayedKeyPrefix } from "../../../src/features/gateway/relayed.ts";
 import type { EventSummary, StoredDelivery } from "../../../src/ports/store/history.ts";
 import type { DeliverySearch, EventSearch, SearchPage } from "../../../src/ports/store/search.ts";
-import { comparedIn, eventFulfils, fulfils, isWaiting } from "../../conformance/store/search-model.ts";
+import {
+  comparedIn,
+  eventFulfils,
+  fulfils,
+  isWaiting,
+} from "../../conformance/store/search-model.fixture.ts";
 import { type EventRow, type Rows, storedDelivery, storedEvent } from "./rows.ts";
 
 /** A search that examines everything: its result is the final result of any budget. */

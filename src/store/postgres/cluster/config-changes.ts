@@ -16,7 +16,7 @@ export const configChannel = "posthorn_config";
 const keptMax = 1_000;
 
 /**
- * The row is for processes that cannot listen (config-polling.ts). Its commit does not wait for the disk or a standby,
+ * The row is for processes that cannot listen (`ConfigPolling`). Its commit does not wait for the disk or a standby,
  * because a notification blocks those of all other transactions until its transaction ends. After a crash, processes
  * reload everything.
  */

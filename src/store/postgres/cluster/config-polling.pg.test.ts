@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { createTestDatabase } from "../../../../test/conformance/store/postgres-database.fixture.ts";
-import { newWebhook, start } from "../../../../test/conformance/store/scene.ts";
-import { eventually } from "../../../../test/scenarios/eventually.ts";
+import { newWebhook, start } from "../../../../test/conformance/store/scene.fixture.ts";
+import { eventually } from "../../../../test/scenarios/eventually.fixture.ts";
 import type { StoreChange } from "../../../ports/store/changes.ts";
 import { openPostgresStore } from "../open.ts";
 

@@ -249,7 +249,7 @@ type PendingLaneRow = [
 /**
  * Lanes with work, their owner, their pool, and the priority of the first delivery. A lease counts only if the webhook
  * has no owner: then it belongs to a dead owner, while a live owner knows its leases. Two lookups, because each partial
- * index covers one kind of row (lanes-with-work.ts); each reads one index row, however much waits in the lane.
+ * index covers one kind of row (lane-counters.ts); each reads one index row, however much waits in the lane.
  */
 const pendingLanesSql = (lanes: string): string => `SELECT l.ref, o.worker, ${poolOf("l.webhook")},
     (SELECT q.priority FROM posthorn.queue q WHERE q.lane = l.ref AND q.owner IS NULL ORDER BY q.queue_position LIMIT

@@ -74,7 +74,7 @@ const headDueAt = `(SELECT d.due_at FROM (
 
 /**
  * A page of $2 lanes with work after lane $1, and whether worker $3 could have claimed deliveries in them since $4.
- * Each lookup reads a row or two of an index (lanes-with-work.ts), and only for webhooks that the worker owns.
+ * Each lookup reads a row or two of an index (lane-counters.ts), and only for webhooks that the worker owns.
  */
 const overdueSql = `WITH RECURSIVE ${lanesFound("$1::int")},
   looked AS MATERIALIZED (SELECT lane FROM found WHERE lane IS NOT NULL LIMIT $2)

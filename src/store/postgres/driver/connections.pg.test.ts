@@ -1,7 +1,7 @@
 /** How many connections a server holds for a process. The process counts a connection until the server has ended it. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import { eventually } from "../../../../test/scenarios/eventually.ts";
+import { eventually } from "../../../../test/scenarios/eventually.fixture.ts";
 import { PostgresServer } from "../../../../test/services/postgres-server.fixture.ts";
 import { Connections } from "./connections.ts";
 import { ControlConnection } from "./control-connection.ts";

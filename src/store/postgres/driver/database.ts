@@ -15,7 +15,7 @@ import {
 } from "./server.ts";
 import type { Rows } from "./statement-batch.ts";
 
-/** One parameter of a statement; columns of a batch are array literals (columns.ts). */
+/** One parameter of a statement; columns of a batch are array literals (sql.ts). */
 export type Value = string | number | boolean | Uint8Array | null;
 
 /** Runs statements, each in its own transaction or all in one. Rows are arrays of columns. */

@@ -12,9 +12,9 @@ import {
   publishCommand,
   settlement,
   start,
-} from "../../../../test/conformance/store/scene.ts";
+} from "../../../../test/conformance/store/scene.fixture.ts";
 import { startTransactionPooler } from "../../../../test/conformance/store/transaction-pooler.fixture.ts";
-import { eventually } from "../../../../test/scenarios/eventually.ts";
+import { eventually } from "../../../../test/scenarios/eventually.fixture.ts";
 import type { Store } from "../../../ports/store.ts";
 import { Database } from "./database.ts";
 import { loadDriver } from "./driver.ts";

@@ -119,7 +119,7 @@ export interface ServerBounds {
 
 /** The server that a new connection reached. */
 export interface Greeting {
-  /** Of the server run (incarnations.ts). */
+  /** Of the server run. */
   readonly identity: string;
   /** Of the server process behind the connection. */
   readonly pid: number;

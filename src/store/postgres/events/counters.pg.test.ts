@@ -8,7 +8,7 @@ import {
   publishCommand,
   settlement,
   start,
-} from "../../../../test/conformance/store/scene.ts";
+} from "../../../../test/conformance/store/scene.fixture.ts";
 import type { Priority } from "../../../domain/delivery.ts";
 import type { Lease } from "../../../ports/store/deliveries.ts";
 import type { Store } from "../../../ports/store.ts";

@@ -14,8 +14,8 @@ import {
   runToEnd,
   settle,
   start,
-} from "../../../../test/conformance/store/scene.ts";
-import { eventually } from "../../../../test/scenarios/eventually.ts";
+} from "../../../../test/conformance/store/scene.fixture.ts";
+import { eventually } from "../../../../test/scenarios/eventually.fixture.ts";
 import type { Store } from "../../../ports/store.ts";
 import { openPostgresStore } from "../open.ts";
 

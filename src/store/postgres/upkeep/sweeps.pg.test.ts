@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import pg from "pg";
 import { createTestDatabase } from "../../../../test/conformance/store/postgres-database.fixture.ts";
-import { hour, newId, publish, runToEnd, start } from "../../../../test/conformance/store/scene.ts";
-import { eventually } from "../../../../test/scenarios/eventually.ts";
+import { hour, newId, publish, runToEnd, start } from "../../../../test/conformance/store/scene.fixture.ts";
+import { eventually } from "../../../../test/scenarios/eventually.fixture.ts";
 import { openPostgresStore } from "../open.ts";
 
 const masterKeyIds = { current: "key", previous: [] };

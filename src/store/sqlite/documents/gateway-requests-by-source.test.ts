@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
-import { start } from "../../../../test/conformance/store/scene.ts";
+import { start } from "../../../../test/conformance/store/scene.fixture.ts";
 import { uuidV7Floor } from "../../../domain/uuid.ts";
 import { everyRequest, type ReceivedRequest } from "../../../ports/store/gateway.ts";
 import type { Store } from "../../../ports/store.ts";

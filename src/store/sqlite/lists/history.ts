@@ -291,7 +291,7 @@ function sliceReader(
   };
 }
 
-/** Reads for people. walk.ts and chunks.ts describe how listings stay fast without an index per filter. */
+/** Reads for people. `walkTurn` and chunks.ts describe how listings stay fast without an index per filter. */
 export class SqliteHistory implements HistoryStore {
   readonly #state: StoreState;
   readonly #rows: HistoryRows;

@@ -1,5 +1,5 @@
 import { test } from "node:test";
-import { FailoverRig } from "../failover-rig.ts";
+import { FailoverRig } from "../failover-rig.fixture.ts";
 
 const times = Number(process.env["POSTHORN_TEST_FAILOVERS"] ?? 10);
 

@@ -1,6 +1,6 @@
 import { test } from "node:test";
-import { FailoverRig } from "../failover-rig.ts";
-import { failovers } from "../failovers.ts";
+import { FailoverRig } from "../failover-rig.fixture.ts";
+import { failovers } from "../failovers.fixture.ts";
 
 /** Of each kind; with six kinds that is 42. */
 const times = Number(process.env["POSTHORN_TEST_FAILOVERS"] ?? 7);

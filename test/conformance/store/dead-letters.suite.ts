@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import type { DeadLetterQuery } from "../../../src/ports/store/history.ts";
+import {
+  firstPage,
+  idsOf,
+  lane,
+  newAttempt,
+  only,
+  progressed,
+  publishSettled,
+  retry,
+  start,
+} from "./scene.fixture.ts";
+import type { StoreTheme } from "./store.suite.ts";
+
+const anyDeadLetter: DeadLetterQuery = {
+  tenantId: null,
+  webhookIds: null,
+  eventTypes: null,
+  categories: null,
+  from: null,
+  to: null,
+  page: firstPage,
+};
+const progress = progressed({ state: "exhausted", reason: "max_attempts_exceeded" });
+
+export const deadLetters: StoreTheme = (check) => {
+  check("TS16-120 lists exhausted deliveries newest first, with every filter", async (store) => {
+    const rows = [
+      { tenantId: "a", webhookId: "w1", eventType: "x", category: "timeout" },
+      { tenantId: "b", webhookId: "w2", eventType: "x", category: "dns" },
+      { tenantId: "a", webhookId: "w3", eventType: "y", category: "timeout" },
+      { tenantId: "a", webhookId: "w1", eventType: "y", category: "dns" },
+    ] as const;
+    const ids: string[] = [];
+    for (const [index, row] of rows.entries()) {
+      const { deliveries } = await publishSettled(
+        store,
+        {
+          event: { tenantId: row.tenantId, eventType: row.eventType, createdAt: start + index },
+          deliveries: [{ lane: lane(row.webhookId) }],
+        },
+        { progress, attempt: newAttempt({ outcome: "transient", category: row.category }) },
+      );
+      ids.push(only(deliveries).id);
+    }
+    await publishSettled(store, { event: { tenantId: "a" } }, {});
+    const listed = async (query: Partial<DeadLetterQuery>) =>
+      idsOf((await store.history.listDeadLetters({ ...anyDeadLetter, ...query })).rows).map((id) =>
+        ids.indexOf(id),
+      );
+    assert.deepEqual(await listed({}), [3, 2, 1, 0]);
+    assert.deepEqual(await listed({ tenantId: "a" }), [3, 2, 0]);
+    assert.deepEqual(await listed({ tenantId: "c" }), []);
+    assert.deepEqual(await listed({ webhookIds: ["w1", "w2", "never seen"] }), [3, 1, 0]);
+    assert.deepEqual(await listed({ webhookIds: [] }), []);
+    assert.deepEqual(await listed({ tenantId: "a", webhookIds: ["w2"] }), []);
+    assert.deepEqual(await listed({ eventTypes: ["x"] }), [1, 0]);
+    assert.deepEqual(await listed({ categories: ["dns"], tenantId: "a" }), [3]);
+    assert.deepEqual(await listed({ from: start + 1, to: start + 2 }), [2, 1]);
+    assert.equal(await store.history.countDeadLetters({ ...anyDeadLetter, tenantId: "a", countMax: 100 }), 3);
+    assert.equal(await store.history.countDeadLetters({ ...anyDeadLetter, countMax: 2 }), 2);
+    const page = await store.history.listDeadLetters({
+      ...anyDeadLetter,
+      page: { limit: 1, before: null, offset: 1 },
+    });
+    const rest = await store.history.listDeadLetters({
+      ...anyDeadLetter,
+      page: { ...firstPage, before: page.next },
+    });
+    assert.deepEqual(idsOf([...page.rows, ...rest.rows]), [ids[2], ids[1], ids[0]]);
+  });
+
+  check("omits retried deliveries", async (store) => {
+    const { deliveries } = await publishSettled(store, {}, { progress });
+    await retry(store, only(deliveries).id);
+    assert.deepEqual((await store.history.listDeadLetters(anyDeadLetter)).rows, []);
+  });
+};

@@ -1,0 +1,38 @@
+import type { MessageHandler, ReceiverAnswer } from "../../src/receiver/handler-answer.ts";
+import type {
+  DeduplicationOptions,
+  ReceiverOptions,
+  SecurityIncident,
+} from "../../src/receiver/receiver-options.ts";
+import { createReceiver } from "../../src/receiver/receiver.ts";
+import { createMemoryDeduplicationStore } from "../../src/receiver/stores/memory.ts";
+import { messageWith, nowMs, trustingVerifier } from "./messages.fixture.ts";
+
+interface EndpointOptions extends Partial<Omit<ReceiverOptions, "deduplication">> {
+  readonly deduplication?: Partial<DeduplicationOptions> | false;
+}
+
+/** A receiver with a manual clock, which records handler runs and incidents. */
+export function endpointWith({ deduplication = {}, ...options }: EndpointOptions = {}) {
+  const seen = { runs: 0, incidents: [] as SecurityIncident[], errors: [] as unknown[], now: nowMs };
+  const handler: MessageHandler = (received) => {
+    seen.runs += 1;
+    return options.handler?.(received);
+  };
+  const receiver = createReceiver({
+    verifier: trustingVerifier,
+    now: () => seen.now,
+    onSecurityIncident: (incident) => seen.incidents.push(incident),
+    onError: (error) => seen.errors.push(error),
+    ...options,
+    ...(options.inbox === undefined && { handler }),
+    deduplication:
+      deduplication === false ? false : { store: createMemoryDeduplicationStore(), ...deduplication },
+  });
+  return {
+    seen,
+    receiver,
+    send: (changes?: Parameters<typeof messageWith>[0]): Promise<ReceiverAnswer> =>
+      receiver.handle(messageWith(changes)),
+  };
+}

@@ -1,0 +1,113 @@
+/** An engine for a whole file, and a tenant and a receiver for each of its tests. */
+import assert from "node:assert/strict";
+import { after, afterEach, before, beforeEach } from "node:test";
+import type { AttemptRecord } from "../../src/domain/delivery.ts";
+import type { Webhook } from "../../src/domain/webhook.ts";
+import type { PublishInput } from "../../src/features/services.ts";
+import type { StoredDelivery } from "../../src/ports/store/history.ts";
+import type { SecretKind } from "../../src/ports/store/webhooks.ts";
+import { type Reaction, type Receiver, startReceiver } from "../peers/receiver.ts";
+import { type EngineWorld, openEngineWorld } from "./engine-world.fixture.ts";
+import { eventually } from "./eventually.fixture.ts";
+
+/** Created once in a file, outside of its tests. */
+export function engineScene(): EngineScene {
+  const scene = new EngineScene();
+  before(async () => {
+    scene.world = await openEngineWorld();
+  });
+  beforeEach(() => scene.renewReceiver());
+  afterEach(() => scene.receiver.close());
+  after(() => scene.world.close());
+  return scene;
+}
+
+class EngineScene {
+  #world: EngineWorld | null = null;
+  #receiver: Receiver | null = null;
+
+  get world(): EngineWorld {
+    assert.ok(this.#world !== null);
+    return this.#world;
+  }
+
+  set world(world: EngineWorld) {
+    this.#world = world;
+  }
+
+  get receiver(): Receiver {
+    assert.ok(this.#receiver !== null);
+    return this.#receiver;
+  }
+
+  /** Of the current receiver, so that events reach the webhooks of one test only. */
+  get tenantId(): string {
+    return `t${this.receiver.port}`;
+  }
+
+  async renewReceiver(): Promise<void> {
+    this.#receiver = await startReceiver();
+  }
+
+  /** By default at `/hook` and for `order.*`, with the profile of the draft, retried twice and soon. */
+  addWebhook(
+    given: Partial<Webhook> = {},
+    secrets: Partial<Record<SecretKind, string>> = {},
+  ): Promise<Webhook> {
+    const webhook = {
+      url: this.receiver.url("/hook"),
+      events: ["order.*"],
+      tenantId: this.tenantId,
+      profile: "event-delivery",
+      schemes: null,
+      retry: retrySchedule(20, 20),
+      ...given,
+    } as const;
+    return this.world.addWebhook(webhook, secrets);
+  }
+
+  /** Successive reactions of `/hook`, of which the last one stays; `/told`, for system events, responds 200. */
+  react(...reactions: readonly Reaction[]): void {
+    let count = 0;
+    this.receiver.script(({ path }) =>
+      path === "/told" ? {} : (reactions[Math.min(count++, reactions.length - 1)] ?? {}),
+    );
+  }
+
+  /** Publishes an `order.created` and returns its id. */
+  publish(input: Partial<PublishInput> = {}): Promise<string> {
+    return this.world.publish(this.tenantId, { eventType: "order.created", data: { n: 1 }, ...input });
+  }
+
+  /** The newest delivery of an event. */
+  async deliveryOf(eventId: string): Promise<StoredDelivery> {
+    const page = { limit: 10, before: null, offset: 0 };
+    const { tenantId } = this;
+    const query = { tenantId, eventId, webhookId: null, states: null, from: null, to: null, page };
+    const { rows } = await this.world.store.history.listDeliveries(query);
+    assert.ok(rows[0] !== undefined);
+    return rows[0];
+  }
+
+  /** The delivery of an event once it has ended, with its attempts. */
+  async ended(eventId: string): Promise<{
+    readonly delivery: StoredDelivery;
+    readonly attempts: readonly AttemptRecord[];
+  }> {
+    const delivery = await eventually("the delivery ends", {
+      ask: () => this.deliveryOf(eventId),
+      holds: ({ progress }) => progress.state === "success" || progress.state === "exhausted",
+    });
+    return { delivery, attempts: await this.world.store.history.listAttempts(delivery.id) };
+  }
+}
+
+/** Retries after exactly these delays. */
+export function retrySchedule(...delaysMs: readonly number[]): Webhook["retry"] {
+  return {
+    schedule: { kind: "list", delaysMs, jitter: { from: 1, to: 1 } },
+    ageMsMax: null,
+    timeoutMs: null,
+    timeoutGrowthFactor: null,
+  };
+}

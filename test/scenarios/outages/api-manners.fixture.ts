@@ -1,0 +1,87 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { adminKey } from "./webhooks.fixture.ts";
+
+export interface Manners {
+  /** An expectation of a caller that was not met. */
+  readonly problems: readonly string[];
+  readonly summary: string;
+}
+
+/** Refused connections are noticed at once. Publishes wait for the next attempt to write, within five seconds. */
+const refusedMsMax = 8_000;
+/**
+ * An unanswered statement is abandoned after ten seconds, and so is the query for the outcome of its transaction; its
+ * caller may have waited for another one for five seconds.
+ */
+const silentMsMax = 25_000;
+/** Readiness has a separate query, which stays unanswered. */
+const noticedWithinMs = 10_000;
+const pauseMs = 500;
+
+/**
+ * Calls an API repeatedly while its store is unavailable: it refuses in bounded time, says why, and its readiness is
+ * correct.
+ */
+export async function askWhile(
+  away: Promise<unknown>,
+  { url, isSilent }: { readonly url: string; readonly isSilent: boolean },
+): Promise<Manners> {
+  const problems = new Set<string>();
+  const startedMs = performance.now();
+  const sinceMs = (): number => performance.now() - startedMs;
+  let isAway = true;
+  void away.finally(() => {
+    isAway = false;
+  });
+  let [asked, slowestMs] = [0, 0];
+  const answerMsMax = isSilent ? silentMsMax : refusedMsMax;
+  const publishing = async (): Promise<void> => {
+    while (isAway) {
+      const askedMs = performance.now();
+      const problem = await refusalProblem(url);
+      const tookMs = performance.now() - askedMs;
+      asked += 1;
+      slowestMs = Math.max(slowestMs, tookMs);
+      if (problem !== null && isAway) problems.add(problem);
+      if (tookMs > answerMsMax) problems.add(`a publish was answered after ${Math.round(tookMs)} ms`);
+      await Promise.race([away, sleep(pauseMs)]);
+    }
+  };
+  let toldAfterMs = Number.POSITIVE_INFINITY;
+  const looking = async (): Promise<void> => {
+    while (isAway) {
+      if (await saysStoreIsAway(url)) toldAfterMs = Math.min(toldAfterMs, sinceMs());
+      else if (sinceMs() > noticedWithinMs && isAway)
+        problems.add("/readyz did not say that the store is away");
+      await Promise.race([away, sleep(pauseMs)]);
+    }
+  };
+  await Promise.all([publishing(), looking()]);
+  const summary =
+    `${asked} publishes were refused, the slowest after ${Math.round(slowestMs)} ms; ` +
+    `/readyz said store_unavailable after ${Math.round(toldAfterMs)} ms`;
+  return { problems: [...problems], summary };
+}
+
+/** What is wrong with the response to a publish; null for an error that a program can act on. */
+async function refusalProblem(url: string): Promise<string | null> {
+  const response = await fetch(`${url}/v1/events`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${adminKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ event_type: "nobody.asked", data: { n: 1 } }),
+  });
+  const text = await response.text();
+  const type = response.headers.get("content-type");
+  const isRight =
+    response.status === 503 &&
+    type === "application/problem+json" &&
+    response.headers.has("retry-after") &&
+    text.includes('"code":"unavailable"');
+  return isRight ? null : `a publish was answered ${response.status} ${type} ${text}`;
+}
+
+async function saysStoreIsAway(url: string): Promise<boolean> {
+  const response = await fetch(`${url}/readyz`);
+  const text = await response.text();
+  return response.status === 503 && text.includes("store_unavailable");
+}

@@ -1,0 +1,51 @@
+/** Outages that apply to RabbitMQ and to Redis, without which everything continues. */
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CuttingProxy } from "../../services/cutting-proxy.fixture.ts";
+import type { Rig } from "./rig.fixture.ts";
+
+export interface Companion {
+  readonly rig: Rig;
+  readonly server: { stop(): Promise<void>; start(): Promise<void> };
+  /** The network between it and one worker. */
+  readonly way: CuttingProxy;
+  /** The report of a process during the outage. */
+  readonly complaint: string;
+  /** When every process has recovered. */
+  readonly connectedMsMax: number;
+}
+
+/** It is stopped for this long: a process reports that, stays ready, and the API refuses nothing. */
+export async function stopsFor(awayMs: number, of: Companion): Promise<void> {
+  const { deployment } = of.rig;
+  const [api] = deployment.apis;
+  assert.ok(api !== undefined);
+  await of.server.stop();
+  await sleep(awayMs);
+  const complaints = await api.complaints();
+  const ready = await fetch(`${api.url}/readyz`);
+  await of.server.start();
+  assert.deepEqual(complaints, [`api 1: ${of.complaint}`]);
+  assert.equal(ready.status, 200);
+  await deployment.untilSound(of.connectedMsMax);
+}
+
+/** The network between one worker and it is cut. */
+export async function isCut({ rig, way, connectedMsMax }: Companion): Promise<void> {
+  await way.cut();
+  await sleep(5_000);
+  await way.restore();
+  await rig.deployment.untilSound(connectedMsMax);
+}
+
+/** Packets between one worker and it are dropped for this long, then delayed. */
+export async function vanishesFor(silentMs: number, of: Companion): Promise<void> {
+  const { way } = of;
+  way.stall();
+  await sleep(silentMs);
+  await way.restore();
+  way.delay(50);
+  await sleep(3_000);
+  await way.restore();
+  await of.rig.deployment.untilSound(of.connectedMsMax);
+}

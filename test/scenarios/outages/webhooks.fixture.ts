@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { createClient, textOf } from "../api/client.fixture.ts";
+import type { PosthornServer } from "./posthorn-server.fixture.ts";
+import type { Address } from "./publisher.fixture.ts";
+import type { OutageReceiver } from "./receiver.fixture.ts";
+
+export const adminKey = "a key that only this deployment knows";
+
+const tenants = ["amber", "birch", "cedar"] as const;
+/** Its limit uses the shared state, and is never reached. */
+const limitedTenant = "cedar";
+const wideLimit = { requests_per_minute: 60_000, burst: 1_000 };
+const orderings = ["none", "none", "strict", "per_event_type"] as const;
+const typesEach = ["a", "b", "c"] as const;
+const webhookCount = 20;
+
+interface PlannedWebhook {
+  /** Prefix of its event types, and its path at the receiver. */
+  readonly name: string;
+  readonly tenantId: string;
+  readonly ordering: (typeof orderings)[number];
+}
+
+const planned: readonly PlannedWebhook[] = Array.from({ length: webhookCount }, (_, index) => {
+  const ordering = orderings[index % orderings.length] ?? "none";
+  const tenantId = tenants[index % tenants.length] ?? tenants[0];
+  return { name: `w${index}_${ordering}`, tenantId, ordering };
+});
+
+export const webhookNames: readonly string[] = planned.map(({ name }) => name);
+
+/** One without order and one with. */
+export const flakyWebhooks: readonly string[] = ["w1_none", "w6_strict"];
+
+/** One for each event type, so that webhooks take turns. */
+export function addressesOf(): readonly Address[] {
+  return typesEach.flatMap((type) =>
+    planned.map(({ name, tenantId, ordering }): Address => {
+      const eventType = `${name}.${type}`;
+      const lanes = { none: null, strict: name, per_event_type: eventType };
+      return { tenantId, eventType, webhook: name, orderedLane: lanes[ordering] };
+    }),
+  );
+}
+
+/** Creates them through one API and waits until each process knows them. Returns their names by id. */
+export async function registerWebhooks(
+  apis: readonly PosthornServer[],
+  receiver: OutageReceiver,
+): Promise<ReadonlyMap<string, string>> {
+  const clients = apis.map(({ url }) => createClient({ baseUrl: url ?? "", key: adminKey }));
+  const [first] = clients;
+  assert.ok(first !== undefined);
+  for (const tenantId of tenants) {
+    const { status, text } = await first.call("PUT", `/v1/tenants/${tenantId}`, {
+      body: { rate_limit: tenantId === limitedTenant ? wideLimit : null },
+    });
+    assert.ok(status === 201 || status === 200, text);
+  }
+  const names = new Map<string, string>();
+  for (const { name, tenantId, ordering } of planned) {
+    const { status, body, text } = await first.post("/v1/webhooks", {
+      url: receiver.url(name),
+      tenant_id: tenantId,
+      events: [`${name}.*`],
+      ordering_guarantee: ordering,
+      retry_config: { schedule_ms: Array.from({ length: 15 }, () => 300) },
+    });
+    assert.equal(status, 201, text);
+    names.set(textOf(body["id"]), name);
+  }
+  // Reads the webhook again.
+  for (const client of clients)
+    for (const id of names.keys()) assert.equal((await client.get(`/v1/webhooks/${id}`)).status, 200);
+  return names;
+}

@@ -1,0 +1,33 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { projectFiles } from "../../scripts/source-files.ts";
+import { root } from "../packages/built-package.fixture.ts";
+
+/** One fenced block of a page. */
+export interface PageBlock {
+  readonly page: string;
+  /** Starts at 1. */
+  readonly line: number;
+  /** Empty for diagrams and examples, which are not typed. */
+  readonly language: string;
+  readonly code: string;
+  /** The reason why nothing executes it, if the previous line gives one. */
+  readonly notExecuted: string | null;
+}
+
+/** Pages of documentation, sorted by path. */
+export function pages(): readonly string[] {
+  return projectFiles()
+    .filter((path) => path.endsWith(".md") && !path.endsWith("CHANGELOG.md"))
+    .toSorted();
+}
+
+export function blocksOf(page: string): readonly PageBlock[] {
+  const text = readFileSync(join(root, page), "utf8");
+  const fenced = /(?:^ *<!-- not executed: (.+) -->\n)?^( *)```([\w-]*)[^\n]*\n([^]*?)^\2```$/gm;
+  return [...text.matchAll(fenced)].map((found) => {
+    const [, notExecuted = null, indent = "", language = "", code = ""] = found;
+    const line = text.slice(0, found.index).split("\n").length;
+    return { page, line, language, code: code.replaceAll(new RegExp(`^${indent}`, "gm"), ""), notExecuted };
+  });
+}

@@ -1,0 +1,174 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { chownSync, mkdtempSync } from "node:fs";
+import { createSocket, type Socket as UdpSocket } from "node:dgram";
+import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { leftovers } from "./leftovers.fixture.ts";
+
+/** The user of a server: most refuse to run as root. */
+export interface Account {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+export interface OwnProcessOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly account?: Account | null;
+  readonly cwd?: string;
+  /** Ends it at once with all its children; by default with SIGKILL. */
+  readonly killSignal?: NodeJS.Signals;
+}
+
+const outputCharactersMax = 4_000_000;
+const askAgainMs = 20;
+
+/** A process that belongs to a test: its output is kept, and it never outlives the test. */
+export class OwnProcess {
+  readonly #child: ChildProcess;
+  /** Resolves with its status, or null after a signal. */
+  readonly ended: Promise<number | null>;
+  /** All its output, or the later part of it. */
+  output = "";
+
+  constructor(command: readonly string[], options: OwnProcessOptions = {}) {
+    const [program = "", ...rest] = command;
+    const { env = {}, account = null, cwd, killSignal = "SIGKILL" } = options;
+    const child = spawn(program, rest, {
+      env: { ...process.env, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+      ...(cwd === undefined ? {} : { cwd }),
+      ...account,
+    });
+    this.#child = child;
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (chunk: Buffer) => this.#keep(chunk.toString()));
+    const { pid } = child;
+    if (pid !== undefined) leftovers.process(pid, killSignal);
+    this.ended = new Promise((resolve) => {
+      const gone = (code: number | null) => {
+        if (pid !== undefined) leftovers.processEnded(pid);
+        resolve(code);
+      };
+      child.once("exit", gone);
+      child.once("error", (error) => {
+        this.#keep(String(error));
+        if (pid === undefined) gone(null);
+      });
+    });
+  }
+
+  /** Undefined if it did not start. */
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  get isRunning(): boolean {
+    return this.#child.pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** Resolves once the condition holds; rejects if the process ends before, or takes too long. */
+  async until(
+    holds: () => boolean | Promise<boolean>,
+    { what, withinMs }: { readonly what: string; readonly withinMs: number },
+  ): Promise<void> {
+    const deadline = performance.now() + withinMs;
+    while (!(await holds())) {
+      if (!this.isRunning) throw new Error(`${what}: the process ended\n${this.#end()}`);
+      if (performance.now() > deadline) throw new Error(`${what}: not within ${withinMs} ms\n${this.#end()}`);
+      await new Promise((resolve) => setTimeout(resolve, askAgainMs));
+    }
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
+  }
+
+  /** Resolves with the status once it has ended, even if it was paused. Killed if it takes longer than `withinMs`. */
+  async end(name: NodeJS.Signals, withinMs = 30_000): Promise<number | null> {
+    if (!this.isRunning) return this.#child.exitCode;
+    const timer = setTimeout(() => this.#child.kill("SIGKILL"), withinMs);
+    this.#child.kill(name);
+    this.#child.kill("SIGCONT");
+    const status = await this.ended;
+    clearTimeout(timer);
+    return status;
+  }
+
+  #keep(text: string): void {
+    this.output += text;
+    if (this.output.length > outputCharactersMax) this.output = this.output.slice(-outputCharactersMax / 2);
+  }
+
+  #end(): string {
+    return this.output.slice(-8_000);
+  }
+}
+
+/** The account of a service if tests run as root, otherwise null: then everything runs as the current user. */
+export function accountOf(name: string): Account | null {
+  if (process.getuid?.() !== 0) return null;
+  for (const user of [name, "nobody"]) {
+    try {
+      const [uid, gid] = ["-u", "-g"].map((flag) =>
+        Number(execFileSync("id", [flag, user], { stdio: ["ignore", "pipe", "ignore"] }).toString()),
+      );
+      if (uid !== undefined && gid !== undefined) return { uid, gid };
+    } catch {
+      // The user does not exist here.
+    }
+  }
+  return null;
+}
+
+/** A folder for a server's files, which that account can use. */
+export function ownFolder(name: string, account: Account | null): string {
+  const folder = mkdtempSync(join(tmpdir(), `posthorn-${name}-`));
+  leftovers.folder(folder);
+  if (account !== null) chownSync(folder, account.uid, account.gid);
+  return folder;
+}
+
+/** Below the ports that systems give to outgoing connections, so that it is still free after a server was stopped. */
+const portMin = 20_000;
+const portMax = 31_999;
+
+/**
+ * No other process on this machine gets it until this one ends, even while its server is stopped: a UDP socket on the
+ * same number reserves it.
+ */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = portMin + Math.floor(Math.random() * (portMax - portMin));
+    const claim = await claimOf(port);
+    if (claim === null) continue;
+    const server = createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once("error", () => resolve(false));
+      server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+    });
+    if (isFree) return port;
+    claim.close();
+  }
+}
+
+/** Null if another process has it. */
+function claimOf(port: number): Promise<UdpSocket | null> {
+  const claim = createSocket("udp4").unref();
+  return new Promise((resolve) => {
+    claim.once("error", () => resolve(null));
+    claim.bind({ port, address: "127.0.0.1", exclusive: true }, () => resolve(claim));
+  });
+}
+
+/** Whether it accepts connections. */
+export function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: "127.0.0.1", port });
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once("error", () => resolve(false));
+  });
+}
