@@ -25,7 +25,7 @@ export class FieldOption extends Option {
   /** The message does not contain the value, which may be a secret. */
   #check(given: string | readonly string[]): void {
     const path = this.long ?? "";
-    const [problem] = judgeField(this.field, { path, value: valueOf(this.field.kind, given) });
+    const [problem] = judgeField(this.field, path, valueOf(this.field.kind, given));
     if (problem !== undefined) throw new UsageError(`${path} ${problem.message}`);
   }
 }

@@ -21,21 +21,21 @@ import { UsageError } from "../failures.ts";
 import { FieldOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
 import { addFieldOptions, addTimeRange, bodyOf, queryOf, timeRangeOf } from "../plain-commands.ts";
-import { cellText, type Column, printFields, printTable, shortTime } from "../table.ts";
+import { cellText, type Column, columns, printFields, printTable, shortTime, timeIn } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 import { addBulkOptions, addCircuitOption, inactiveText, runBulk } from "./bulk.ts";
 
-export const deliveryColumns: readonly Column<Json>[] = [
-  { title: "ID", value: (row) => row["id"] },
-  { title: "EVENT TYPE", value: (row) => row["event_type"] },
-  { title: "STATUS", value: (row) => row["status"] },
-  { title: "ATTEMPTS", value: (row) => row["attempt_count"] },
-  { title: "HTTP", value: (row) => row["last_http_status_code"] },
-  { title: "MS", value: (row) => roundedMs(row["last_duration_ms"]) },
-  { title: "WAITING FOR", value: waitText },
-  { title: "REASON", value: (row) => row["reason"] ?? row["failure_category"] },
-  { title: "CREATED (UTC)", value: (row) => shortTime(row["created_at"]) },
-];
+export const deliveryColumns = columns<Json>({
+  ID: "id",
+  "EVENT TYPE": "event_type",
+  STATUS: "status",
+  ATTEMPTS: "attempt_count",
+  HTTP: "last_http_status_code",
+  MS: (row) => roundedMs(row["last_duration_ms"]),
+  "WAITING FOR": waitText,
+  REASON: (row) => row["reason"] ?? row["failure_category"],
+  "CREATED (UTC)": timeIn("created_at"),
+});
 
 /** Columns for lists with several webhooks. */
 const columnsOverWebhooks: readonly Column<Json>[] = deliveryColumns.toSpliced(2, 0, {
@@ -43,15 +43,15 @@ const columnsOverWebhooks: readonly Column<Json>[] = deliveryColumns.toSpliced(2
   value: (row) => (row["webhook"] as Json | null)?.["url"] ?? row["webhook_id"],
 });
 
-const attemptColumns: readonly Column<Json>[] = [
-  { title: "#", value: (row) => row["attempt_number"] },
-  { title: "SENT (UTC)", value: (row) => cellText(row["executed_at"]).slice(0, 23).replace("T", " ") },
-  { title: "OUTCOME", value: (row) => row["outcome"] },
-  { title: "HTTP", value: (row) => row["http_status_code"] },
-  { title: "MS", value: (row) => roundedMs(row["duration_ms"]) },
-  { title: "CATEGORY", value: (row) => row["failure_category"] },
-  { title: "ERROR OR RESPONSE", value: (row) => row["error_message"] ?? row["response_body_sample"] },
-];
+const attemptColumns = columns<Json>({
+  "#": "attempt_number",
+  "SENT (UTC)": (row) => cellText(row["executed_at"]).slice(0, 23).replace("T", " "),
+  OUTCOME: "outcome",
+  HTTP: "http_status_code",
+  MS: (row) => roundedMs(row["duration_ms"]),
+  CATEGORY: "failure_category",
+  "ERROR OR RESPONSE": (row) => row["error_message"] ?? row["response_body_sample"],
+});
 
 function roundedMs(value: unknown): unknown {
   return typeof value === "number" ? Math.round(value) : null;

@@ -39,7 +39,7 @@ function addEventTypeCommands(eventTypes: Command, invocation: Invocation): void
   commands.get("show an event type with its schema", "<name>");
   commands.change("PUT", "register or change an event type", "<name>", eventTypeOptions, {
     add: addEventTypeOptions,
-    body: (options) => eventTypeBody(options, invocation),
+    given: (options) => eventTypeBody(options, invocation),
   });
   commands.delete("delete an event type", "<name>");
 }
