@@ -121,7 +121,7 @@ export function judgeFilters(fields: Fields, filters: object): void {
   for (const [name, field] of Object.entries(fields)) {
     const value = (filters as Readonly<Record<string, unknown>>)[name];
     if (value === undefined || value === null) continue;
-    for (const problem of judgeField(field, { path: name, value })) problems.add(problem);
+    for (const problem of judgeField(field, name, value)) problems.add(problem);
   }
   problems.throwIfAny("the listing");
 }

@@ -299,7 +299,7 @@ function createAjv(source: ValueSource, { allErrors }: { readonly allErrors: boo
   const ajv = new Ajv2020({
     logger: false,
     allErrors,
-    verbose: allErrors,
+    verbose: true,
     strict: false,
     // The schemas are our own, and tests check them. Checking them here would compile the meta-schema for each, which
     // takes ten times as long as everything else.

@@ -98,7 +98,7 @@ const described = Object.entries({ ...eventFields, ...traceFields }).map(([name,
 function addDescribedProblems(problems: FieldError[], fields: EventFields): void {
   for (const { name, field, path } of described) {
     const value = fields[name];
-    if (value !== undefined) problems.push(...judgeField(field, { path, value }));
+    if (value !== undefined) problems.push(...judgeField(field, path, value));
   }
 }
 

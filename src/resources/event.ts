@@ -7,6 +7,7 @@ import { eventPatternsField, tenantIdField } from "./names.ts";
 import type { OptionTable } from "./resource.ts";
 import {
   anyValue,
+  boundedList,
   closed,
   eventTypeName,
   freeObject,
@@ -86,9 +87,7 @@ export const eventInputSchema = closed(
         description: "About the resources in `data`. Stored and delivered as text too.",
       }),
     ),
-    links: Type.Optional(
-      Type.Array(linkSchema, { minItems: 1, maxItems: linksCountMax, description: "Related resources." }),
-    ),
+    links: Type.Optional(boundedList(linkSchema, 1, linksCountMax, "Related resources.")),
   },
   { title: "EventInput" },
 );
@@ -108,11 +107,12 @@ export type RawEventQuery = Static<typeof rawEventQuerySchema>;
 export const eventBatchSchema = closed(
   {
     // The handler validates each event, so that one invalid event does not affect the others.
-    events: Type.Array(anyValue({ description: "An EventInput." }), {
-      minItems: 1,
-      maxItems: batchEventsMax,
-      description: "Each is an EventInput and is validated independently.",
-    }),
+    events: boundedList(
+      anyValue({ description: "An EventInput." }),
+      1,
+      batchEventsMax,
+      "Each is an EventInput and is validated independently.",
+    ),
   },
   {
     title: "EventBatch",

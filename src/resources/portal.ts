@@ -177,7 +177,7 @@ export const portalRevokeFields = {
 export type PortalRevokeInput = InputOf<typeof portalRevokeFields>;
 
 /** Without the code and the token. */
-export const portalSessionShown = {
+const portalSessionShown = {
   id: id({ doc: "Id of the session; not a secret." }),
   tenantId: tenantIdField,
   capabilities: list(choice(portalCapabilities), {
@@ -203,7 +203,7 @@ export const portalSessionInputSchema = schemaOf(portalSessionFields, {
   examples: [{ tenant_id: "acme", reference: "user-4711", origin: "https://app.example.com" }],
 });
 
-const portalSessionSchema = shownSchemaOf(portalSessionShown, { title: "PortalSession" });
+export const portalSessionSchema = shownSchemaOf(portalSessionShown, { title: "PortalSession" });
 export const portalSessionListSchema = listOf(portalSessionSchema, "PortalSessionList");
 export const portalSessionQuery = closed({ ...pageProperties, tenant_id: Type.Optional(tenantIdSchema) });
 
@@ -239,6 +239,7 @@ export const portalCodeSchema = closed(
   { title: "PortalCode" },
 );
 
+export const portalThemeSchema = shownSchemaOf(portalThemeFields, { title: "PortalTheme" });
 const logoAddress = nullableSchema(Type.String({ description: "Relative to the address of the server." }));
 
 export const portalTokenSchema = closed(
@@ -254,7 +255,7 @@ export const portalTokenSchema = closed(
     ),
     tenant: closed({ id: Type.String(), name: Type.String() }, { title: "PortalTenant" }),
     locale: nullableSchema(Type.String()),
-    theme: shownSchemaOf(portalThemeFields, { title: "PortalTheme" }),
+    theme: portalThemeSchema,
     theme_css: Type.String({ description: "Relative to the address of the server." }),
     logo_light: logoAddress,
     logo_dark: logoAddress,
@@ -283,7 +284,7 @@ const accentSchema = closed(
 export const portalSettingsSchema = closed(
   {
     tenant_id: nullableSchema(Type.String({ description: "Null for the deployment." })),
-    theme: nullableSchema(shownSchemaOf(portalThemeFields, { title: "PortalTheme" })),
+    theme: nullableSchema(portalThemeSchema),
     origins: nullableSchema(Type.Array(Type.String())),
     capabilities: nullableSchema(Type.Array(oneOf(portalCapabilities))),
     logo_light: nullableSchema(Type.String({ description: "Media type." })),

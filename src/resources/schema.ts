@@ -10,7 +10,8 @@ import {
   type TextKind,
   type ValueOf,
 } from "./field.ts";
-import { eventTypeField, pageLimitField, pageOffsetMax, tenantIdField } from "./names.ts";
+import { listSentence, orNull as sentenceOrNull, sentenceOf } from "./judge.ts";
+import { eventTypeField, pageLimitField, pageOffsetField, tenantIdField } from "./names.ts";
 
 /**
  * JSON Schemas that carry the TypeScript type of what they accept, so that a handler receives what its schema promises.
@@ -81,7 +82,15 @@ export const Type = {
 
 // Builds JSON Schema for input and output from the field definitions of resources.
 
-type JsonSchema = Readonly<Record<string, unknown>>;
+type JsonSchema = Readonly<Record<string, unknown>> & { readonly [says]?: string };
+
+/** What a value must be, for error messages. Not a keyword, so that documents do not contain it. */
+const says = Symbol("sentence");
+
+/** The sentence of a field for errors of its schema; null for schemas without one. */
+export function sentenceIn(schema: object): string | null {
+  return (schema as JsonSchema)[says] ?? null;
+}
 
 /** Determines which fields exist and which are required. */
 type Use = "create" | "update";
@@ -98,9 +107,14 @@ export function schemaOfField(field: Field): Schema {
 }
 
 /** Schema of output: all fields are required, and the bounds of input are omitted. */
-export function shownSchemaOf(fields: Fields, options: JsonSchema = {}): Schema {
-  return Type.Unsafe<unknown>({ ...options, ...shownObject(fields) });
+export function shownSchemaOf<F extends Fields>(fields: F, options: JsonSchema = {}): ShownSchema<F> {
+  return Type.Unsafe({ ...options, ...shownObject(fields) });
 }
+
+/** Typed for fields whose API name is that of the library. */
+export type ShownSchema<F extends Fields> = Schema<{
+  readonly [Name in keyof F & string as SnakeCase<Name>]: ValueOf<F[Name]>;
+}>;
 
 /** A field, or the group that contains it. */
 interface Slot {
@@ -179,12 +193,21 @@ function orNull({ isNullable }: Pick<Field, "isNullable">, schema: JsonSchema): 
   if (!isNullable || type === undefined) return schema;
   return {
     ...schema,
+    ...(schema[says] !== undefined && { [says]: sentenceOrNull(schema[says]) }),
     type: Array.isArray(type) ? [...(type as unknown[]), "null"] : [type, "null"],
     ...(Array.isArray(choices) && { enum: [...(choices as unknown[]), null] }),
   };
 }
 
 function kindSchema(kind: Kind, use: Use): JsonSchema {
+  const schema = boundSchema(kind, use);
+  if (kind.is === "object") return schema;
+  return { ...schema, [says]: kind.is === "time" ? timeSentence : sentenceOf(kind) };
+}
+
+const timeSentence = "must be an RFC 3339 time such as 2026-01-31T09:30:00.000Z";
+
+function boundSchema(kind: Kind, use: Use): JsonSchema {
   switch (kind.is) {
     case "text":
       return textSchema(kind);
@@ -209,8 +232,8 @@ function kindSchema(kind: Kind, use: Use): JsonSchema {
   }
 }
 
-function textSchema({ lengthMin, lengthMax, pattern, rule }: TextKind): JsonSchema {
-  return { type: "string", minLength: lengthMin, maxLength: lengthMax, pattern, "x-rule": rule };
+function textSchema({ lengthMin, lengthMax, pattern }: TextKind): JsonSchema {
+  return { type: "string", minLength: lengthMin, maxLength: lengthMax, pattern };
 }
 
 function numberSchema({ min, max, whole }: NumberKind): JsonSchema {
@@ -322,6 +345,17 @@ export function oneOf<const V extends readonly string[]>(values: V, options: obj
   return Type.Unsafe<V[number]>({ type: "string", enum: [...values], ...options });
 }
 
+/** A list with bounds, described as those of fields are. */
+export function boundedList<S extends Schema>(
+  items: S,
+  countMin: number,
+  countMax: number,
+  description: string,
+): Schema<Static<S>[]> {
+  const bounds = { minItems: countMin, maxItems: countMax, description };
+  return Object.assign(Type.Array(items, bounds), { [says]: listSentence(countMin, countMax) });
+}
+
 /** Any JSON object. Type.Record does not work: its pattern `.` would not check names with line breaks. */
 export function freeObject(options: object = {}) {
   return Type.Unsafe<Record<string, unknown>>({ type: "object", additionalProperties: true, ...options });
@@ -364,14 +398,7 @@ export const eventTypeName = Type.Unsafe<string>(schemaOfField(eventTypeField));
 export const pageProperties = {
   limit: Type.Optional(Type.Unsafe<number>(schemaOfField(pageLimitField))),
   cursor: Type.Optional(Type.String({ maxLength: 512, description: "`next_cursor` of the previous page." })),
-  offset: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: pageOffsetMax,
-      default: 0,
-      description: "Rows to skip; a cursor is faster.",
-    }),
-  ),
+  offset: Type.Optional(Type.Unsafe<number>(schemaOfField(pageOffsetField))),
 };
 
 /** The query of a listing with these filters. */

@@ -263,7 +263,7 @@ const recentFields = {
 } satisfies Fields & Readonly<Record<GatewayOutcome, unknown>>;
 
 /** A source as shown in a list. */
-export const listedSourceShown = {
+const listedSourceShown = {
   ...sourceShown,
   recent: nullable(
     object(recentFields, {
@@ -299,7 +299,7 @@ const sourceFilters = { tenantId: tenantIdField } satisfies Fields;
 
 export const sourceRotateSchema = schemaOf(sourceRotateFields, { title: "SourceRotateInput" });
 export const sourceAcknowledgeSchema = schemaOf(sourceAcknowledgeFields, { title: "SourceAcknowledge" });
-const listedSourceSchema = shownSchemaOf(listedSourceShown, { title: "ListedSource" });
+export const listedSourceSchema = shownSchemaOf(listedSourceShown, { title: "ListedSource" });
 
 export const sourceResource = defineResource({
   noun: "source",

@@ -1,5 +1,5 @@
 import { includeProperty } from "./delivery.ts";
-import { closed, Type } from "./schema.ts";
+import { boundedList, closed, Type } from "./schema.ts";
 
 /** Topics of live updates. */
 export type LiveTopic =
@@ -48,19 +48,16 @@ export const topicsMax = 250;
 const textLengthMax = 16_384;
 
 export const streamQuerySchema = closed({
-  topics: Type.Array(
+  topics: boundedList(
     Type.String({
       maxLength: textLengthMax,
       pattern: `^${liveTopicPattern}(?:,${liveTopicPattern})*$`,
       "x-rule": liveTopicRule,
     }),
-    {
-      minItems: 1,
-      maxItems: topicsMax,
-      description:
-        "Topics: `deliveries` for new deliveries and changes of the latest 250, `deliveries:webhook=ID` for " +
-        `those of one webhook, \`delivery:ID\`, \`operation:ID\`, \`problems\`, \`requests\` for inbound requests, \`stats\` for the last five minutes, \`alerts\` for keys with the role \`manage\` or \`admin\`. May be repeated or separated by commas, up to ${topicsMax}.`,
-    },
+    1,
+    topicsMax,
+    "Topics: `deliveries` for new deliveries and changes of the latest 250, `deliveries:webhook=ID` for " +
+      `those of one webhook, \`delivery:ID\`, \`operation:ID\`, \`problems\`, \`requests\` for inbound requests, \`stats\` for the last five minutes, \`alerts\` for keys with the role \`manage\` or \`admin\`. May be repeated or separated by commas, up to ${topicsMax}.`,
   ),
   include: includeProperty,
 });

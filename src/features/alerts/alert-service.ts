@@ -295,8 +295,7 @@ export class Alerts {
     const tenantId = this.#ownerOf(scope, target.tenantId);
     const { name } = target;
     const problems = new ProblemList();
-    for (const problem of judgeField(alertRuleNameField, { path: "name", value: name }))
-      problems.add(problem);
+    for (const problem of judgeField(alertRuleNameField, "name", name)) problems.add(problem);
     const input = readFields(alertRuleFields, target.input, problems);
     const judged = { tenantId, name, input };
     judgeRule(judged, problems);

@@ -145,7 +145,7 @@ const blank = {
 } satisfies Partial<EventType>;
 
 function reportName(name: unknown, problems: ProblemList): void {
-  const found = judgeField(eventTypeField, { path: "name", value: name });
+  const found = judgeField(eventTypeField, "name", name);
   for (const problem of found) problems.add(problem);
   if (found.length > 0 || !isSystemEventType(String(name))) return;
   problems.add({

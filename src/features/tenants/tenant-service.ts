@@ -72,7 +72,7 @@ export class Tenants {
     const existing = tenants.get(id);
     const now = clock.now();
     const problems = new ProblemList();
-    for (const problem of judgeField(tenantIdField, { path: "id", value: id })) problems.add(problem);
+    for (const problem of judgeField(tenantIdField, "id", id)) problems.add(problem);
     const base = existing ?? newTenant(id, now);
     const read = readFields(tenantFields, input, problems);
     const rateLimit = mergeRateLimit(base.rateLimit, read.rateLimit);
