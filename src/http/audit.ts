@@ -135,12 +135,11 @@ export class Auditing {
 
   async run(
     route: Route,
+    audit: AuditedAction,
     call: Call,
     request: FastifyRequest,
     handle: (call: Call) => Promise<Answer>,
   ): Promise<Answer> {
-    const { audit } = route;
-    if (audit === undefined || "none" in audit || isDryRun(call.body)) return handle(call);
     const before = await jsonBefore(audit, call);
     const trail = new Trail((target) => this.#record(route, { audit, call, request, before, target }));
     const answer = await handle({ ...call, scope: { ...call.scope, audit: trail } });
@@ -223,10 +222,6 @@ class Trail implements AuditTrail {
   written(): void {
     this.isWritten = true;
   }
-}
-
-function isDryRun(body: unknown): boolean {
-  return (body as { readonly dry_run?: unknown } | null | undefined)?.dry_run === true;
 }
 
 /** Errors are left to the handler, which reports missing and forbidden resources. */

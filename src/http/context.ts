@@ -9,7 +9,7 @@ import type { SecretBox } from "../ports/secret-box.ts";
 import type { StoreFacts } from "../ports/store.ts";
 import type { IdempotencyStore } from "../ports/store/idempotency.ts";
 import type { Logger, Metrics } from "../ports/telemetry.ts";
-import type { CallRates } from "./call-limits.ts";
+import type { CallRates } from "./authentication.ts";
 import type { Sessions } from "./sessions.ts";
 
 /** The dependencies of the API. They are borrowed: closing the API leaves them open. */

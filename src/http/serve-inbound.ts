@@ -12,7 +12,7 @@ import type {
 import { clientAddressReader, clientCertificateReader } from "./client-address.ts";
 import type { ApiOptions } from "./context.ts";
 import { foreignHeaders } from "./foreign-answer.ts";
-import { type BodyMemory, bodyTooLarge, dropBody, readBody, type RequestBody } from "./request-body.ts";
+import { type BodyMemory, bodyTooLarge, dropBody, readBody, type RequestBody } from "./dispatch.ts";
 
 /** All inbound addresses are routed here, so that the router cannot refuse one before it is in the request log. */
 const inboundRoute = "/in/";

@@ -1,5 +1,4 @@
-import { UnauthenticatedError } from "../../http/authentication.ts";
-import { CallLimits } from "../../http/call-limits.ts";
+import { CallLimits, UnauthenticatedError } from "../../http/authentication.ts";
 import type { ApiOptions } from "../../http/context.ts";
 import { portalSessionPath } from "../../http/cross-origin.ts";
 import { formatInstant, inputOf, jsonOf } from "../../http/mapping.ts";
