@@ -9,6 +9,7 @@ import type { OpenedApi } from "../../scenarios/api/client.ts";
 import { createStandInGateway } from "./gateway.ts";
 import { StandInIdempotencyStore } from "./idempotency-store.ts";
 import { createStandInServices } from "./services.ts";
+import type { Store } from "../../../src/ports/store.ts";
 
 export interface StandIn extends OpenedApi {
   readonly api: Api;
@@ -44,7 +45,7 @@ export async function openStandIn(
       },
     }),
     takesInbound: true,
-    idempotency: answers,
+    store: { idempotency: answers } as unknown as Store,
     secretBox,
     clock,
     random: { bytes: (count) => randomBytes(count) },
