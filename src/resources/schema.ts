@@ -50,11 +50,21 @@ type ObjectSchema<P extends Properties> = Schema<
 
 type Keywords = Readonly<Record<string, unknown>> | object;
 
+/** Keywords, or only a description. */
+type Described = Keywords | string;
+
+function plain<T>(type: string) {
+  return (described: Described = {}): Schema<T> => ({
+    type,
+    ...(typeof described === "string" ? { description: described } : described),
+  });
+}
+
 export const Type = {
-  String: (keywords: Keywords = {}): Schema<string> => ({ type: "string", ...keywords }),
-  Integer: (keywords: Keywords = {}): Schema<number> => ({ type: "integer", ...keywords }),
-  Number: (keywords: Keywords = {}): Schema<number> => ({ type: "number", ...keywords }),
-  Boolean: (keywords: Keywords = {}): Schema<boolean> => ({ type: "boolean", ...keywords }),
+  String: plain<string>("string"),
+  Integer: plain<number>("integer"),
+  Number: plain<number>("number"),
+  Boolean: plain<boolean>("boolean"),
 
   Literal: <const V extends string | number | boolean>(value: V, keywords: Keywords = {}): Schema<V> => ({
     type: typeof value,
@@ -374,6 +384,10 @@ export const idSchema = (what: string) =>
 
 export const instant = (description: string) =>
   Type.String({ format: "date-time", description, examples: ["2026-01-31T09:30:00.000Z"] });
+
+export const instantOrNull = (description: string) => nullableSchema(instant(description));
+
+export const textOrNull = (description: string) => nullableSchema(Type.String(description));
 
 /** A path parameter that must be a UUID. */
 export const idParam = (what: string) =>

@@ -62,8 +62,7 @@ export const streamQuerySchema = closed({
   include: includeProperty,
 });
 
-export const eventStreamSchema = Type.String({
-  description:
-    "Events `deliveries`, `delivery` and `requests` (`topic`, `rows` as in the listing, `left_out`), `operation` (`topic`, `operation`), " +
+export const eventStreamSchema = Type.String(
+  "Events `deliveries`, `delivery` and `requests` (`topic`, `rows` as in the listing, `left_out`), `operation` (`topic`, `operation`), " +
     "`problems` and `alerts` (`topic`, `rows`), `stats` (`topic`, `rows` as points of `GET /v1/stats/deliveries`, with `published` for keys) and `reset` (reload everything), each with its data as JSON in one line.",
-});
+);
