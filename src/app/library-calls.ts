@@ -48,8 +48,7 @@ import { apiKeyFields } from "../resources/api-key.ts";
 import { problemChangeFields, problemFilters } from "../resources/delivery-problem.ts";
 import { deliveryFilterFields, deliveryListFields } from "../resources/delivery.ts";
 import { eventListFields } from "../resources/event.ts";
-import { apiPath, defaultOf, type Fields } from "../resources/field.ts";
-import { judgeField, missing, sentenceOf } from "../resources/judge.ts";
+import { apiPath, defaultOf, type Fields, judgeField, missing, sentenceOf } from "../resources/field.ts";
 import { pageLimitField } from "../resources/names.ts";
 import {
   cancelDeliveriesFields,

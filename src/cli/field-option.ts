@@ -1,6 +1,5 @@
 import { type Command, Option } from "commander";
-import type { Field, Kind } from "../resources/field.ts";
-import { judgeField } from "../resources/judge.ts";
+import { type Field, judgeField, type Kind } from "../resources/field.ts";
 import { rateLimitFields, tenantIdField } from "../resources/names.ts";
 import { collect, type OptionValues } from "./client-command.ts";
 import { UsageError } from "./failures.ts";

@@ -1,7 +1,14 @@
 import { type FieldError, InvalidRequestError } from "../domain/errors.ts";
 import type { RateLimitConfig } from "../domain/profile.ts";
-import { apiPath, defaultOf, type Field, type Fields, type InputOf } from "../resources/field.ts";
-import { judgeField, missing } from "../resources/judge.ts";
+import {
+  apiPath,
+  defaultOf,
+  type Field,
+  type Fields,
+  type InputOf,
+  judgeField,
+  missing,
+} from "../resources/field.ts";
 import { rateLimitFields, type RateLimitInput } from "../resources/names.ts";
 
 /** `null` removes the limit; an omitted burst keeps its value. */

@@ -1,7 +1,6 @@
-import type { SearchPage, SearchPlace } from "../ports/store/search.ts";
 import type { SearchBudget } from "../ports/clock.ts";
-import type { Fields } from "../resources/field.ts";
-import { judgeField } from "../resources/judge.ts";
+import type { SearchPage, SearchPlace } from "../ports/store/search.ts";
+import { type Fields, judgeField } from "../resources/field.ts";
 import { ProblemList } from "./input.ts";
 
 /** The position at which a search continues. */

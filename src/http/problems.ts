@@ -12,7 +12,7 @@ import {
 } from "../domain/errors.ts";
 import { idempotencyProblems } from "../domain/http/idempotency-key.ts";
 import { storeTroubles, StoreUnavailableError } from "../ports/store.ts";
-import { missing, repeated, sentenceOf } from "../resources/judge.ts";
+import { missing, repeated, sentenceOf } from "../resources/field.ts";
 import { sentenceIn } from "../resources/schema.ts";
 import { UnauthenticatedError } from "./authentication.ts";
 

@@ -477,7 +477,7 @@ function first(sockets: ReadonlySet<Socket>): Socket | null {
 // Refuses invalid request heads before any lookup, with a problem document where Node would send no body.
 
 /** Requires exactly one Host header (RFC 9112, section 3.2): a proxy might have used another one. */
-export function refuseHosts(request: FastifyRequest, _: FastifyReply, done: (error?: Error) => void): void {
+function refuseHosts(request: FastifyRequest, _: FastifyReply, done: (error?: Error) => void): void {
   const { rawHeaders, httpVersion } = request.raw;
   let hosts = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -496,7 +496,7 @@ export function refuseHosts(request: FastifyRequest, _: FastifyReply, done: (err
 const hostLength = "host".length;
 
 /** Refuses `Expect` values other than `100-continue`. */
-export function refuseExpectation(basePath: string) {
+function refuseExpectation(basePath: string) {
   const body = JSON.stringify({
     type: `${basePath}/docs/errors#invalid_request`,
     title: "Expectation Failed",
@@ -524,7 +524,7 @@ interface SlowReadersOptions {
 }
 
 /** Watches the connections of a server until it closes. */
-export function endSlowReaders(server: Server, options: SlowReadersOptions): void {
+function endSlowReaders(server: Server, options: SlowReadersOptions): void {
   const slowReaders = new SlowReaders(options);
   server.on("connection", (socket) => slowReaders.opened(socket));
 }

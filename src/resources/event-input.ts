@@ -2,8 +2,7 @@ import { priorities } from "../domain/delivery.ts";
 import type { FieldError } from "../domain/errors.ts";
 import type { JsonBounds } from "../domain/json/guard.ts";
 import { traceStateLengthMax } from "../domain/tracing/trace-context.ts";
-import { apiPath, choice, type Fields, line, word } from "./field.ts";
-import { judgeField } from "./judge.ts";
+import { apiPath, choice, type Fields, judgeField, line, word } from "./field.ts";
 
 /**
  * Optional fields of a publish request besides the type and the data. The rest is read by hand-written code, for speed.

@@ -5,12 +5,14 @@ import {
   type Fields,
   type Kind,
   type ListKind,
+  listSentence,
   type NumberKind,
   type ObjectKind,
+  orNull as sentenceOrNull,
+  sentenceOf,
   type TextKind,
   type ValueOf,
 } from "./field.ts";
-import { listSentence, orNull as sentenceOrNull, sentenceOf } from "./judge.ts";
 import { eventTypeField, pageLimitField, pageOffsetField, tenantIdField } from "./names.ts";
 
 /**

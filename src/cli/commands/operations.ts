@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { judgeField } from "../../resources/judge.ts";
+import { judgeField } from "../../resources/field.ts";
 import { operationChangeFields } from "../../resources/operation.ts";
 import type { Json } from "../api-client.ts";
 import { type ClientCall, clientCommand, printOne } from "../client-command.ts";

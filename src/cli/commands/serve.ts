@@ -2,8 +2,6 @@ import { relative } from "node:path";
 import type { Command } from "commander";
 import type { RunningPosthorn } from "../../app/posthorn.ts";
 import { version } from "../../app/version.ts";
-import { type Clock, withDeadline } from "../../ports/clock.ts";
-import { systemClock } from "../../system/clock.ts";
 import { startFailure } from "../failures.ts";
 import { demoCommand, type Invocation, programCommand } from "../invocation.ts";
 import { ownerOnly } from "../own-files.ts";
@@ -17,7 +15,7 @@ export function addServeCommand(program: Command, invocation: Invocation): void 
     process.umask(ownerOnly);
     const terminal = invocation.terminal({ json: false });
     // Loaded on demand, so that client commands start fast.
-    const { startPosthorn } = await import("../../app/posthorn.ts");
+    const { startPosthorn, stopServer } = await import("../../app/posthorn.ts");
     let running: RunningPosthorn;
     try {
       running = await startPosthorn(settings, { sources, tracingFrom: process.env });
@@ -134,58 +132,3 @@ function shownPath(path: string): string {
   const near = relative(process.cwd(), path);
   return near.startsWith("..") ? path : near;
 }
-
-/**
- * Calls back with the kinds of resources still open when the process has not ended within a time. The timer does not
- * keep the process alive, so the callback indicates a leak.
- */
-export function whenUnended(afterMs: number, tell: (open: readonly string[]) => void): void {
-  setTimeout(() => tell(process.getActiveResourcesInfo()), afterMs).unref();
-}
-
-interface StopInTimeOptions {
-  readonly clock: Pick<Clock, "schedule">;
-  readonly exit: (status: number) => never;
-}
-
-/** Stops a server. The process then exits when nothing keeps it open; anything that does is logged. */
-export async function stopServer(running: RunningPosthorn, exit: StopInTimeOptions["exit"]): Promise<void> {
-  await stopInTime(running, { clock: systemClock, exit });
-  const { log } = running;
-  log.info({}, "stopped");
-  whenUnended(unendedMs, (open) => {
-    log.error({ open }, "stopped, but open handles keep the process alive; exiting now");
-    exit(1);
-  });
-}
-
-/**
- * Stops a server. Parts that do not stop in time are logged and killed with the process, because a hanging server
- * keeps its data folder and its webhooks from its successor. Nothing is lost: deliveries that were not settled are
- * sent again.
- */
-export async function stopInTime(
-  running: Pick<RunningPosthorn, "settings" | "log" | "stop" | "stopping">,
-  { clock, exit }: StopInTimeOptions,
-): Promise<void> {
-  const { log, settings } = running;
-  const graceMs = settings.shutdownGraceMs;
-  const late = clock.schedule(graceMs + lateMs, () =>
-    log.warn({ ...running.stopping() }, "stopping takes longer than the grace period"),
-  );
-  try {
-    const stopped = running.stop().then(() => true);
-    if ((await withDeadline(stopped, { clock, timeoutMs: graceMs + overdueMs })) !== null) return;
-    log.error({ ...running.stopping() }, "stopping did not finish in time; exiting now");
-    exit(1);
-  } finally {
-    late.cancel();
-  }
-}
-
-/** After the grace period, but before orchestrators kill the process, so that the line is written. */
-const lateMs = 5_000;
-/** For connections, threads and the last commits, which all have separate time limits. */
-const overdueMs = 30_000;
-/** Everything that was closed has ended long before. */
-const unendedMs = 10_000;

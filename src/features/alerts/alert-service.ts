@@ -11,12 +11,13 @@ import {
   type AlertRuleInput,
   alertRuleNameField,
 } from "../../resources/alert.ts";
-import { judgeField } from "../../resources/judge.ts";
+import { judgeField } from "../../resources/field.ts";
 import { ProblemList, readFields } from "../input.ts";
 import { requireWebhook, resolveTenant, tenantFilter } from "../scope.ts";
 import type { Scope } from "../services.ts";
 import type { TenantDirectory } from "../tenants/tenant-service.ts";
 import { type AlertPreview, previewOf } from "./alert-preview.ts";
+import { mutedUntil } from "./alert-watch.ts";
 import {
   alertKey,
   alertMetrics,
@@ -28,7 +29,6 @@ import {
   isOfInstallation,
 } from "./alert.ts";
 import { defaultAlertRules } from "./default-rules.ts";
-import { mutedUntil } from "./alert-watch.ts";
 
 /** Sources of built-in rules about tenants, which tenants can see. */
 const aboutTenants: ReadonlySet<string> = new Set([

@@ -10,7 +10,7 @@ import {
   testFields,
   urlCheckFields,
 } from "../../resources/actions.ts";
-import { judgeField } from "../../resources/judge.ts";
+import { judgeField } from "../../resources/field.ts";
 import { operationStartedSchema, recoverInputSchema } from "../../resources/operation.ts";
 import { closed } from "../../resources/schema.ts";
 import {
