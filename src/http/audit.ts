@@ -141,7 +141,21 @@ export class Auditing {
     handle: (call: Call) => Promise<Answer>,
   ): Promise<Answer> {
     const before = await jsonBefore(audit, call);
-    const trail = new Trail((target) => this.#record(route, { audit, call, request, before, target }));
+    const trail = new Trail((target) => {
+      const { id, tenantId } = target ?? targetOf(audit, call, null, before);
+      return {
+        id: this.#nextId(),
+        at: this.#options.clock.now(),
+        tenantId,
+        actor: this.#actor(call, request),
+        action: audit.action,
+        route: `${route.method} ${route.path}`,
+        target: { type: audit.target, id: id === "" ? null : id },
+        changes: changesOf(audit, call, before, route.body),
+        address: addressOf(call),
+        requestId: request.id,
+      };
+    });
     const answer = await handle({ ...call, scope: { ...call.scope, audit: trail } });
     if (!trail.isWritten) await this.#append(trail.peek(targetOf(audit, call, answer, before)));
     return answer;
@@ -155,32 +169,6 @@ export class Auditing {
     } catch (error) {
       log.error({ err: String(error), audit: record }, "a change is missing from the audit log");
     }
-  }
-
-  #record(
-    route: Route,
-    from: {
-      readonly audit: AuditedAction;
-      readonly call: Call;
-      readonly request: FastifyRequest;
-      readonly before: Json | null;
-      readonly target: AuditedTarget | null;
-    },
-  ): AuditRecord {
-    const { audit, call, request, before } = from;
-    const { id, tenantId } = from.target ?? targetOf(audit, call, null, before);
-    return {
-      id: this.#nextId(),
-      at: this.#options.clock.now(),
-      tenantId,
-      actor: this.#actor(call, request),
-      action: audit.action,
-      route: `${route.method} ${route.path}`,
-      target: { type: audit.target, id: id === "" ? null : id },
-      changes: changesOf(audit, call, before, route.body),
-      address: addressOf(call),
-      requestId: request.id,
-    };
   }
 
   #actor({ principal }: Call, { dashboardSession: session }: FastifyRequest): AuditActor {

@@ -53,17 +53,18 @@ export interface Caller {
  * change something must come from the dashboard. Throws UnauthenticatedError, or `forbidden` for a cross-site call.
  */
 export function authenticate(
-  request: { readonly method: string; readonly headers: IncomingHttpHeaders },
-  { apiKeys, sessions }: { readonly apiKeys: ApiKeyService; readonly sessions: Sessions | null },
+  method: string,
+  headers: IncomingHttpHeaders,
+  apiKeys: ApiKeyService,
+  sessions: Sessions | null,
 ): Caller {
-  const { headers } = request;
   const token =
     headers.authorization === undefined && sessions !== null
       ? readSessionCookie(headers, sessions.cookieId)
       : null;
   const found = token === null ? null : (sessions?.find(token) ?? null);
   if (found !== null) {
-    if (!isOwnCall(request.method, request.headers)) throw foreignCall();
+    if (!isOwnCall(method, headers)) throw foreignCall();
     return found;
   }
   return { principal: holderOfKey(headers.authorization, apiKeys), session: null };
@@ -151,7 +152,7 @@ export function createAuthenticationHook(
 ) {
   const { services, callLimits, dashboard } = parts;
   const { access, isTest } = route;
-  const known = { apiKeys: services.apiKeys, sessions: dashboard?.sessions ?? null };
+  const sessions = dashboard?.sessions ?? null;
   return (request: FastifyRequest, { raw: answer }: FastifyReply, done: (error?: Error) => void): void => {
     const refuse = (error: unknown): never => {
       if (error instanceof UnauthenticatedError) {
@@ -160,7 +161,7 @@ export function createAuthenticationHook(
       throw error;
     };
     const admit = ({ principal, session }: Caller): void => {
-      if (session !== null) keepSession(session, request, answer, known.sessions);
+      if (session !== null) keepSession(session, request, answer, sessions);
       callLimits.count(principal, { access, ...(isTest !== undefined && { isTest }), answer });
       authorize(principal, route);
       request.principal = principal;
@@ -170,7 +171,8 @@ export function createAuthenticationHook(
     if (token === null) {
       let caller: Caller;
       try {
-        caller = authenticate(request.raw as RequestHead, known);
+        const { method, headers } = request.raw as RequestHead;
+        caller = authenticate(method, headers, services.apiKeys, sessions);
       } catch (error) {
         return refuse(error);
       }
@@ -309,14 +311,13 @@ export class CallLimits {
   ): void {
     const { keyId, role, tenantId } = principal;
     if (role === "session") {
-      const own = { ids: [keyId], answer: call.answer };
-      this.#take(this.#customers, { ...own, tellsAlways: true });
-      if (call.isTest === true) this.#take(this.#customerTests, { ...own, tellsAlways: false });
+      this.#take(this.#customers, [keyId], call.answer, true);
+      if (call.isTest === true) this.#take(this.#customerTests, [keyId], call.answer);
       return;
     }
     if (role === "admin" || tenantId === null) return;
     const list = call.access === "publish" ? this.#publishing : this.#others;
-    this.#take(list, { ids: [keyId, tenantId], answer: call.answer, tellsAlways: true });
+    this.#take(list, [keyId, tenantId], call.answer, true);
   }
 
   /**
@@ -324,30 +325,28 @@ export class CallLimits {
    * proxy share one.
    */
   countUnknown(address: string, answer: AnswerFields): void {
-    this.#take(this.#unknownKeys, { ids: [clientNetwork(address)], answer, tellsAlways: false });
+    this.#take(this.#unknownKeys, [clientNetwork(address)], answer);
   }
 
   /** Counts a failed dashboard login. Correct logins are never refused. */
   countWrongLogin(address: string, answer: AnswerFields): void {
-    this.#take(this.#wrongLogins, { ids: [clientNetwork(address)], answer, tellsAlways: false });
+    this.#take(this.#wrongLogins, [clientNetwork(address)], answer);
   }
 
   /** Counts an invalid portal code. */
   countWrongCode(address: string, answer: AnswerFields): void {
-    this.#take(this.#wrongCodes, { ids: [clientNetwork(address)], answer, tellsAlways: false });
+    this.#take(this.#wrongCodes, [clientNetwork(address)], answer);
   }
 
-  #take(
-    list: LimitList,
-    call: { readonly ids: readonly string[]; readonly answer: AnswerFields; readonly tellsAlways: boolean },
-  ): void {
+  /** Reports the quota only beyond the limit unless `isReported`. */
+  #take(list: LimitList, ids: readonly string[], answer: AnswerFields, isReported = false): void {
     if (list.limits.length === 0) return;
     const now = this.#clock.monotonicMs();
-    const buckets = list.limits.map((limit) => limit.bucketOf(call.ids[limit.place] as string, now));
+    const buckets = list.limits.map((limit) => limit.bucketOf(ids[limit.place] as string, now));
     const waitMs = tryTakeAll(buckets, now);
-    if (waitMs === 0 && !call.tellsAlways) return;
-    call.answer.setHeader("RateLimit-Policy", list.policy);
-    call.answer.setHeader("RateLimit", list.stateOf(buckets, now));
+    if (waitMs === 0 && !isReported) return;
+    answer.setHeader("RateLimit-Policy", list.policy);
+    answer.setHeader("RateLimit", list.stateOf(buckets, now));
     if (waitMs === 0) return;
     const reached = list.limits[buckets.findIndex((bucket) => peekWaitMs(bucket, now) === waitMs)] as Limit;
     this.#metrics.apiCallLimited(reached.name);
@@ -405,7 +404,7 @@ class Limit {
   readonly place: number;
   readonly #bucketsMax: number;
   readonly #buckets = new Map<string, RateBucket>();
-  #crowd: RateBucket | null = null;
+  #overflow: RateBucket | null = null;
   #sweptAt = 0;
 
   constructor(
@@ -425,7 +424,7 @@ class Limit {
     if (known !== undefined) return known;
     // The map only grows here, so this is where to sweep it.
     if (now - this.#sweptAt >= sweepEveryMs) this.#sweep(now);
-    if (this.#buckets.size >= this.#bucketsMax) return (this.#crowd ??= this.#createBucket());
+    if (this.#buckets.size >= this.#bucketsMax) return (this.#overflow ??= this.#createBucket());
     const bucket = this.#createBucket();
     this.#buckets.set(id, bucket);
     return bucket;

@@ -60,7 +60,7 @@ export function createHandler(route: Route, dependencies: HandlerDependencies): 
   const plain = createFormHandler(
     {
       route,
-      readCall: createCallReader(route, { query: route.query, readBody: createBodyReader(route) }),
+      readCall: createCallReader(route, route.query, createBodyReader(route)),
       bodyHeader: null,
       handle: (call) => route.handle(call),
     },
@@ -71,7 +71,7 @@ export function createHandler(route: Route, dependencies: HandlerDependencies): 
   const handleRaw = createFormHandler(
     {
       route,
-      readCall: createCallReader(route, { query: raw.query, readBody: createRawReader(raw) }),
+      readCall: createCallReader(route, raw.query, createRawReader(raw)),
       bodyHeader: "content-type",
       handle: (call) => raw.handle(call as Call<unknown, unknown, RawContent>),
     },
@@ -187,16 +187,14 @@ export function send(reply: FastifyReply, rendered: Rendered): void {
   raw.end(rendered.text);
 }
 
-interface FormReader {
-  readonly query: Route["query"];
-  readonly readBody: (request: FastifyRequest) => unknown;
-}
-
 /** Prepares everything once per route, so that a request only runs compiled checks. */
-function createCallReader(route: Route, form: FormReader): (request: FastifyRequest) => Call {
-  const { readBody } = form;
+function createCallReader(
+  route: Route,
+  query: Route["query"],
+  readBody: (request: FastifyRequest) => unknown,
+): (request: FastifyRequest) => Call {
   const checkParams = route.params === undefined ? null : compileValidator(route.params, "path");
-  const checkQuery = compileValidator(form.query ?? { type: "object", additionalProperties: false }, "query");
+  const checkQuery = compileValidator(query ?? { type: "object", additionalProperties: false }, "query");
   // If PUT creates the resource, an invalid name is a validation error rather than a missing resource.
   const creates = route.method === "PUT" && 201 in route.answers;
 
@@ -206,17 +204,17 @@ function createCallReader(route: Route, form: FormReader): (request: FastifyRequ
       if (!creates) throw new NotFoundError("this resource");
       throw new InvalidRequestError("The path of the URL is not valid.", paramErrors);
     }
-    const { query } = request;
-    const queryErrors = checkQuery(query);
+    const { query: given } = request;
+    const queryErrors = checkQuery(given);
     if (queryErrors !== null)
       throw new InvalidRequestError("The query of the URL is not valid.", queryErrors);
     const { principal } = request;
-    if (principal !== null) refuseForeignTenant(principal, query);
+    if (principal !== null) refuseForeignTenant(principal, given);
     return {
       scope: principal ?? noTenant,
       principal,
       params: request.params,
-      query,
+      query: given,
       body: readBody(request),
       bodyBytes: Buffer.isBuffer(request.body) ? request.body : emptyBody,
       headers: request.headers,
@@ -426,16 +424,16 @@ export function compileValidator(schema: Schema, source: ValueSource): Validator
   let quick: ValidateFunction | undefined;
   let thorough: ValidateFunction | undefined;
   return (value) => {
-    quick ??= createAjv(source, { allErrors: false }).compile(schema);
+    quick ??= createAjv(source, false).compile(schema);
     if (quick(value)) return null;
-    thorough ??= createAjv(source, { allErrors: true }).compile(schema);
+    thorough ??= createAjv(source, true).compile(schema);
     thorough(value);
     // Coercion may have made the value valid in the meantime; then report the first error.
     return describeFieldErrors(thorough.errors ?? quick.errors ?? []);
   };
 }
 
-function createAjv(source: ValueSource, { allErrors }: { readonly allErrors: boolean }): Ajv2020 {
+function createAjv(source: ValueSource, allErrors: boolean): Ajv2020 {
   const ajv = new Ajv2020({
     logger: false,
     allErrors,

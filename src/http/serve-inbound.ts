@@ -217,7 +217,7 @@ function writeInbound(raw: ServerResponse, method: string, answer: InboundAnswer
   const { status, headers, body } = answer;
   const bytes = typeof body === "string" ? Buffer.from(body) : body;
   const hasContent = status >= 200 && status !== 204 && status !== 304;
-  const safe = foreignHeaders(headers, { hasContent: hasContent && bytes.byteLength > 0 });
+  const safe = foreignHeaders(headers, hasContent && bytes.byteLength > 0);
   // RFC 9110, 8.6: no Content-Length on 1xx, 204 and 304.
   raw.writeHead(status, hasContent ? { ...safe, "content-length": bytes.byteLength } : safe);
   raw.end(method === "HEAD" || !hasContent ? undefined : bytes);

@@ -100,7 +100,7 @@ async function createFrom(
 ): Promise<Api> {
   const bodies = new BodyMemory(bodyMemoryBytesMax);
   const app = createServer(options, routes, bodies);
-  const claims = new IdempotencyClaims({ ...options, store: options.store.idempotency });
+  const claims = new IdempotencyClaims(options.store.idempotency, options.clock, options.random, options.log);
   const auditing = new Auditing(options);
   const parts: RouteParts = { ...options, claims, auditing, callLimits: new CallLimits(options) };
   for (const route of routes) {

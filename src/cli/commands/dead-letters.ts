@@ -38,14 +38,10 @@ export function addDeadLetterCommands(program: Command, invocation: Invocation):
       failure_categories: failure_category,
       ...range,
     };
-    return runBulk(call, {
-      path: "/v1/dlq/retry-batch",
-      body: {
-        ...(!isEmpty(filter) && { filter }),
-        priority: call.options.text("priority"),
-        start_at: call.options.time("startAt", "ahead"),
-      },
-      what: "dead letters",
+    return runBulk(call, "/v1/dlq/retry-batch", "dead letters", {
+      ...(!isEmpty(filter) && { filter }),
+      priority: call.options.text("priority"),
+      start_at: call.options.time("startAt", "ahead"),
     });
   });
 
@@ -72,12 +68,8 @@ function addDiscardCommand(dlq: Command, invocation: Invocation): void {
   clientCommand(discard, invocation, (call) => {
     const { args, options } = call;
     const filter = filterOf(options);
-    return runBulk(call, {
-      path: "/v1/dlq/discard-batch",
-      body: selectionBody(args, isEmpty(filter) ? null : filter, options.flag("all")),
-      what: "dead letters",
-      done: "discarded",
-    });
+    const body = selectionBody(args, isEmpty(filter) ? null : filter, options.flag("all"));
+    return runBulk(call, "/v1/dlq/discard-batch", "dead letters", body, "discarded");
   });
 }
 

@@ -146,14 +146,11 @@ function addRetryCommand(deliveries: Command, invocation: Invocation): void {
     const { args, options } = call;
     const filter = filterBody(options);
     if (args.length === 1 && filter === null && !options.flag("dryRun")) return retryOne(call, args[0] ?? "");
-    return runBulk(call, {
-      path: "/v1/deliveries/retry-batch",
-      body: {
-        ...selectionBody(args, filter, options.flag("all")),
-        priority: options.text("priority"),
-      },
-      what: "deliveries",
-    });
+    const body = {
+      ...selectionBody(args, filter, options.flag("all")),
+      priority: options.text("priority"),
+    };
+    return runBulk(call, "/v1/deliveries/retry-batch", "deliveries", body);
   });
 }
 
@@ -179,12 +176,8 @@ function addCancelCommand(deliveries: Command, invocation: Invocation): void {
   );
   clientCommand(cancel, invocation, (call) => {
     const { args, options } = call;
-    return runBulk(call, {
-      path: "/v1/deliveries/cancel-batch",
-      body: selectionBody(args, filterBody(options), options.flag("all")),
-      what: "deliveries",
-      done: "cancelled",
-    });
+    const body = selectionBody(args, filterBody(options), options.flag("all"));
+    return runBulk(call, "/v1/deliveries/cancel-batch", "deliveries", body, "cancelled");
   });
 }
 

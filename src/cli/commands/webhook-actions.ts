@@ -196,14 +196,10 @@ export function addRecoverCommand(parent: Command, invocation: Invocation): void
     "resend what a webhook missed: dead letters and events skipped while it was inactive",
     id,
     (call, path) =>
-      runBulk(call, {
-        path: `${path}/recover`,
-        body: {
-          since: call.options.time("since"),
-          until: call.options.time("until"),
-          statuses: call.options.list("status"),
-        },
-        what: "deliveries",
+      runBulk(call, `${path}/recover`, "deliveries", {
+        since: call.options.time("since"),
+        until: call.options.time("until"),
+        statuses: call.options.list("status"),
       }),
     (command) =>
       addCircuitOption(
