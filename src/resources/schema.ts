@@ -3,14 +3,12 @@ import {
   apiName,
   type Field,
   type Fields,
+  type Group,
   type Kind,
-  type ListKind,
   listSentence,
-  type NumberKind,
   type ObjectKind,
   orNull as sentenceOrNull,
   sentenceOf,
-  type TextKind,
   type ValueOf,
 } from "./field.ts";
 import { eventTypeField, pageLimitField, pageOffsetField, tenantIdField } from "./names.ts";
@@ -128,46 +126,43 @@ export type ShownSchema<F extends Fields> = Schema<{
   readonly [Name in keyof F & string as SnakeCase<Name>]: ValueOf<F[Name]>;
 }>;
 
-/** A field, or the group that contains it. */
-interface Slot {
-  readonly name: string;
-  readonly schema: JsonSchema;
-  readonly isRequired: boolean;
-}
-
 function objectSchema(fields: Fields, use: Use): JsonSchema {
   const entries = Object.entries(fields).filter(([, one]) => use === "create" || !one.isOnlyForCreation);
-  const isNeeded = (one: Field) => one.isRequired || (use === "create" && one.isRequiredToCreate);
-  const slots = new Map<string, Slot>();
+  const properties: Record<string, JsonSchema> = {};
+  const required: string[] = [];
   for (const [key, one] of entries) {
-    const name = one.within?.api ?? apiName(key, one);
-    if (slots.has(name)) continue;
-    const schema = one.within === null ? fieldSchema(one, use) : groupSchema(entries, one.within.api, use);
-    slots.set(name, { name, schema, isRequired: one.within === null && isNeeded(one) });
+    const { within } = one;
+    const name = within?.api ?? apiName(key, one);
+    properties[name] ??= within === null ? fieldSchema(one, use) : groupSchema(within, entries, use);
+    const isNeeded = one.isRequired || (use === "create" && one.isRequiredToCreate);
+    if (within === null && isNeeded) required.push(name);
   }
-  return closedObject([...slots.values()]);
+  return closedObject(properties, required);
 }
 
-function groupSchema(entries: readonly (readonly [string, Field])[], name: string, use: Use): JsonSchema {
-  const members = entries.filter(([, one]) => one.within?.api === name);
-  const group = members[0]?.[1].within;
-  const slots = members.map(([key, one]) => ({
-    name: apiName(key, one),
-    schema: fieldSchema(one, use),
-    isRequired: group?.isComplete === true,
-  }));
+function groupSchema(
+  { api, title, doc, isComplete }: Group,
+  entries: readonly (readonly [string, Field])[],
+  use: Use,
+): JsonSchema {
+  const members = entries.filter(([, one]) => one.within?.api === api);
+  const properties = Object.fromEntries(
+    members.map(([key, one]) => [apiName(key, one), fieldSchema(one, use)]),
+  );
   return {
-    ...(group?.title !== undefined && { title: group.title }),
-    ...(group?.doc !== undefined && { description: group.doc }),
-    ...closedObject(slots),
+    ...(title !== undefined && { title }),
+    ...(doc !== undefined && { description: doc }),
+    ...closedObject(properties, isComplete === true ? Object.keys(properties) : []),
   };
 }
 
-function closedObject(slots: readonly Slot[]): JsonSchema {
-  const required = slots.filter(({ isRequired }) => isRequired).map(({ name }) => name);
+function closedObject(
+  properties: Readonly<Record<string, JsonSchema>>,
+  required: readonly string[],
+): JsonSchema {
   return {
     type: "object",
-    properties: Object.fromEntries(slots.map(({ name, schema }) => [name, schema])),
+    properties,
     ...(required.length > 0 && { required }),
     additionalProperties: false,
   };
@@ -212,54 +207,42 @@ function orNull({ isNullable }: Pick<Field, "isNullable">, schema: JsonSchema): 
 }
 
 function kindSchema(kind: Kind, use: Use): JsonSchema {
-  const schema = boundSchema(kind, use);
-  if (kind.is === "object") return schema;
-  return { ...schema, [says]: kind.is === "time" ? timeSentence : sentenceOf(kind) };
+  if (kind.is === "object") return nestedSchema(kind, use);
+  const sentence = kind.is === "time" ? timeSentence : sentenceOf(kind);
+  return { ...shownKind(kind), ...boundsOf(kind, use), [says]: sentence };
 }
 
 const timeSentence = "must be an RFC 3339 time such as 2026-01-31T09:30:00.000Z";
 
-function boundSchema(kind: Kind, use: Use): JsonSchema {
+/** The keywords of input, in addition to those of output. */
+function boundsOf(kind: Kind, use: Use): JsonSchema {
   switch (kind.is) {
     case "text":
-      return textSchema(kind);
+      return { minLength: kind.lengthMin, maxLength: kind.lengthMax, pattern: kind.pattern };
     case "number":
-      return numberSchema(kind);
+      return { minimum: kind.min, maximum: kind.max };
     case "list":
-      return listSchema(kind, use);
-    case "object":
-      return nestedSchema(kind, use);
+      return {
+        items: {
+          ...kindSchema(kind.item, use),
+          ...(kind.itemExample !== undefined && { examples: [kind.itemExample] }),
+        },
+        minItems: kind.countMin,
+        maxItems: kind.countMax,
+        ...(kind.isSet && { uniqueItems: true }),
+      };
     case "url":
-      return { type: "string", minLength: 1, maxLength: kind.lengthMax };
+      return { minLength: 1, maxLength: kind.lengthMax };
     case "headers":
       return {
-        type: "object",
         additionalProperties: { type: "string", maxLength: kind.valueLengthMax },
         maxProperties: kind.countMax,
       };
     case "time":
-      return kind.takesDates ? instantOrDateSchema : instantSchema;
+      return kind.takesDates ? { format: "instant", examples: ["2026-01-31", "2026-01-31T09:30:00Z"] } : {};
     default:
-      return shownKind(kind);
+      return {};
   }
-}
-
-function textSchema({ lengthMin, lengthMax, pattern }: TextKind): JsonSchema {
-  return { type: "string", minLength: lengthMin, maxLength: lengthMax, pattern };
-}
-
-function numberSchema({ min, max, whole }: NumberKind): JsonSchema {
-  return { type: whole ? "integer" : "number", minimum: min, maximum: max };
-}
-
-function listSchema({ item, itemExample, countMin, countMax, isSet }: ListKind, use: Use): JsonSchema {
-  return {
-    type: "array",
-    items: { ...kindSchema(item, use), ...(itemExample !== undefined && { examples: [itemExample] }) },
-    minItems: countMin,
-    maxItems: countMax,
-    ...(isSet && { uniqueItems: true }),
-  };
 }
 
 /** One schema for the object and its shorthand; keywords apply by type, so that messages name the field. */
@@ -276,19 +259,10 @@ function nestedSchema({ title, fields, shorthand }: ObjectKind, use: Use): JsonS
 }
 
 const instantSchema = { type: "string", format: "date-time", examples: ["2026-01-31T09:30:00.000Z"] };
-const instantOrDateSchema = {
-  type: "string",
-  format: "instant",
-  examples: ["2026-01-31", "2026-01-31T09:30:00Z"],
-};
 
 function shownObject(fields: Fields): JsonSchema {
-  const slots = Object.entries(shownProperties(fields)).map(([name, schema]) => ({
-    name,
-    schema,
-    isRequired: true,
-  }));
-  return closedObject(slots);
+  const properties = shownProperties(fields);
+  return closedObject(properties, Object.keys(properties));
 }
 
 /** Properties of output, next to hand-written ones. Typed for fields whose API name is that of the library. */
