@@ -8,9 +8,8 @@ import {
 } from "../../resources/alert.ts";
 import type { Json } from "../api-client.ts";
 import { type ClientCall, clientCommand, printList, printOne } from "../client-command.ts";
-import { FieldOption, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
-import { addFieldOptions, bodyOf, PlainCommands } from "../plain-commands.ts";
+import { addFieldOptions, bodyOf, FieldOption, PlainCommands, tenantOption } from "../plain-commands.ts";
 import { cellText, columns, timeIn } from "../table.ts";
 
 const alertColumns = {

@@ -2,9 +2,8 @@ import type { Command } from "commander";
 import { auditFilterOptions, auditFilters } from "../../resources/audit.ts";
 import type { Json } from "../api-client.ts";
 import { addPageOptions, clientCommand, printList } from "../client-command.ts";
-import { tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
-import { addFieldOptions, addTimeRange, queryOf, timeRangeOf } from "../plain-commands.ts";
+import { addFieldOptions, addTimeRange, queryOf, tenantOption, timeRangeOf } from "../plain-commands.ts";
 import { cellText, columns, timeIn } from "../table.ts";
 
 const auditColumns = columns<Json>({

@@ -5,7 +5,7 @@ import type { Field } from "../../resources/field.ts";
 import type { Json } from "../api-client.ts";
 import { type ClientCall, printOne } from "../client-command.ts";
 import { CommandFailure, UsageError } from "../failures.ts";
-import { FieldOption } from "../field-option.ts";
+import { FieldOption } from "../plain-commands.ts";
 import { cellText } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 import { relativeTime } from "../times.ts";

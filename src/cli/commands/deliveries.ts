@@ -18,9 +18,15 @@ import {
   printOne,
 } from "../client-command.ts";
 import { UsageError } from "../failures.ts";
-import { FieldOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
-import { addFieldOptions, addTimeRange, bodyOf, queryOf, timeRangeOf } from "../plain-commands.ts";
+import {
+  addFieldOptions,
+  addTimeRange,
+  bodyOf,
+  FieldOption,
+  queryOf,
+  timeRangeOf,
+} from "../plain-commands.ts";
 import { cellText, type Column, columns, printFields, printTable, shortTime, timeIn } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 import { addBulkOptions, addCircuitOption, inactiveText, runBulk } from "./bulk.ts";

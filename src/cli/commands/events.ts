@@ -3,9 +3,8 @@ import { replayFields } from "../../resources/actions.ts";
 import { eventListFields, eventListOptions } from "../../resources/event.ts";
 import type { Json } from "../api-client.ts";
 import { addPageOptions, clientCommand, printList, printOne } from "../client-command.ts";
-import { FieldOption, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
-import { addTimeRange, PlainCommands, timeRangeOf } from "../plain-commands.ts";
+import { addTimeRange, FieldOption, PlainCommands, tenantOption, timeRangeOf } from "../plain-commands.ts";
 import { columns, timeIn } from "../table.ts";
 import { addDeliveryFilters, deliveryColumns, deliveryFilterQuery } from "./deliveries.ts";
 

@@ -16,9 +16,15 @@ import {
 } from "../../resources/source.ts";
 import type { Json } from "../api-client.ts";
 import { clientCommand, documentOf, parseJson, printOne } from "../client-command.ts";
-import { FieldOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
-import { acts, addFieldOptions, bodyOf, PlainCommands, tenantFilterOption } from "../plain-commands.ts";
+import {
+  acts,
+  addFieldOptions,
+  bodyOf,
+  FieldOption,
+  PlainCommands,
+  tenantFilterOption,
+} from "../plain-commands.ts";
 import { cellText, columns, printTable, shortTime, timeIn } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 

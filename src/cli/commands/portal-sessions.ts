@@ -4,9 +4,15 @@ import { portalRevokeFields, portalSessionFields, portalSessionOptions } from ".
 import type { Json } from "../api-client.ts";
 import { clientCommand, printOne } from "../client-command.ts";
 import { UsageError } from "../failures.ts";
-import { FieldOption, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
-import { addFieldOptions, bodyOf, PlainCommands, tenantFilterOption } from "../plain-commands.ts";
+import {
+  addFieldOptions,
+  bodyOf,
+  FieldOption,
+  PlainCommands,
+  tenantFilterOption,
+  tenantOption,
+} from "../plain-commands.ts";
 import { timeIn } from "../table.ts";
 
 const columns = {

@@ -5,9 +5,8 @@ import {
   problemFilters,
 } from "../../resources/delivery-problem.ts";
 import type { ClientCall } from "../client-command.ts";
-import { FieldOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
-import { acts, PlainCommands } from "../plain-commands.ts";
+import { acts, FieldOption, PlainCommands } from "../plain-commands.ts";
 import { timeIn } from "../table.ts";
 
 const columns = {

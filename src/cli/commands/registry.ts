@@ -16,9 +16,14 @@ import {
   printOne,
 } from "../client-command.ts";
 import { CommandFailure, UsageError } from "../failures.ts";
-import { tenantOption } from "../field-option.ts";
 import { type Invocation, readInput } from "../invocation.ts";
-import { addFieldOptions, bodyOf, PlainCommands, tenantFilterOption } from "../plain-commands.ts";
+import {
+  addFieldOptions,
+  bodyOf,
+  PlainCommands,
+  tenantFilterOption,
+  tenantOption,
+} from "../plain-commands.ts";
 
 export function addRegistryCommands(program: Command, invocation: Invocation): void {
   const eventTypes = program.command("event-types").description("catalogue of event types");

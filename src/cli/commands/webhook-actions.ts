@@ -10,9 +10,8 @@ import { webhookResource } from "../../resources/webhook.ts";
 import type { Json } from "../api-client.ts";
 import { addPageOptions, type ClientCall, printList, printOne } from "../client-command.ts";
 import { CommandFailure, RefusedError, UsageError } from "../failures.ts";
-import { FieldOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
-import { acts, PlainCommands } from "../plain-commands.ts";
+import { acts, FieldOption, PlainCommands } from "../plain-commands.ts";
 import { cellText, columns, timeIn } from "../table.ts";
 import { addBulkOptions, addCircuitOption, runBulk } from "./bulk.ts";
 

@@ -17,9 +17,16 @@ import {
   printList,
 } from "../client-command.ts";
 import { UsageError } from "../failures.ts";
-import { FieldOption, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
-import { acts, addFieldOptions, bodyOf, PlainCommands, queryOf } from "../plain-commands.ts";
+import {
+  acts,
+  addFieldOptions,
+  bodyOf,
+  FieldOption,
+  PlainCommands,
+  queryOf,
+  tenantOption,
+} from "../plain-commands.ts";
 import { type Column, columns, printFields, timeIn } from "../table.ts";
 
 /** Columns that some sort orders add. */
