@@ -58,7 +58,7 @@ export function apiDocument(): ApiDocument {
     cursorKey: Buffer.alloc(32),
     limits: { payloadBytesMax: 262_144, connectionsMax: 1 },
   } as unknown as ApiOptions;
-  return createOpenApi(createRoutes(options, stub as OpenStreams), { dev: false }) as unknown as ApiDocument;
+  return createOpenApi(createRoutes(options, stub as OpenStreams), false) as unknown as ApiDocument;
 }
 
 if (import.meta.main) writeFileSync(join(projectRoot, clientTypesPath), clientTypes());

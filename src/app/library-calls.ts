@@ -1,22 +1,19 @@
 /**
- * The services as library calls: null values may be omitted, all lists have the same shape, and errors use the field
- * names of the library.
+ * The services as library calls: null values may be omitted, unknown names are rejected, all lists have the same shape,
+ * and errors use the field names of the library.
  */
-import { PosthornError } from "../domain/errors.ts";
+import { closestName } from "../domain/closest-name.ts";
+import { type FieldError, InvalidRequestError, PosthornError } from "../domain/errors.ts";
+import type { EventTypeListQuery } from "../features/event-types/event-type-service.ts";
+import { placeWords, type SearchedPage } from "../features/searched-pages.ts";
 import type {
-  ApiKeyInput,
   ApiKeyService,
-  BulkDeliveriesCommand,
-  ChangeOperationCommand,
-  ChangeProblem,
-  CircuitCommand,
   DeadLetterService,
   DeliveryFiltersWithin,
   DeliveryListQuery,
   DeliveryProblemView,
   DeliveryService,
   DeliveryView,
-  DiscardCommand,
   EventListQuery,
   EventMatch,
   EventService,
@@ -26,20 +23,14 @@ import type {
   ListedDelivery,
   ProblemListQuery,
   ProblemService,
-  RecoverCommand,
-  ReplayCommand,
-  ReportIncidentCommand,
   RetryBatchCommand,
-  RetryDeliveryCommand,
-  RotateSecretCommand,
   Scope,
   Services,
-  TestWebhookCommand,
   WebhookListQuery,
   WebhookService,
   WebhookView,
 } from "../features/services.ts";
-import type { EventTypeListQuery } from "../features/event-types/event-type-service.ts";
+import type { Page } from "../ports/store.ts";
 import type { DeadLetterQuery, EventSummary } from "../ports/store/history.ts";
 import type { EventType, EventTypeKey } from "../ports/store/registry.ts";
 import type { StoredHistoryEntry } from "../ports/store/webhooks.ts";
@@ -57,7 +48,8 @@ import { apiKeyFields } from "../resources/api-key.ts";
 import { problemChangeFields, problemFilters } from "../resources/delivery-problem.ts";
 import { deliveryFilterFields, deliveryListFields } from "../resources/delivery.ts";
 import { eventListFields } from "../resources/event.ts";
-import { apiPath, type Fields } from "../resources/field.ts";
+import { apiPath, defaultOf, type Fields, judgeField, missing, sentenceOf } from "../resources/field.ts";
+import { pageLimitField } from "../resources/names.ts";
 import {
   cancelDeliveriesFields,
   discardFields,
@@ -65,24 +57,6 @@ import {
   retryDeliveriesFields,
 } from "../resources/operation.ts";
 import { webhookFields, webhookFilters } from "../resources/webhook.ts";
-import {
-  allNull,
-  answerOf,
-  filled,
-  type Filters,
-  type FoundList,
-  foundOf,
-  type Lenient,
-  type List,
-  listOf,
-  type ListQuery,
-  needed,
-  notACursor,
-  searchOf,
-  withKnownNames,
-} from "./library-queries.ts";
-
-export type { Filters, Lenient, List, ListQuery };
 
 /** A service without its first parameter, the scope, which the library fills in. */
 export type Scoped<Service> = {
@@ -93,17 +67,8 @@ export type Scoped<Service> = {
     : never;
 };
 
-type Replaced<Service, Calls> = Omit<Scoped<Service>, keyof Calls> & Calls;
-
-export type LibraryEvents = Replaced<Omit<EventService, "publish" | "publishMany">, EventCalls>;
-export type LibraryWebhooks = Replaced<WebhookService, WebhookCalls>;
-export type LibraryDeliveries = Replaced<DeliveryService, DeliveryCalls>;
-export type LibraryDeadLetters = Replaced<DeadLetterService, DeadLetterCalls>;
-export type LibraryEventTypes = Replaced<EventTypeService, EventTypeCalls>;
-export type LibraryProblems = Replaced<ProblemService, ProblemCalls>;
-export type LibraryApiKeys = Replaced<Omit<ApiKeyService, "authenticate">, ApiKeyCalls>;
-
-interface EventCalls {
+export interface LibraryEvents
+  extends Omit<Scoped<EventService>, "publish" | "publishMany" | "list" | "deliveries" | "matches"> {
   /** Without bodies. */
   list(query?: Filters<EventListQuery>): Promise<FoundList<EventSummary>>;
   deliveries(
@@ -111,47 +76,34 @@ interface EventCalls {
   ): Promise<FoundList<ListedDelivery>>;
   /** Deliveries of the event, and why other webhooks got none: by webhook, newest first. */
   matches(query: { readonly eventId: string } & ListQuery): Promise<List<EventMatch>>;
-  /** To the named webhooks, or to all that subscribe to its type now. */
-  replay(command: ReplayCommand): ReturnType<EventService["replay"]>;
 }
 
-interface WebhookCalls {
+export interface LibraryWebhooks extends Omit<Scoped<WebhookService>, "list" | "history"> {
   list(query?: Filters<WebhookListQuery>): Promise<List<WebhookView>>;
   /** History of a webhook, or only its configuration revisions, newest first. */
   history(
     query: { readonly webhookId: string; readonly revisionsOnly?: boolean } & ListQuery,
   ): Promise<List<StoredHistoryEntry>>;
-  circuit(command: CircuitCommand): ReturnType<WebhookService["circuit"]>;
-  rotateSecret(command: RotateSecretCommand): ReturnType<WebhookService["rotateSecret"]>;
-  reportIncident(command: ReportIncidentCommand): ReturnType<WebhookService["reportIncident"]>;
-  test(command: TestWebhookCommand): ReturnType<WebhookService["test"]>;
-  recover(command: RecoverCommand): ReturnType<WebhookService["recover"]>;
 }
 
-interface DeliveryCalls {
+export interface LibraryDeliveries extends Omit<Scoped<DeliveryService>, "list" | "listOfWebhook"> {
   list(query?: Filters<DeliveryListQuery>): Promise<FoundList<ListedDelivery>>;
   listOfWebhook(
     query: { readonly webhookId: string } & Filters<DeliveryFiltersWithin>,
   ): Promise<FoundList<ListedDelivery>>;
-  retry(command: RetryDeliveryCommand): ReturnType<DeliveryService["retry"]>;
-  retryBatch(command: BulkDeliveriesCommand): ReturnType<DeliveryService["retryBatch"]>;
-  cancelBatch(command: Omit<BulkDeliveriesCommand, "priority">): ReturnType<DeliveryService["cancelBatch"]>;
 }
 
-interface DeadLetterCalls {
+export interface LibraryDeadLetters extends Omit<Scoped<DeadLetterService>, "list" | "retryBatch"> {
   list(query?: Filters<DeadLetterQuery>): Promise<List<DeliveryView>>;
   retryBatch(command?: RetryBatchCommand): ReturnType<DeadLetterService["retryBatch"]>;
-  discardBatch(command: DiscardCommand): ReturnType<DeadLetterService["discardBatch"]>;
-  change(command: ChangeOperationCommand): ReturnType<DeadLetterService["change"]>;
 }
 
-interface ProblemCalls {
+export interface LibraryProblems extends Omit<Scoped<ProblemService>, "list"> {
   /** Most recently changed first. */
   list(query?: Filters<ProblemListQuery>): Promise<FoundList<DeliveryProblemView>>;
-  change(command: ChangeProblem): ReturnType<ProblemService["change"]>;
 }
 
-interface EventTypeCalls {
+export interface LibraryEventTypes extends Omit<Scoped<EventTypeService>, "list" | "get" | "put" | "delete"> {
   /** Sorted by tenant and name, not by age. */
   list(query?: Filters<EventTypeListQuery>): Promise<List<EventType>>;
   get(query: Lenient<EventTypeName>): ReturnType<EventTypeService["get"]>;
@@ -159,121 +111,218 @@ interface EventTypeCalls {
   delete(query: Lenient<EventTypeName>): ReturnType<EventTypeService["delete"]>;
 }
 
-interface ApiKeyCalls {
-  create(input: ApiKeyInput): ReturnType<ApiKeyService["create"]>;
+export type LibraryApiKeys = Omit<Scoped<ApiKeyService>, "authenticate">;
+
+/** Paging parameters of every list, in addition to its filters. */
+export interface ListQuery {
+  /** Rows per page, 1 to 250; default 50. */
+  readonly limit?: number | undefined;
+  /** `next` of the previous page. */
+  readonly cursor?: string | undefined;
 }
 
-export function libraryEvents({ events }: Services, scope: Scope): LibraryEvents {
-  return withCalls<LibraryEvents>(events, scope, {
-    list: (query) => {
-      const { filters, page } = searchOf(query, allNull(eventListFields));
-      return events.list(scope, { ...filters, page }).then(foundOf);
-    },
-    deliveries: (query) => {
-      const { filters, page } = searchOf(query, withinOne, ["eventId"]);
-      return events.deliveries(scope, { ...filters, page }).then(foundOf);
-    },
-    matches: ({ cursor = null, ...query }) => {
-      const { filters, page } = listOf(query, {}, ["eventId"]);
-      const { limit } = page;
-      return events.matches(scope, { ...filters, page: { limit, offset: 0, after: cursor } });
-    },
-    replay: (command) => events.replay(scope, withKnownNames(command, { eventId: needed, ...replayFields })),
-  } satisfies EventCalls);
+/** The result of every list, newest first. */
+export interface List<Row> {
+  readonly rows: readonly Row[];
+  /** Cursor of the next page; null if there is none. */
+  readonly next: string | null;
 }
 
-export function libraryWebhooks({ webhooks }: Services, scope: Scope): LibraryWebhooks {
-  return withCalls<LibraryWebhooks>(webhooks, scope, {
-    list: async (query) => {
-      const { cursor = null, ...rest } = query ?? {};
-      const { filters, page } = listOf(rest, allNull(webhookFilters));
-      const { limit } = page;
-      const { views, next } = await webhooks.list(scope, { ...filters, limit, offset: 0, after: cursor });
-      return { rows: views, next };
-    },
-    history: (query) => {
-      const { filters, page } = listOf(query, { revisionsOnly: false }, ["webhookId"]);
-      return webhooks.history(scope, { ...filters, page }).then(answerOf);
-    },
-    circuit: (command) =>
-      webhooks.circuit(scope, withKnownNames(command, { id: needed, ...circuitActionFields })),
-    rotateSecret: (command) =>
-      webhooks.rotateSecret(scope, withKnownNames(command, { id: needed, ...rotateFields })),
-    reportIncident: (command) =>
-      webhooks.reportIncident(scope, withKnownNames(command, { id: needed, ...incidentFields })),
-    test: (command) => webhooks.test(scope, withKnownNames(command, { id: needed, ...testFields })),
-    recover: (command) => webhooks.recover(scope, withKnownNames(command, { id: needed, ...recoverFields })),
-  } satisfies WebhookCalls);
+/** The result of a search. A page ends after a quarter of a second, however many rows it found. */
+export interface FoundList<Row> extends List<Row> {
+  /** Unix milliseconds: older rows have not been searched yet. Null if all were, or if sorted by next attempt. */
+  readonly searchedTo: number | null;
+  /** False if the page ended before it was full: more rows may match. */
+  readonly isComplete: boolean;
 }
 
-export function libraryDeliveries({ deliveries }: Services, scope: Scope): LibraryDeliveries {
-  return withCalls<LibraryDeliveries>(deliveries, scope, {
-    list: (query) => {
-      const { filters, page } = searchOf(query, allNull(deliveryListFields));
-      return deliveries.list(scope, { ...filters, page }).then(foundOf);
+/** Fields that may be null are optional, and so are the `Named` fields. */
+export type Lenient<Command, Named extends keyof Command = never> = {
+  readonly [Key in keyof Command as null extends Command[Key]
+    ? never
+    : Key extends Named
+      ? never
+      : Key]: Command[Key];
+} & {
+  readonly [Key in keyof Command as null extends Command[Key] ? Key : Key extends Named ? Key : never]?:
+    | Command[Key]
+    | undefined;
+};
+
+/** Filters of a list, with the paging parameters of every list. */
+export type Filters<Query> = Lenient<Omit<Query, "page" | "limit" | "offset" | "after">> & ListQuery;
+
+/** Turns a call of the library into one of a service, whose scope is filled in. */
+type Adapter = (call: (argument: object) => Promise<unknown>, given: object | undefined) => Promise<unknown>;
+
+/** Calls without an adapter get their arguments as they are. */
+type Adapters<Service> = { readonly [Method in keyof Service]?: Adapter };
+
+/** The services that the library offers. */
+type ServiceName =
+  | "events"
+  | "webhooks"
+  | "deliveries"
+  | "deadLetters"
+  | "problems"
+  | "eventTypes"
+  | "tenants"
+  | "apiKeys";
+
+/** The calls of each service that follow from the fields of its resources. */
+const adapters: { readonly [Name in ServiceName]: Adapters<Services[Name]> } = {
+  events: {
+    list: lists(byPlace(), allNull(eventListFields)),
+    deliveries: lists(byPlace(), allNull(deliveryFilterFields), "eventId"),
+    matches: lists(
+      {
+        pageOf: (limit, cursor) => ({ page: { limit, offset: 0, after: cursor } }),
+        resultOf: (found: List<EventMatch>) => found,
+      },
+      {},
+      "eventId",
+    ),
+    replay: takes(replayFields, "eventId"),
+  },
+  webhooks: {
+    list: lists(
+      {
+        pageOf: (limit, cursor) => ({ limit, offset: 0, after: cursor }),
+        resultOf: ({ views, next }: Awaited<ReturnType<WebhookService["list"]>>) => ({ rows: views, next }),
+      },
+      allNull(webhookFilters),
+    ),
+    history: lists(byNumber(), { revisionsOnly: false }, "webhookId"),
+    circuit: takes(circuitActionFields, "id"),
+    rotateSecret: takes(rotateFields, "id"),
+    reportIncident: takes(incidentFields, "id"),
+    test: takes(testFields, "id"),
+    recover: takes(recoverFields, "id"),
+  },
+  deliveries: {
+    list: lists(byPlace(), allNull(deliveryListFields)),
+    listOfWebhook: lists(byPlace(), allNull(deliveryFilterFields), "webhookId"),
+    retry: takes(deliveryRetryFields, "webhookId", "deliveryId"),
+    retryBatch: inBulkWords(takes(retryDeliveriesFields)),
+    cancelBatch: inBulkWords(takes(cancelDeliveriesFields)),
+  },
+  deadLetters: {
+    list: lists(byNumber(), {
+      webhookIds: null,
+      eventTypes: null,
+      categories: null,
+      from: null,
+      to: null,
+      tenantId: null,
+    }),
+    retryBatch: takes(retryBatchFields),
+    discardBatch: inBulkWords(takes(discardFields)),
+    change: takes(operationChangeFields, "id"),
+  },
+  problems: { list: lists(byPlace(), allNull(problemFilters)), change: takes(problemChangeFields, "id") },
+  eventTypes: {
+    list: lists(
+      {
+        pageOf: (limit, cursor) => ({ limit, after: cursor === null ? null : eventTypeKeyOf(cursor) }),
+        resultOf: ({ rows, next }: Awaited<ReturnType<EventTypeService["list"]>>) => ({
+          rows,
+          next: next && `${next.tenantId}/${next.name}`,
+        }),
+      },
+      { tenantId: null },
+    ),
+    get: (call, query = {}) => call(filled(query, { tenantId: null }, ["name"])),
+    put: (call, command) => call({ ...command, tenantId: (command as EventTypeInput).tenantId ?? null }),
+    delete: (call, query = {}) => call(filled(query, { tenantId: null }, ["name"])),
+  },
+  tenants: {},
+  apiKeys: { create: takes(apiKeyFields) },
+};
+
+/** A service with its scope filled in. Calls reject and never throw. */
+export function libraryOf<Library extends object>(
+  services: Services,
+  name: ServiceName,
+  scope: Scope,
+): Library {
+  const adapted: Readonly<Record<string | symbol, Adapter | undefined>> = adapters[name];
+  return new Proxy(services[name], {
+    get: (target, member) => {
+      const method: unknown = Reflect.get(target, member);
+      if (typeof method !== "function") return undefined;
+      const call = (...rest: unknown[]): unknown => Reflect.apply(method, target, [scope, ...rest]);
+      return async (...rest: unknown[]) => {
+        try {
+          const adapter = adapted[member];
+          if (adapter === undefined) return await call(...rest);
+          return await adapter(async (argument) => call(argument), rest[0] as object | undefined);
+        } catch (error) {
+          throw inLibraryWords(error);
+        }
+      };
     },
-    listOfWebhook: (query) => {
-      const { filters, page } = searchOf(query, withinOne, ["webhookId"]);
-      return deliveries.listOfWebhook(scope, { ...filters, page }).then(foundOf);
-    },
-    retry: (command) =>
-      deliveries.retry(
-        scope,
-        withKnownNames(command, { webhookId: needed, deliveryId: needed, ...deliveryRetryFields }),
-      ),
-    retryBatch: (command) =>
-      inBulkWords(deliveries.retryBatch(scope, withKnownNames(command, retryDeliveriesFields))),
-    cancelBatch: (command) =>
-      inBulkWords(deliveries.cancelBatch(scope, withKnownNames(command, cancelDeliveriesFields))),
-  } satisfies DeliveryCalls);
+  }) as unknown as Library;
 }
 
-export function libraryDeadLetters({ deadLetters }: Services, scope: Scope): LibraryDeadLetters {
-  return withCalls<LibraryDeadLetters>(deadLetters, scope, {
-    list: (query) => {
-      const filter = { webhookIds: null, eventTypes: null, categories: null, from: null, to: null };
-      const { filters, page } = listOf(query, { ...filter, tenantId: null });
-      return deadLetters.list(scope, { ...filters, page }).then(answerOf);
-    },
-    retryBatch: (command = {}) => deadLetters.retryBatch(scope, withKnownNames(command, retryBatchFields)),
-    discardBatch: (command) =>
-      inBulkWords(deadLetters.discardBatch(scope, withKnownNames(command, discardFields))),
-    change: (command) =>
-      deadLetters.change(scope, withKnownNames(command, { id: needed, ...operationChangeFields })),
-  } satisfies DeadLetterCalls);
+/** A command with these fields and ids, passed on unchanged. */
+function takes(fields: Fields, ...ids: readonly string[]): Adapter {
+  const names = Object.keys(fields);
+  const required = [...ids, ...names.filter((name) => fields[name]?.isRequired === true)];
+  const optional = allNull(names.filter((name) => !required.includes(name)));
+  return async (call, command = {}) => {
+    filled(command, optional, required);
+    return call(command);
+  };
 }
 
-export function libraryProblems({ problems }: Services, scope: Scope): LibraryProblems {
-  return withCalls<LibraryProblems>(problems, scope, {
-    list: (query) => {
-      const { filters, page } = searchOf(query, allNull(problemFilters));
-      return problems.list(scope, { ...filters, page }).then(foundOf);
-    },
-    change: (command) =>
-      problems.change(scope, withKnownNames(command, { id: needed, ...problemChangeFields })),
-  } satisfies ProblemCalls);
+/** How a service pages its lists. */
+interface Paging<Found> {
+  readonly pageOf: (limit: number, cursor: string | null) => object;
+  readonly resultOf: (found: Found) => List<unknown>;
 }
 
-export function libraryEventTypes({ eventTypes }: Services, scope: Scope): LibraryEventTypes {
-  const tenant = { tenantId: null };
-  return withCalls<LibraryEventTypes>(eventTypes, scope, {
-    list: async (query) => {
-      const { cursor = null, ...rest } = query ?? {};
-      const { filters, page } = listOf(rest, tenant);
-      const after = cursor === null ? null : eventTypeKeyOf(cursor);
-      const { rows, next } = await eventTypes.list(scope, { ...filters, limit: page.limit, after });
-      return { rows, next: next && `${next.tenantId}/${next.name}` };
-    },
-    get: (query) => eventTypes.get(scope, filled(query, tenant, ["name"])),
-    put: ({ tenantId = null, ...command }) => eventTypes.put(scope, { ...command, tenantId }),
-    delete: (query) => eventTypes.delete(scope, filled(query, tenant, ["name"])),
-  } satisfies EventTypeCalls);
+function lists<Found>(
+  { pageOf, resultOf }: Paging<Found>,
+  defaults: object,
+  ...required: readonly string[]
+): Adapter {
+  const known = { ...defaults, limit: defaultOf(pageLimitField), cursor: null };
+  return async (call, query = {}) => {
+    const { limit, cursor, ...filters } = filled(query, known, required) as {
+      readonly limit: number;
+      readonly cursor: string | null;
+    };
+    const problems = judgeField(pageLimitField, "limit", limit);
+    if (problems.length > 0) throw refused(problems);
+    return resultOf((await call({ ...filters, ...pageOf(limit, cursor) })) as Found);
+  };
 }
 
-export function libraryApiKeys({ apiKeys }: Services, scope: Scope): LibraryApiKeys {
-  return withCalls<LibraryApiKeys>(apiKeys, scope, {
-    create: (input) => apiKeys.create(scope, withKnownNames(input, apiKeyFields)),
-  } satisfies ApiKeyCalls);
+/** For searches. */
+function byPlace(): Paging<SearchedPage<unknown>> {
+  return {
+    pageOf: (limit, cursor) => {
+      const after = cursor === null ? null : placeWords.placeOf(cursor);
+      if (cursor !== null && after === null) throw notACursor();
+      return { page: { limit, offset: 0, after } };
+    },
+    resultOf: (page): FoundList<unknown> => ({
+      rows: page.rows,
+      next: page.next === null ? null : placeWords.wordOf(page.next),
+      searchedTo: page.searchedTo,
+      isComplete: page.isComplete,
+    }),
+  };
+}
+
+function byNumber(): Paging<Page<unknown>> {
+  return {
+    pageOf: (limit, cursor) => {
+      if (cursor !== null && !/^\d{1,15}$/.test(cursor)) throw notACursor();
+      return { page: { limit, before: cursor === null ? null : Number(cursor), offset: 0 } };
+    },
+    resultOf: ({ rows, next }) => ({ rows, next: next === null ? null : String(next) }),
+  };
 }
 
 /** `tenant/name`: neither can contain a slash. */
@@ -283,27 +332,45 @@ function eventTypeKeyOf(cursor: string): EventTypeKey {
   return { tenantId, name };
 }
 
-const withinOne = allNull(deliveryFilterFields);
+function notACursor(): PosthornError {
+  return new PosthornError("invalid_cursor", "the cursor is not the `next` of a page");
+}
 
-type AnyCall = (...rest: unknown[]) => unknown;
+function allNull(names: object): object {
+  const known = Array.isArray(names) ? (names as string[]) : Object.keys(names);
+  return Object.fromEntries(known.map((name) => [name, null]));
+}
 
-/** The service with its scope filled in and with these calls overridden. Calls reject and never throw. */
-export function withCalls<Library extends object>(service: object, scope: Scope, calls: object): Library {
-  return new Proxy(service, {
-    get: (target, name) => {
-      const own: unknown = Reflect.get(calls, name);
-      const method: unknown = own ?? Reflect.get(target, name);
-      if (typeof method !== "function") return undefined;
-      return async (...rest: unknown[]) => {
-        try {
-          const args = own === undefined ? [scope, ...rest] : rest;
-          return await (method as AnyCall).apply(target, args);
-        } catch (error) {
-          throw inLibraryWords(error);
-        }
-      };
-    },
-  }) as unknown as Library;
+const times: ReadonlySet<string> = new Set(["from", "to"]);
+
+/** A command with defaults filled in. Unknown and missing fields are rejected by name. */
+function filled(given: object, defaults: object, required: readonly string[]): object {
+  const problems: FieldError[] = [];
+  const values = Object.entries(given as Readonly<Record<string, unknown>>).filter(
+    ([, value]) => value !== undefined,
+  );
+  const known = [...Object.keys(defaults), ...required];
+  for (const [field, value] of values) {
+    if (!known.includes(field)) problems.push({ field, message: unknownField(field, known) });
+    else if (times.has(field) && value !== null && !Number.isFinite(value))
+      problems.push({ field, message: sentenceOf({ is: "time", takesDates: false }) });
+  }
+  for (const field of required)
+    if (!values.some(([name]) => name === field)) problems.push({ field, message: missing });
+  if (problems.length > 0) throw refused(problems);
+  return { ...defaults, ...Object.fromEntries(values) };
+}
+
+function unknownField(field: string, known: readonly string[]): string {
+  const nearest = closestName(field, known);
+  return nearest === null
+    ? `is not a known field; known fields: ${known.join(", ")}`
+    : `is not a known field; did you mean ${nearest}?`;
+}
+
+function refused(problems: readonly FieldError[]): InvalidRequestError {
+  const text = problems.map(({ field, message }) => `${field} ${message}`).join("; ");
+  return new InvalidRequestError(`the call is not valid: ${text}`, problems);
 }
 
 /**
@@ -354,12 +421,14 @@ function otherNamesOf(fields: Fields, prefix = ""): readonly (readonly [api: str
 }
 
 /** Some names mean something else in bulk calls. */
-async function inBulkWords<Result>(call: Promise<Result>): Promise<Result> {
-  try {
-    return await call;
-  } catch (error) {
-    throw inLibraryWords(error, namesOfBulk);
-  }
+function inBulkWords(adapter: Adapter): Adapter {
+  return async (call, given) => {
+    try {
+      return await adapter(call, given);
+    } catch (error) {
+      throw inLibraryWords(error, namesOfBulk);
+    }
+  };
 }
 
 function nameIn(otherNames: OtherNames, path: string): string {

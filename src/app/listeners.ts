@@ -224,7 +224,7 @@ function optionsOf(parts: ListenerParts): ApiOptions {
         : { header: settings.clientCertificateHeader, trustedProxies: settings.trustedProxies },
     trustedProxies: settings.trustedProxies,
     takesInbound: settings.roles.includes("gateway") && settings.inboundPort === null,
-    idempotency: store.idempotency,
+    store,
     secretBox: keys.secretBox,
     clock: systemClock,
     random,

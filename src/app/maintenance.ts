@@ -42,7 +42,7 @@ async function planOf({ databaseUrl: url, dataDir }: Pick<Settings, "dataDir" | 
  */
 export async function migrateStore(
   settings: MigrationSettings,
-  { newDigestKey = false }: { readonly newDigestKey?: boolean } = {},
+  newDigestKey = false,
 ): Promise<MigrationReport> {
   const report = await planMigrations(settings);
   const isEmbedded = settings.databaseUrl === null;

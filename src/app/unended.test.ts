@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import { test } from "node:test";
-import { whenUnended } from "./listeners.ts";
+import { whenUnended } from "./posthorn.ts";
 
 test("resources that keep a process alive are named", async () => {
   const server = createServer();

@@ -7,8 +7,7 @@ else refuse(problem);
 
 /** Imported dynamically, because older Node versions cannot load these modules. */
 async function run(): Promise<void> {
-  const [{ endWithReader }, { processInvocation }, { runProgram }] = await Promise.all([
-    import("./closed-pipe.ts"),
+  const [{ processInvocation }, { runProgram }] = await Promise.all([
     import("./invocation.ts"),
     import("./program.ts"),
   ]);
@@ -19,4 +18,19 @@ async function run(): Promise<void> {
 function refuse(why: string): void {
   process.stderr.write(`posthorn: ${why}\n`);
   process.exitCode = 1;
+}
+
+/**
+ * Handles a closed pipe, as in `posthorn … | head`. It is not an error. It acts like a stop signal, so that commands
+ * such as `listen` can clean up. A closed standard error is ignored, so that a server survives its log reader.
+ */
+function endWithReader(streams: Pick<NodeJS.Process, "stdout" | "stderr">): void {
+  let isFirst = true;
+  streams.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE" && isFirst) throw error;
+    if (!isFirst) return;
+    isFirst = false;
+    if (!process.emit("SIGTERM")) process.exit(0);
+  });
+  streams.stderr.on("error", () => undefined);
 }

@@ -1,20 +1,110 @@
-import type { Command } from "commander";
-import { apiName, type Field, type Fields } from "../resources/field.ts";
-import { rateLimitFields } from "../resources/names.ts";
+import { type Command, Option } from "commander";
+import { apiName, type Field, type Fields, judgeField, type Kind } from "../resources/field.ts";
+import { rateLimitFields, tenantIdField } from "../resources/names.ts";
 import type { ColumnTable, OptionTable, Resource } from "../resources/resource.ts";
 import type { CallOptions, Json } from "./api-client.ts";
 import {
   addPageOptions,
+  type ClientCall,
   clientCommand,
+  collect,
   documentOf,
   type OptionValues,
   printList,
   printOne,
 } from "./client-command.ts";
 import { UsageError } from "./failures.ts";
-import { addRateLimitOptions, FieldOption, rateLimitOf, tenantOption } from "./field-option.ts";
 import type { Invocation } from "./invocation.ts";
-import { type Column, shortTime } from "./table.ts";
+import { type Column, columns, timeIn } from "./table.ts";
+
+/** An option that sets a field. Its help shows the bounds, and its values are validated before sending. */
+export class FieldOption extends Option {
+  readonly field: Field;
+
+  /** `says` replaces the description of the field. `none` is the word for null. */
+  constructor(flags: string, field: Field, says?: string, none?: string) {
+    super(flags, helpOf(field, says));
+    this.field = field;
+    const isList = field.kind.is === "list";
+    this.argParser((text: string, before: unknown): unknown => {
+      if (text !== none) this.#check(isList ? text.split(",") : text);
+      return isList ? collect(text, before as readonly string[] | undefined) : text;
+    });
+    // Other defaults are applied by the server.
+    if (typeof field.default === "number") this.default(String(field.default));
+  }
+
+  /** The message does not contain the value, which may be a secret. */
+  #check(given: string | readonly string[]): void {
+    const path = this.long ?? "";
+    const [problem] = judgeField(this.field, path, typedValue(this.field.kind, given));
+    if (problem !== undefined) throw new UsageError(`${path} ${problem.message}`);
+  }
+}
+
+export function tenantOption(): FieldOption {
+  return new FieldOption("--tenant <id>", tenantIdField, "tenant (administrators)");
+}
+
+function typedValue(kind: Kind, given: string | readonly string[]): unknown {
+  if (typeof given !== "string") return given;
+  if (kind.is === "number") return given.trim() === "" ? given : Number(given);
+  if (kind.is === "flag") return given === "true" || (given === "false" ? false : given);
+  return given;
+}
+
+function helpOf({ kind, doc }: Field, says: string | undefined): string {
+  const sentence = (says ?? doc ?? "").replaceAll("`", "").replace(/\.$/, "");
+  const start = sentence.replace(/^[A-Z](?=[a-z ])/, (letter) => letter.toLowerCase());
+  const bounds = boundsInHelp(kind);
+  return [start, bounds].filter((part) => part !== "").join(start === "" ? "" : ": ");
+}
+
+function boundsInHelp(kind: Kind): string {
+  switch (kind.is) {
+    case "number":
+      return `${kind.min} to ${kind.max}`;
+    case "choice":
+      return `${kind.values.slice(0, -1).join(", ")} or ${kind.values.at(-1) ?? ""}`;
+    case "flag":
+      return "true or false";
+    case "text":
+      return `up to ${kind.lengthMax} characters`;
+    case "object":
+      return kind.shorthand === null ? "" : boundsInHelp(kind.fields[kind.shorthand]?.kind ?? kind);
+    default:
+      return "";
+  }
+}
+
+/** `says` describes the rate. "none" removes the limit. */
+export function addRateLimitOptions(command: Command, says: string): Command {
+  return command
+    .addOption(
+      new FieldOption(
+        "--rate-limit <per-minute>",
+        rateLimitFields.requestsPerMinute,
+        `${says}, or none to remove the limit`,
+        "none",
+      ),
+    )
+    .addOption(
+      // No default, so that an omitted option keeps the current value.
+      new FieldOption("--burst <requests>", rateLimitFields.burst, "burst size, with --rate-limit").default(
+        undefined,
+      ),
+    );
+}
+
+/** Undefined if not given, null to remove the limit. */
+export function rateLimitOf(options: OptionValues): object | null | undefined {
+  const burst = options.number("burst");
+  const isLifted = options.text("rateLimit") === "none";
+  const perMinute = isLifted ? undefined : options.number("rateLimit");
+  if (burst !== undefined && perMinute === undefined) throw new UsageError("--burst requires --rate-limit");
+  if (perMinute === undefined) return isLifted ? null : undefined;
+  return { requests_per_minute: perMinute, ...(burst !== undefined && { burst }) };
+}
 
 /** Adds the options of a table. */
 export function addFieldOptions<F extends Fields>(
@@ -112,75 +202,107 @@ export function timeRangeOf(options: OptionValues) {
 export const tenantFilterOption = { tenantId: ["--tenant <id>", "tenant (administrators)"] } as const;
 
 function columnsOf<Shown extends Fields>(shown: Shown, table: ColumnTable<Shown>): readonly Column<Json>[] {
-  return Object.entries(table).map(([title, what]) => {
-    if (typeof what === "function") return { title, value: what };
-    const field = shown[what] as Field;
+  const cells = Object.entries(table).map(([title, what]) => {
+    const field = typeof what === "string" ? shown[what] : undefined;
+    if (field === undefined || typeof what === "function") return [title, what];
     const name = apiName(what, field);
-    const isTime = field.kind.is === "time";
-    return { title, value: (row: Json) => (isTime ? shortTime(row[name]) : row[name]) };
+    return [title, field.kind.is === "time" ? timeIn(name) : name];
   });
+  return columns(Object.fromEntries(cells) as Parameters<typeof columns<Json>>[0]);
 }
 
-/** The plain commands of a resource: list, get, a change, delete. */
+/** What its commands need to know about a resource. */
+type Commanded<Input extends Fields, Shown extends Fields> = Pick<Resource, "path"> &
+  Partial<Pick<Resource<Input, Shown>, "key" | "input" | "shown" | "filters">> & {
+    readonly schemas?: { readonly query: unknown };
+  };
+
+/** Options that are not plain fields, and what they add to the body or query. */
+interface MoreOptions {
+  readonly add: (command: Command) => unknown;
+  readonly given: (options: OptionValues) => Promise<Json> | Json;
+}
+
+/** Acts on the resource with this path. */
+type Act = (call: ClientCall, path: string) => Promise<void>;
+
+/** Calls a path below that of a resource, and prints the response. */
+export function acts(method: string, below = "", body?: (call: ClientCall) => unknown): Act {
+  return async (call, path) => {
+    printOne(call.terminal, await call.client.call(method, { path: path + below, body: body?.(call) }));
+  };
+}
+
+/** The plain commands of a resource: list, get, a change, delete, and actions on one of them. */
 export class PlainCommands<Input extends Fields, Shown extends Fields> {
   readonly #parent: Command;
   readonly #invocation: Invocation;
-  readonly #resource: Resource<Input, Shown>;
+  readonly #resource: Commanded<Input, Shown>;
 
-  constructor(parent: Command, invocation: Invocation, resource: Resource<Input, Shown>) {
+  constructor(parent: Command, invocation: Invocation, resource: Commanded<Input, Shown>) {
     this.#parent = parent;
     this.#invocation = invocation;
     this.#resource = resource;
   }
 
-  /** `none` is printed if there are none. */
-  list(says: string, columns: ColumnTable<Shown>, none: string, filters: OptionTable<Fields> = {}): void {
-    const { path, shown, filters: fields } = this.#resource;
+  /** `none` is printed if there are none. Columns name shown fields, or members of a row if there are none. */
+  list(
+    says: string,
+    table: ColumnTable<Shown>,
+    none: string,
+    filters: OptionTable<Fields> = {},
+    more?: MoreOptions,
+  ): void {
+    const { path, shown = {} as Shown, filters: fields = {} } = this.#resource;
     const command = addPageOptions(this.#parent.command("list").description(says));
     addFieldOptions(command, fields, filters);
-    clientCommand(command, this.#invocation, (call) =>
-      printList(call, path, columnsOf(shown, columns), none, queryOf(call.options, fields, filters)),
-    );
-  }
-
-  get(says: string, argument: string): void {
-    const command = this.#one("get", says, argument);
-    clientCommand(command, this.#invocation, async ({ client, terminal, args, options }) => {
-      printOne(terminal, await client.get(this.#path(args), { query: this.#query(options) }));
+    more?.add(command);
+    clientCommand(command, this.#invocation, async (call) => {
+      const query = { ...queryOf(call.options, fields, filters), ...(await more?.given(call.options)) };
+      await printList(call, path, columnsOf(shown, table), none, query as CallOptions["query"]);
     });
   }
 
-  /** `more` adds options that are not plain fields, and their part of the body. */
+  /** `below` is its path below the resource, such as `/health`. */
+  get(says: string, argument: string, name = "get", below = ""): void {
+    const query = (options: OptionValues) => this.#query(options);
+    this.#run(this.#one(name, says, argument), async ({ client, terminal, options }, path) => {
+      printOne(terminal, await client.get(path + below, { query: query(options) }));
+    });
+  }
+
+  /** Any other action. */
+  one(name: string, says: string, argument: string, run: Act, add?: (command: Command) => unknown): void {
+    const command = this.#one(name, says, argument);
+    add?.(command);
+    this.#run(command, run);
+  }
+
   change(
     method: "PUT" | "PATCH",
     says: string,
     argument: string,
     table: OptionTable<Input>,
-    more?: {
-      readonly add: (command: Command) => void;
-      readonly body: (options: OptionValues) => Promise<Json> | Json;
-    },
+    more?: MoreOptions,
   ): void {
-    const { input } = this.#resource;
+    const { input = {} as Input } = this.#resource;
     const command = this.#one(method === "PUT" ? "put" : "update", says, argument);
     addFieldOptions(command, input, table);
     more?.add(command);
-    clientCommand(command, this.#invocation, async ({ client, terminal, args, options }) => {
-      const body = { ...bodyOf(options, input, table), ...(await more?.body(options)) };
-      printOne(
-        terminal,
-        await client.call(method, { path: this.#path(args), body, query: this.#query(options) }),
-      );
+    this.#run(command, async ({ client, terminal, options }, path) => {
+      const body = { ...bodyOf(options, input, table), ...(await more?.given(options)) };
+      printOne(terminal, await client.call(method, { path, body, query: this.#query(options) }));
     });
   }
 
   delete(says: string, argument: string, verb: "delete" | "revoke" = "delete"): void {
-    const command = this.#one(verb, says, argument);
-    clientCommand(command, this.#invocation, async ({ client, terminal, args: [key = ""], options }) => {
+    this.#run(this.#one(verb, says, argument), async (call, path) => {
+      const { client, terminal, args, options } = call;
+      const [key = ""] = args;
       if (key === "")
         throw new UsageError(`${argument} is required. See: posthorn ${this.#parent.name()} list`);
-      await client.call("DELETE", { path: this.#path([key]), query: this.#query(options) });
-      if (terminal.json) terminal.object({ [this.#resource.key]: key, [`${verb}d`]: true });
+      await client.call("DELETE", { path, query: this.#query(options) });
+      if (terminal.json) terminal.object({ [this.#resource.key ?? "id"]: key, [`${verb}d`]: true });
       else terminal.note(`${verb}d ${key}`);
     });
   }
@@ -190,12 +312,15 @@ export class PlainCommands<Input extends Fields, Shown extends Fields> {
     return this.#isPerTenant ? command.addOption(tenantOption()) : command;
   }
 
-  get #isPerTenant(): boolean {
-    return this.#resource.schemas.query !== undefined;
+  #run(command: Command, run: Act): void {
+    const { path } = this.#resource;
+    clientCommand(command, this.#invocation, (call) =>
+      run(call, `${path}/${encodeURIComponent(call.args[0] ?? "")}`),
+    );
   }
 
-  #path([key = ""]: readonly string[]): string {
-    return `${this.#resource.path}/${encodeURIComponent(key)}`;
+  get #isPerTenant(): boolean {
+    return this.#resource.schemas?.query !== undefined;
   }
 
   #query(options: OptionValues): { readonly tenant_id?: string | undefined } {

@@ -7,6 +7,21 @@ export interface Column<Row> {
   readonly value: (row: Row) => unknown;
 }
 
+/** Columns by title: a member of the row, or what to show of it. */
+export function columns<Row extends object>(
+  table: Readonly<Record<string, string | ((row: Row) => unknown)>>,
+): readonly Column<Row>[] {
+  return Object.entries(table).map(([title, what]) => ({
+    title,
+    value: typeof what === "function" ? what : (row) => (row as Readonly<Record<string, unknown>>)[what],
+  }));
+}
+
+/** A column of times. */
+export function timeIn(name: string) {
+  return (row: Readonly<Record<string, unknown>>): string => shortTime(row[name]);
+}
+
 const gap = "  ";
 
 /** Prints a table with a header. Lines are truncated to the terminal width. */

@@ -1,7 +1,14 @@
 import { type FieldError, InvalidRequestError } from "../domain/errors.ts";
 import type { RateLimitConfig } from "../domain/profile.ts";
-import { apiPath, defaultOf, type Field, type Fields, type InputOf } from "../resources/field.ts";
-import { judgeField } from "../resources/judge.ts";
+import {
+  apiPath,
+  defaultOf,
+  type Field,
+  type Fields,
+  type InputOf,
+  judgeField,
+  missing,
+} from "../resources/field.ts";
 import { rateLimitFields, type RateLimitInput } from "../resources/names.ts";
 
 /** `null` removes the limit; an omitted burst keeps its value. */
@@ -69,10 +76,10 @@ export function readFields<F extends Fields>(
     const value = (given as Readonly<Record<string, unknown>>)[name];
     const path = apiPath(name, field);
     if (value === undefined) {
-      if (isNeeded(field, use)) problems.add({ field: path, message: "is required" });
+      if (isNeeded(field, use)) problems.add({ field: path, message: missing });
       continue;
     }
-    const found = judgeField(field, { path, value });
+    const found = judgeField(field, path, value);
     for (const problem of found) problems.add(problem);
     if (found.length === 0) read[name] = value;
   }

@@ -1,7 +1,6 @@
-import type { SearchPage, SearchPlace } from "../ports/store/search.ts";
 import type { SearchBudget } from "../ports/clock.ts";
-import type { Fields } from "../resources/field.ts";
-import { judgeField } from "../resources/judge.ts";
+import type { SearchPage, SearchPlace } from "../ports/store/search.ts";
+import { type Fields, judgeField } from "../resources/field.ts";
 import { ProblemList } from "./input.ts";
 
 /** The position at which a search continues. */
@@ -121,7 +120,7 @@ export function judgeFilters(fields: Fields, filters: object): void {
   for (const [name, field] of Object.entries(fields)) {
     const value = (filters as Readonly<Record<string, unknown>>)[name];
     if (value === undefined || value === null) continue;
-    for (const problem of judgeField(field, { path: name, value })) problems.add(problem);
+    for (const problem of judgeField(field, name, value)) problems.add(problem);
   }
   problems.throwIfAny("the listing");
 }

@@ -135,14 +135,27 @@ export class Auditing {
 
   async run(
     route: Route,
+    audit: AuditedAction,
     call: Call,
     request: FastifyRequest,
     handle: (call: Call) => Promise<Answer>,
   ): Promise<Answer> {
-    const { audit } = route;
-    if (audit === undefined || "none" in audit || isDryRun(call.body)) return handle(call);
     const before = await jsonBefore(audit, call);
-    const trail = new Trail((target) => this.#record(route, { audit, call, request, before, target }));
+    const trail = new Trail((target) => {
+      const { id, tenantId } = target ?? targetOf(audit, call, null, before);
+      return {
+        id: this.#nextId(),
+        at: this.#options.clock.now(),
+        tenantId,
+        actor: this.#actor(call, request),
+        action: audit.action,
+        route: `${route.method} ${route.path}`,
+        target: { type: audit.target, id: id === "" ? null : id },
+        changes: changesOf(audit, call, before, route.body),
+        address: addressOf(call),
+        requestId: request.id,
+      };
+    });
     const answer = await handle({ ...call, scope: { ...call.scope, audit: trail } });
     if (!trail.isWritten) await this.#append(trail.peek(targetOf(audit, call, answer, before)));
     return answer;
@@ -156,32 +169,6 @@ export class Auditing {
     } catch (error) {
       log.error({ err: String(error), audit: record }, "a change is missing from the audit log");
     }
-  }
-
-  #record(
-    route: Route,
-    from: {
-      readonly audit: AuditedAction;
-      readonly call: Call;
-      readonly request: FastifyRequest;
-      readonly before: Json | null;
-      readonly target: AuditedTarget | null;
-    },
-  ): AuditRecord {
-    const { audit, call, request, before } = from;
-    const { id, tenantId } = from.target ?? targetOf(audit, call, null, before);
-    return {
-      id: this.#nextId(),
-      at: this.#options.clock.now(),
-      tenantId,
-      actor: this.#actor(call, request),
-      action: audit.action,
-      route: `${route.method} ${route.path}`,
-      target: { type: audit.target, id: id === "" ? null : id },
-      changes: changesOf(audit, call, before, route.body),
-      address: addressOf(call),
-      requestId: request.id,
-    };
   }
 
   #actor({ principal }: Call, { dashboardSession: session }: FastifyRequest): AuditActor {
@@ -223,10 +210,6 @@ class Trail implements AuditTrail {
   written(): void {
     this.isWritten = true;
   }
-}
-
-function isDryRun(body: unknown): boolean {
-  return (body as { readonly dry_run?: unknown } | null | undefined)?.dry_run === true;
 }
 
 /** Errors are left to the handler, which reports missing and forbidden resources. */

@@ -1,9 +1,12 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { PosthornError } from "../domain/errors.ts";
+import { clientNetwork } from "../domain/http/network.ts";
+import { createBucket, peekWaitMs, type RateBucket, tryTakeAll } from "../domain/rate-limit.ts";
 import { portalTokenPrefix } from "../features/portal/portal-sessions.ts";
 import type { ApiKeyService, PortalSessionService, Principal } from "../features/services.ts";
-import type { CallLimits } from "./call-limits.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Metrics } from "../ports/telemetry.ts";
 import type { ApiOptions } from "./context.ts";
 import type { Access, Route } from "./route.ts";
 import {
@@ -11,8 +14,8 @@ import {
   ownHeader,
   readSessionCookie,
   type Session,
-  type Sessions,
   sessionCookie,
+  type Sessions,
 } from "./sessions.ts";
 
 /** `publish` keys cannot read, and `read` keys cannot write: a leaked publisher key reveals no events. */
@@ -50,17 +53,18 @@ export interface Caller {
  * change something must come from the dashboard. Throws UnauthenticatedError, or `forbidden` for a cross-site call.
  */
 export function authenticate(
-  request: { readonly method: string; readonly headers: IncomingHttpHeaders },
-  { apiKeys, sessions }: { readonly apiKeys: ApiKeyService; readonly sessions: Sessions | null },
+  method: string,
+  headers: IncomingHttpHeaders,
+  apiKeys: ApiKeyService,
+  sessions: Sessions | null,
 ): Caller {
-  const { headers } = request;
   const token =
     headers.authorization === undefined && sessions !== null
       ? readSessionCookie(headers, sessions.cookieId)
       : null;
   const found = token === null ? null : (sessions?.find(token) ?? null);
   if (found !== null) {
-    if (!isOwnCall(request.method, request.headers)) throw foreignCall();
+    if (!isOwnCall(method, headers)) throw foreignCall();
     return found;
   }
   return { principal: holderOfKey(headers.authorization, apiKeys), session: null };
@@ -148,7 +152,7 @@ export function createAuthenticationHook(
 ) {
   const { services, callLimits, dashboard } = parts;
   const { access, isTest } = route;
-  const known = { apiKeys: services.apiKeys, sessions: dashboard?.sessions ?? null };
+  const sessions = dashboard?.sessions ?? null;
   return (request: FastifyRequest, { raw: answer }: FastifyReply, done: (error?: Error) => void): void => {
     const refuse = (error: unknown): never => {
       if (error instanceof UnauthenticatedError) {
@@ -157,7 +161,7 @@ export function createAuthenticationHook(
       throw error;
     };
     const admit = ({ principal, session }: Caller): void => {
-      if (session !== null) keepSession(session, request, answer, known.sessions);
+      if (session !== null) keepSession(session, request, answer, sessions);
       callLimits.count(principal, { access, ...(isTest !== undefined && { isTest }), answer });
       authorize(principal, route);
       request.principal = principal;
@@ -167,7 +171,8 @@ export function createAuthenticationHook(
     if (token === null) {
       let caller: Caller;
       try {
-        caller = authenticate(request.raw as RequestHead, known);
+        const { method, headers } = request.raw as RequestHead;
+        caller = authenticate(method, headers, services.apiKeys, sessions);
       } catch (error) {
         return refuse(error);
       }
@@ -199,4 +204,238 @@ function keepSession(
   const renewed = sessions?.renewed(session) ?? null;
   if (renewed === null || sessions === null) return;
   answer.setHeader("set-cookie", sessionCookie(request.headers, sessions.cookieOf(renewed)));
+}
+
+/**
+ * Rate limits on API calls (WDS-5). Each API key and each tenant has a token bucket for publishing and another for all
+ * other calls. Each address that presents invalid keys has a bucket too. Limits are checked before the body is read.
+ * Every call costs one token, including a batch of events, whose size is bounded elsewhere. Administrators are not
+ * limited.
+ */
+
+/** Per minute; 0 means unlimited. A bucket holds the calls of one minute, which may arrive in one burst. */
+export interface CallRates {
+  readonly keyCallsPerMinute: number;
+  readonly tenantCallsPerMinute: number;
+  readonly keyPublishesPerMinute: number;
+  readonly tenantPublishesPerMinute: number;
+}
+
+export interface CallLimitsOptions {
+  readonly callRates: CallRates;
+  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly metrics: Pick<Metrics, "apiCallLimited">;
+}
+
+/** Response headers, set before the outcome of the call is known. */
+export interface AnswerFields {
+  setHeader(name: string, value: string): unknown;
+}
+
+export const unknownKeysPerMinute = 600;
+const wrongLoginsPerMinute = 5;
+/** Many customers may share one address, and a code has 256 bits. */
+const wrongCodesPerMinute = 60;
+/** Bounds the memory for an attacker with many addresses; further addresses share one bucket. */
+export const addressesMax = 10_000;
+
+export class CallLimits {
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #metrics: Pick<Metrics, "apiCallLimited">;
+  readonly #publishing: LimitList;
+  readonly #others: LimitList;
+  readonly #customers: LimitList;
+  readonly #customerTests: LimitList;
+  readonly #unknownKeys: LimitList;
+  readonly #wrongLogins: LimitList;
+  readonly #wrongCodes: LimitList;
+
+  constructor({ callRates, clock, metrics }: CallLimitsOptions) {
+    this.#clock = clock;
+    this.#metrics = metrics;
+    this.#publishing = new LimitList([
+      {
+        name: "publish_key",
+        perMinute: callRates.keyPublishesPerMinute,
+        what: "publishing with this API key",
+      },
+      {
+        name: "publish_tenant",
+        perMinute: callRates.tenantPublishesPerMinute,
+        what: "publishing for this tenant",
+      },
+    ]);
+    this.#others = new LimitList([
+      { name: "key", perMinute: callRates.keyCallsPerMinute, what: "calls with this API key" },
+      { name: "tenant", perMinute: callRates.tenantCallsPerMinute, what: "calls for this tenant" },
+    ]);
+    this.#customers = new LimitList([
+      { name: "portal_session", perMinute: 1_200, burst: 60, what: "calls in this portal session" },
+    ]);
+    this.#customerTests = new LimitList([
+      { name: "portal_tests", perMinute: 10, what: "tests in this portal session" },
+    ]);
+    this.#unknownKeys = new LimitList([
+      {
+        name: "unknown_key",
+        perMinute: unknownKeysPerMinute,
+        what: "invalid keys",
+        bucketsMax: addressesMax,
+      },
+    ]);
+    this.#wrongCodes = new LimitList([
+      {
+        name: "wrong_portal_code",
+        perMinute: wrongCodesPerMinute,
+        what: "invalid portal codes",
+        bucketsMax: addressesMax,
+      },
+    ]);
+    this.#wrongLogins = new LimitList([
+      {
+        name: "wrong_login",
+        perMinute: wrongLoginsPerMinute,
+        what: "failed logins",
+        bucketsMax: addressesMax,
+      },
+    ]);
+  }
+
+  /**
+   * Counts a call and reports the remaining quota in its response headers. Beyond a limit, throws `rate_limited` and
+   * counts nothing.
+   */
+  count(
+    principal: Principal,
+    call: Pick<Route, "access" | "isTest"> & { readonly answer: AnswerFields },
+  ): void {
+    const { keyId, role, tenantId } = principal;
+    if (role === "session") {
+      this.#take(this.#customers, [keyId], call.answer, true);
+      if (call.isTest === true) this.#take(this.#customerTests, [keyId], call.answer);
+      return;
+    }
+    if (role === "admin" || tenantId === null) return;
+    const list = call.access === "publish" ? this.#publishing : this.#others;
+    this.#take(list, [keyId, tenantId], call.answer, true);
+  }
+
+  /**
+   * Counts a call without a valid key. Calls with a valid key are not limited by address, because all clients behind a
+   * proxy share one.
+   */
+  countUnknown(address: string, answer: AnswerFields): void {
+    this.#take(this.#unknownKeys, [clientNetwork(address)], answer);
+  }
+
+  /** Counts a failed dashboard login. Correct logins are never refused. */
+  countWrongLogin(address: string, answer: AnswerFields): void {
+    this.#take(this.#wrongLogins, [clientNetwork(address)], answer);
+  }
+
+  /** Counts an invalid portal code. */
+  countWrongCode(address: string, answer: AnswerFields): void {
+    this.#take(this.#wrongCodes, [clientNetwork(address)], answer);
+  }
+
+  /** Reports the quota only beyond the limit unless `isReported`. */
+  #take(list: LimitList, ids: readonly string[], answer: AnswerFields, isReported = false): void {
+    if (list.limits.length === 0) return;
+    const now = this.#clock.monotonicMs();
+    const buckets = list.limits.map((limit) => limit.bucketOf(ids[limit.place] as string, now));
+    const waitMs = tryTakeAll(buckets, now);
+    if (waitMs === 0 && !isReported) return;
+    answer.setHeader("RateLimit-Policy", list.policy);
+    answer.setHeader("RateLimit", list.stateOf(buckets, now));
+    if (waitMs === 0) return;
+    const reached = list.limits[buckets.findIndex((bucket) => peekWaitMs(bucket, now) === waitMs)] as Limit;
+    this.#metrics.apiCallLimited(reached.name);
+    const { what, perMinute } = reached;
+    throw new PosthornError("rate_limited", `The limit on ${what} is ${perMinute} per minute.`, {
+      retryAfterSeconds: Math.ceil(waitMs / 1_000),
+    });
+  }
+}
+
+interface LimitInput {
+  readonly name: string;
+  readonly perMinute: number;
+  /** Burst size; the calls of one minute if omitted. */
+  readonly burst?: number;
+  /** Shown in error messages. */
+  readonly what: string;
+  /** Beyond this number, ids share one bucket. */
+  readonly bucketsMax?: number;
+}
+
+/** The limits for one call, rendered as draft-ietf-httpapi-ratelimit-headers defines them. */
+class LimitList {
+  readonly limits: readonly Limit[];
+  readonly policy: string;
+
+  constructor(inputs: readonly LimitInput[]) {
+    this.limits = inputs
+      .map((input, place) => new Limit(input, place))
+      .filter(({ perMinute }) => perMinute > 0);
+    this.policy = this.limits.map(({ name, perMinute }) => `"${name}";q=${perMinute};w=60`).join(", ");
+  }
+
+  stateOf(buckets: readonly RateBucket[], now: number): string {
+    let text = "";
+    for (const [index, { name }] of this.limits.entries()) {
+      const bucket = buckets[index] as RateBucket;
+      const usedMs = Math.max(0, bucket.fullAt - now);
+      const left = Math.floor((bucket.toleranceMs + bucket.intervalMs - usedMs) / bucket.intervalMs);
+      text += `${index === 0 ? "" : ", "}"${name}";r=${Math.max(0, left)};t=${Math.ceil(usedMs / 1_000)}`;
+    }
+    return text;
+  }
+}
+
+const sweepEveryMs = 60_000;
+
+/** One limit and its buckets. Full buckets are discarded. */
+class Limit {
+  readonly name: string;
+  readonly perMinute: number;
+  readonly what: string;
+  readonly #burst: number;
+  /** Index of the call's id that this limit counts by. */
+  readonly place: number;
+  readonly #bucketsMax: number;
+  readonly #buckets = new Map<string, RateBucket>();
+  #overflow: RateBucket | null = null;
+  #sweptAt = 0;
+
+  constructor(
+    { name, perMinute, burst = perMinute, what, bucketsMax = Infinity }: LimitInput,
+    place: number,
+  ) {
+    this.#burst = burst;
+    this.name = name;
+    this.perMinute = perMinute;
+    this.what = what;
+    this.place = place;
+    this.#bucketsMax = bucketsMax;
+  }
+
+  bucketOf(id: string, now: number): RateBucket {
+    const known = this.#buckets.get(id);
+    if (known !== undefined) return known;
+    // The map only grows here, so this is where to sweep it.
+    if (now - this.#sweptAt >= sweepEveryMs) this.#sweep(now);
+    if (this.#buckets.size >= this.#bucketsMax) return (this.#overflow ??= this.#createBucket());
+    const bucket = this.#createBucket();
+    this.#buckets.set(id, bucket);
+    return bucket;
+  }
+
+  #createBucket(): RateBucket {
+    return createBucket({ requestsPerMinute: this.perMinute, burst: this.#burst });
+  }
+
+  #sweep(now: number): void {
+    this.#sweptAt = now;
+    for (const [id, { fullAt }] of this.#buckets) if (fullAt <= now) this.#buckets.delete(id);
+  }
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BodyMemory } from "./request-body.ts";
+import { BodyMemory } from "./dispatch.ts";
 
 test("one caller gets at most half, so another always finds capacity", () => {
   const memory = new BodyMemory(1_000);

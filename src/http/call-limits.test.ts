@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { PosthornError } from "../domain/errors.ts";
 import { ManualClock } from "../engine/manual-clock.fixture.ts";
 import type { Principal } from "../features/services.ts";
-import { addressesMax, CallLimits, type CallRates, unknownKeysPerMinute } from "./call-limits.ts";
+import { addressesMax, CallLimits, type CallRates, unknownKeysPerMinute } from "./authentication.ts";
 import type { Access } from "./route.ts";
 
 const noLimits: CallRates = {

@@ -6,10 +6,9 @@ import type { Services } from "../features/services.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { SecretBox } from "../ports/secret-box.ts";
-import type { StoreFacts } from "../ports/store.ts";
-import type { IdempotencyStore } from "../ports/store/idempotency.ts";
+import type { Store, StoreFacts } from "../ports/store.ts";
 import type { Logger, Metrics } from "../ports/telemetry.ts";
-import type { CallRates } from "./call-limits.ts";
+import type { CallRates } from "./authentication.ts";
 import type { Sessions } from "./sessions.ts";
 
 /** The dependencies of the API. They are borrowed: closing the API leaves them open. */
@@ -24,7 +23,8 @@ export interface ApiOptions {
   readonly trustedProxies?: readonly string[];
   /** Also serves inbound requests on the address of the API. */
   readonly takesInbound?: boolean;
-  readonly idempotency: IdempotencyStore;
+  /** Documents that need no service, such as a plain list. */
+  readonly store: Store;
   /** Seals stored responses that contain a secret. */
   readonly secretBox: SecretBox;
   readonly clock: Clock;

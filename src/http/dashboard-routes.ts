@@ -7,8 +7,7 @@ import {
   sessionSchema,
   type SessionView,
 } from "../resources/system.ts";
-import { bearerToken, foreignCall, UnauthenticatedError } from "./authentication.ts";
-import { CallLimits } from "./call-limits.ts";
+import { bearerToken, CallLimits, foreignCall, UnauthenticatedError } from "./authentication.ts";
 import type { ApiOptions } from "./context.ts";
 import { formatInstant } from "./mapping.ts";
 import { type Answer, type Call, defineRoute, type Route } from "./route.ts";

@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { closed, freeObject, nullableSchema, oneOf, Type } from "../resources/schema.ts";
+import { choice, flag, integer, list, nullable } from "../resources/field.ts";
+import { closed, freeObject, schemaOfField, Type } from "../resources/schema.ts";
 import { compileValidator } from "./dispatch.ts";
 
 const schema = closed({
   name: Type.String({ minLength: 2, maxLength: 3 }),
-  count: Type.Optional(nullableSchema(Type.Integer({ minimum: 1, maximum: 9 }))),
-  kind: Type.Optional(nullableSchema(oneOf(["a", "b"]))),
+  count: Type.Optional(schemaOfField(nullable(integer({ min: 1, max: 9 })))),
+  kind: Type.Optional(schemaOfField(nullable(choice(["a", "b"])))),
   free: Type.Optional(freeObject()),
-  inner: Type.Optional(closed({ list_of: Type.Array(Type.Boolean(), { maxItems: 2 }) })),
+  inner: Type.Optional(closed({ list_of: schemaOfField(list(flag(), { countMin: 0, countMax: 2 })) })),
 });
 
 function problems(value: unknown): Record<string, string> {
@@ -31,7 +32,7 @@ test("messages say what is wrong", () => {
     count: "must be a whole number from 1 to 9, or null",
     kind: "must be one of a, b, or null",
     "inner.list_of[1]": "must be true or false",
-    "inner.list_of": "must have at most 2 items",
+    "inner.list_of": "must be a list of 0 to 2 items",
   });
   assert.deepEqual(problems({ count: "1" }), {
     name: "is required",

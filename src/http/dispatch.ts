@@ -2,6 +2,7 @@
  * Turns a route into a Fastify handler: parse, validate, run once, respond. Authentication runs earlier, in server.ts.
  */
 
+import type { IncomingMessage } from "node:http";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type FieldError, InvalidRequestError, NotFoundError, PosthornError } from "../domain/errors.ts";
@@ -21,7 +22,6 @@ import {
   renderProblem,
   unexpectedError,
 } from "./problems.ts";
-import { bodyTooLarge, type RequestBody } from "./request-body.ts";
 import { type Answer, type Call, type RawForm, type Route, takesIdempotencyKey } from "./route.ts";
 import type { Session } from "./sessions.ts";
 
@@ -60,7 +60,7 @@ export function createHandler(route: Route, dependencies: HandlerDependencies): 
   const plain = createFormHandler(
     {
       route,
-      readCall: createCallReader(route, { query: route.query, readBody: createBodyReader(route) }),
+      readCall: createCallReader(route, route.query, createBodyReader(route)),
       bodyHeader: null,
       handle: (call) => route.handle(call),
     },
@@ -71,7 +71,7 @@ export function createHandler(route: Route, dependencies: HandlerDependencies): 
   const handleRaw = createFormHandler(
     {
       route,
-      readCall: createCallReader(route, { query: raw.query, readBody: createRawReader(raw) }),
+      readCall: createCallReader(route, raw.query, createRawReader(raw)),
       bodyHeader: "content-type",
       handle: (call) => raw.handle(call as Call<unknown, unknown, RawContent>),
     },
@@ -134,8 +134,15 @@ function once(key: string, asked: Asked): Promise<Rendered> {
 }
 
 async function run({ form, call, request, dependencies }: Asked): Promise<Rendered> {
+  const { audit } = form.route;
+  if (audit === undefined || "none" in audit || isDryRun(call.body))
+    return renderAnswer(await form.handle(call));
   const { auditing } = dependencies;
-  return renderAnswer(await auditing.run(form.route, call, request, (own) => form.handle(own)));
+  return renderAnswer(await auditing.run(form.route, audit, call, request, (own) => form.handle(own)));
+}
+
+function isDryRun(body: unknown): boolean {
+  return (body as { readonly dry_run?: unknown } | null | undefined)?.dry_run === true;
 }
 
 function renderAnswer(answer: Answer): Rendered {
@@ -180,16 +187,14 @@ export function send(reply: FastifyReply, rendered: Rendered): void {
   raw.end(rendered.text);
 }
 
-interface FormReader {
-  readonly query: Route["query"];
-  readonly readBody: (request: FastifyRequest) => unknown;
-}
-
 /** Prepares everything once per route, so that a request only runs compiled checks. */
-function createCallReader(route: Route, form: FormReader): (request: FastifyRequest) => Call {
-  const { readBody } = form;
+function createCallReader(
+  route: Route,
+  query: Route["query"],
+  readBody: (request: FastifyRequest) => unknown,
+): (request: FastifyRequest) => Call {
   const checkParams = route.params === undefined ? null : compileValidator(route.params, "path");
-  const checkQuery = compileValidator(form.query ?? { type: "object", additionalProperties: false }, "query");
+  const checkQuery = compileValidator(query ?? { type: "object", additionalProperties: false }, "query");
   // If PUT creates the resource, an invalid name is a validation error rather than a missing resource.
   const creates = route.method === "PUT" && 201 in route.answers;
 
@@ -199,17 +204,17 @@ function createCallReader(route: Route, form: FormReader): (request: FastifyRequ
       if (!creates) throw new NotFoundError("this resource");
       throw new InvalidRequestError("The path of the URL is not valid.", paramErrors);
     }
-    const { query } = request;
-    const queryErrors = checkQuery(query);
+    const { query: given } = request;
+    const queryErrors = checkQuery(given);
     if (queryErrors !== null)
       throw new InvalidRequestError("The query of the URL is not valid.", queryErrors);
     const { principal } = request;
-    if (principal !== null) refuseForeignTenant(principal, query);
+    if (principal !== null) refuseForeignTenant(principal, given);
     return {
       scope: principal ?? noTenant,
       principal,
       params: request.params,
-      query,
+      query: given,
       body: readBody(request),
       bodyBytes: Buffer.isBuffer(request.body) ? request.body : emptyBody,
       headers: request.headers,
@@ -268,6 +273,139 @@ function tooLarge(bytesMax: number): PosthornError {
   return new PosthornError("payload_too_large", `The body has more than ${bytesMax} bytes.`);
 }
 
+/**
+ * Memory for request bodies in flight, shared by all callers. Without a limit, a caller could fill the process by
+ * sending many bodies and finishing none. A caller may take more only while it holds less than what is still free. One
+ * caller can therefore hold at most half, and there is always room for another.
+ */
+export class BodyMemory {
+  readonly #bytesMax: number;
+  readonly #held = new Map<string, number>();
+  #bytes = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Takes `bytes` more for a caller. Returns false and takes nothing if that exceeds the limit. */
+  take(caller: string, bytes: number): boolean {
+    const held = (this.#held.get(caller) ?? 0) + bytes;
+    const free = this.#bytesMax - this.#bytes - bytes;
+    if (free < 0 || held > free) return false;
+    this.#held.set(caller, held);
+    this.#bytes += bytes;
+    return true;
+  }
+
+  giveBack(caller: string, bytes: number): void {
+    const held = (this.#held.get(caller) ?? 0) - bytes;
+    if (held > 0) this.#held.set(caller, held);
+    else this.#held.delete(caller);
+    this.#bytes -= bytes;
+  }
+}
+
+// Reads a body into one buffer with a size limit. Fastify's own reader resets the connection at the limit, so a client
+// that is still sending often never sees the 413. Here the rest is read and discarded, up to a limit.
+
+/** Result for a body beyond its limit. */
+export const bodyTooLarge: unique symbol = Symbol("body too large");
+export type RequestBody = Buffer | typeof bodyTooLarge;
+
+const droppedBytesMax = 32 * 1024 * 1024;
+
+export interface BodyBounds {
+  /** Limit of this body. */
+  readonly bytesMax: number;
+  /** Shared memory of all bodies in flight. */
+  readonly memory: BodyMemory;
+  /** The caller who is charged for the memory. */
+  readonly caller: string;
+}
+
+/** Smaller bodies, nearly all of them, are not counted: the limit on connections bounds them too. */
+const countedFrom = 16 * 1024;
+
+/** Calls back exactly once; with the symbol as soon as the limit is exceeded, so that the response can be sent. */
+export function readBody(
+  payload: IncomingMessage,
+  { bytesMax, memory, caller }: BodyBounds,
+  done: (error: Error | null, body?: RequestBody) => void,
+): void {
+  if (Number(payload.headers["content-length"]) > bytesMax) {
+    dropBody(payload);
+    done(null, bodyTooLarge);
+    return;
+  }
+  let kept: Buffer = nothing;
+  let bytes = 0;
+  let counted = 0;
+  let isDone = false;
+  const finish = (error: Error | null, body?: RequestBody): void => {
+    isDone = true;
+    payload.off("data", onData).off("end", onEnd);
+    kept = nothing;
+    if (counted > 0) memory.giveBack(caller, counted);
+    done(error, body);
+  };
+  const onData = (chunk: Buffer): void => {
+    bytes += chunk.length;
+    const room = roomFor(kept, bytes);
+    const isCounted = room <= countedFrom || room <= counted || memory.take(caller, room - counted);
+    if (isCounted && bytes <= bytesMax) {
+      if (room > countedFrom) counted = Math.max(counted, room);
+      kept = withChunk(kept, chunk, bytes);
+      return;
+    }
+    dropBody(payload);
+    if (bytes > bytesMax) finish(null, bodyTooLarge);
+    else finish(new PosthornError("unavailable", crowded, { retryAfterSeconds: 1 }));
+  };
+  const onEnd = (): void => finish(null, kept.subarray(0, bytes));
+  payload.on("data", onData);
+  payload.on("end", onEnd);
+  payload.on("error", () => {
+    // No client is left to answer, and a client that hangs up is not a server error.
+    if (!isDone) finish(new InvalidRequestError("The body ended too early.", []));
+  });
+}
+
+const crowded = "Too many large bodies are in flight. Retry in a moment.";
+
+const nothing = Buffer.alloc(0);
+
+/**
+ * Appends a chunk; `bytes` is the new length, and the buffer may have spare room. Chunks are not collected in a list,
+ * because the caller controls their size: one object per byte would take a hundred times its size.
+ */
+function withChunk(kept: Buffer, chunk: Buffer, bytes: number): Buffer {
+  const end = bytes - chunk.length;
+  if (end === 0) return chunk;
+  // The first chunk is shared memory without spare room, so it is never written to.
+  const isRoomy = kept.length >= bytes;
+  const roomy = isRoomy ? kept : Buffer.allocUnsafeSlow(roomFor(kept, bytes));
+  if (!isRoomy) kept.copy(roomy, 0, 0, end);
+  chunk.copy(roomy, end);
+  return roomy;
+}
+
+/** Buffer size for this many bytes. */
+function roomFor(kept: Buffer, bytes: number): number {
+  if (kept.length === 0) return bytes;
+  return kept.length >= bytes ? kept.length : 2 * bytes;
+}
+
+/** Drains and discards an unused body, up to a limit. */
+export function dropBody(payload: IncomingMessage): void {
+  let bytes = 0;
+  payload.on("data", (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > droppedBytesMax) payload.destroy();
+  });
+  payload.on("error", () => {});
+  payload.resume();
+}
+
 /** Enough for every resource except events and event types. */
 export const bodyBytesMaxDefault = 131_072;
 
@@ -286,20 +424,20 @@ export function compileValidator(schema: Schema, source: ValueSource): Validator
   let quick: ValidateFunction | undefined;
   let thorough: ValidateFunction | undefined;
   return (value) => {
-    quick ??= createAjv(source, { allErrors: false }).compile(schema);
+    quick ??= createAjv(source, false).compile(schema);
     if (quick(value)) return null;
-    thorough ??= createAjv(source, { allErrors: true }).compile(schema);
+    thorough ??= createAjv(source, true).compile(schema);
     thorough(value);
     // Coercion may have made the value valid in the meantime; then report the first error.
     return describeFieldErrors(thorough.errors ?? quick.errors ?? []);
   };
 }
 
-function createAjv(source: ValueSource, { allErrors }: { readonly allErrors: boolean }): Ajv2020 {
+function createAjv(source: ValueSource, allErrors: boolean): Ajv2020 {
   const ajv = new Ajv2020({
     logger: false,
     allErrors,
-    verbose: allErrors,
+    verbose: true,
     strict: false,
     // The schemas are our own, and tests check them. Checking them here would compile the meta-schema for each, which
     // takes ten times as long as everything else.

@@ -26,7 +26,7 @@ const composite = /^(?:multipart|message)\//i;
 
 export function foreignHeaders(
   headers: Readonly<Record<string, string>>,
-  { hasContent }: { readonly hasContent: boolean },
+  hasContent: boolean,
 ): Record<string, string> {
   const { "content-type": contentType, ...others } = headers;
   const safe: Record<string, string> = { ...others, ...isolation };

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
-import { HeldConnections } from "./server-connections.ts";
+import { HeldConnections } from "./server.ts";
 
 async function serve(t: TestContext, connectionsMax: number, answer: RequestListener) {
   let nowMs = 1_000;

@@ -45,7 +45,7 @@ function scene() {
   };
   const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
   const random = { bytes: (count: number) => new Uint8Array(count) };
-  const claims = new IdempotencyClaims({ store, clock, random, log });
+  const claims = new IdempotencyClaims(store, clock, random, log);
   const pass = async (ms: number): Promise<void> => {
     for (let passed = 0; passed < ms; passed += 100) {
       clock.advance(100);

@@ -48,30 +48,23 @@ export class IdempotencyClaims {
   #settling: Promise<void> | null = null;
   readonly #loop: Loop;
 
-  constructor(parts: {
-    readonly store: IdempotencyStore;
-    readonly clock: Clock;
-    readonly random: Pick<Random, "bytes">;
-    readonly log: Logger;
-  }) {
-    this.#store = parts.store;
-    this.#clock = parts.clock;
-    this.#log = parts.log;
+  constructor(store: IdempotencyStore, clock: Clock, random: Pick<Random, "bytes">, log: Logger) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#log = log;
     this.#loop = new Loop({
-      clock: parts.clock,
+      clock,
       round: () => this.#round(),
       failed: (error) =>
         this.#log.debug({ err: String(error) }, "failed to renew claims of idempotent requests"),
     });
-    this.#process = Buffer.from(parts.random.bytes(processBytes)).toString("base64url");
+    this.#process = Buffer.from(random.bytes(processBytes)).toString("base64url");
   }
 
   /** Claims the key for a call, which must then `end` the claim. Otherwise returns the state of the key. */
-  async begin(call: {
-    readonly scope: string;
-    readonly key: string;
-    readonly fingerprint: string;
-  }): Promise<ClaimedKey | Exclude<IdempotencyState, { kind: "claimed" }>> {
+  async begin(
+    call: Pick<IdempotentRequest, "scope" | "key" | "fingerprint">,
+  ): Promise<ClaimedKey | Exclude<IdempotencyState, { kind: "claimed" }>> {
     // A repeat of a call that an outage left open: store that outcome first.
     if (this.#isUnsettled(call)) await this.#settle();
     const { scope, key, fingerprint } = call;

@@ -90,23 +90,6 @@ function read(kind: Kind, value: unknown): unknown {
   return value;
 }
 
-/** These fields in a response; all of them have a value, which may be null. */
-export function shownJson<F extends Fields>(
-  fields: F,
-  values: { readonly [Name in keyof F]: unknown },
-): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(fields).map(([key, field]) => [apiName(key, field), show(field.kind, values[key])]),
-  );
-}
-
-function show(kind: Kind, value: unknown): unknown {
-  if (value === null || value === undefined) return null;
-  if (kind.is === "time") return formatInstant(value as number);
-  if (kind.is === "object") return shownJson(kind.fields, value as Json);
-  return value;
-}
-
 /** What `jsonOf` needs: the members of a schema by their names in the library. Optional members may be absent. */
 type ValuesOf<Json> = { readonly [Name in keyof Json as CamelCase<Name & string>]: unknown };
 type CamelCase<Name extends string> = Name extends `${infer First}_${infer Rest}`

@@ -8,10 +8,7 @@ import { type Route, takesIdempotencyKey } from "./route.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-export function createOpenApi(
-  routes: readonly Route[],
-  { dev, basePath = "" }: { readonly dev: boolean; readonly basePath?: string },
-): JsonObject {
+export function createOpenApi(routes: readonly Route[], isDevelopment: boolean, basePath = ""): JsonObject {
   const components = new Map<string, unknown>();
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
@@ -26,7 +23,7 @@ export function createOpenApi(
       version: "1",
       summary:
         "Publish an event once; every subscribed webhook receives it, signed, with retries and a full history.",
-      description: dev ? "This server runs in development mode." : "Webhook delivery.",
+      description: isDevelopment ? "This server runs in development mode." : "Webhook delivery.",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: basePath === "" ? "/" : basePath }],

@@ -64,10 +64,7 @@ function atDepth(text: string, path: string): string {
   return text.replaceAll('"./assets/', `"${depth === 0 ? "./" : "../".repeat(depth)}assets/`);
 }
 
-function sendFile(
-  reply: FastifyReply,
-  { request, file }: { readonly request: FastifyRequest; readonly file: SentFile },
-): void {
+function sendFile(reply: FastifyReply, request: FastifyRequest, file: SentFile): void {
   const encoding = encodingFor(request.headers["accept-encoding"], file);
   const body = (encoding === null ? null : file.encodings[encoding]) ?? file.body;
   reply.hijack();
@@ -126,7 +123,7 @@ export function serveDashboard(app: FastifyInstance, { dashboard, log, basePath 
     const path = (request.params as { readonly "*": string })["*"];
     void dashboard
       .files()
-      .then((files) => sendFile(reply, { request, file: fileAt(files, path, assetHeaders, pageHeaders) }))
+      .then((files) => sendFile(reply, request, fileAt(files, path, assetHeaders, pageHeaders)))
       .catch((error: unknown) => {
         if (error instanceof NotFoundError) return send(reply, renderProblem(error, basePath));
         log.error({ error: messageOf(error) }, "the dashboard is unavailable");
@@ -180,7 +177,7 @@ async function sendPage(options: PortalOptions, request: FastifyRequest, reply: 
     "permissions-policy": `${noPermissions}, clipboard-write=(self)`,
     "cache-control": "no-store",
   };
-  sendFile(reply, { request, file: fileAt(files, path, assetHeaders, pageHeaders) });
+  sendFile(reply, request, fileAt(files, path, assetHeaders, pageHeaders));
 }
 
 async function filesOf({ portal, log }: PortalOptions, reply: FastifyReply) {
@@ -208,7 +205,7 @@ async function sendEmbed(
     "cross-origin-resource-policy": "cross-origin",
     "cache-control": "public, max-age=300",
   };
-  sendFile(reply, { request, file: { ...file, headers } });
+  sendFile(reply, request, { ...file, headers });
 }
 
 async function framersOf({ services }: PortalOptions, request: FastifyRequest): Promise<readonly string[]> {
@@ -248,14 +245,11 @@ async function sendLogo(
   const { logos } = await services.portalLooks.look(await sessionOf(services, request));
   const logo = logos[logoSchemes.find((name) => name === scheme) ?? "light"];
   if (logo === null) throw new NotFoundError("this logo");
-  sendFile(reply, {
-    request,
-    file: {
-      contentType: logo.mediaType,
-      body: logo.bytes,
-      encodings: {},
-      // The file comes from a customer or tenant; opened directly, it must only be an image.
-      headers: { ...isolation, ...assetCaching },
-    },
+  sendFile(reply, request, {
+    contentType: logo.mediaType,
+    body: logo.bytes,
+    encodings: {},
+    // The file comes from a customer or tenant; opened directly, it must only be an image.
+    headers: { ...isolation, ...assetCaching },
   });
 }

@@ -12,13 +12,8 @@ import {
 } from "../domain/errors.ts";
 import { idempotencyProblems } from "../domain/http/idempotency-key.ts";
 import { storeTroubles, StoreUnavailableError } from "../ports/store.ts";
-import {
-  choiceSentence,
-  flagSentence,
-  listSentence,
-  numberSentence,
-  textSentence,
-} from "../resources/judge.ts";
+import { missing, repeated, sentenceOf } from "../resources/field.ts";
+import { sentenceIn } from "../resources/schema.ts";
 import { UnauthenticatedError } from "./authentication.ts";
 
 /** Translates ajv errors into messages for API callers. Values are never included, because they may be secrets. */
@@ -42,38 +37,35 @@ function describe(error: ErrorObject): FieldError | null {
   if (/\/(anyOf|oneOf)\/\d+\//.test(error.schemaPath)) return null;
   const path = fieldPath(error.instancePath);
   const message = boundOf(error) ?? messageOf(error);
-  const inner = innerName(error);
-  return { field: clip(inner === null ? path : join(path, inner)), message };
-}
-
-/** Some keywords report the object although one of its members is invalid. */
-function innerName(error: ErrorObject): string | null {
-  const params = error.params as Record<string, unknown>;
-  const name = params["missingProperty"] ?? params["additionalProperty"] ?? params["propertyName"];
-  return typeof name === "string" ? name : null;
+  const {
+    missingProperty,
+    additionalProperty,
+    propertyName,
+    i: index,
+  } = error.params as Record<string, unknown>;
+  // Some keywords report the object or list although one of its members is invalid.
+  const name = missingProperty ?? additionalProperty ?? propertyName;
+  const field = typeof name === "string" ? join(path, name) : path;
+  return { field: clip(error.keyword === "uniqueItems" ? `${path}[${String(index)}]` : field), message };
 }
 
 type Describer = (params: Record<string, unknown>, error: ErrorObject) => string;
 
 const describers: Readonly<Record<string, Describer>> = {
-  required: () => "is required",
+  required: () => missing,
   additionalProperties: (params, error) => describeUnknown(String(params["additionalProperty"]), error),
   type: (params) => `must be ${describeTypes(params["type"])}`,
   enum: (params) => `must be one of ${describeChoices(params["allowedValues"])}`,
   const: (params) => `must be ${JSON.stringify(params["allowedValue"])}`,
   minLength: (params) => `must have at least ${count(params["limit"], "character")}`,
   maxLength: (params) => `must have at most ${count(params["limit"], "character")}`,
-  minItems: (params) => `must have at least ${count(params["limit"], "item")}`,
   maxItems: (params) => `must have at most ${count(params["limit"], "item")}`,
   minProperties: (params) => `must have at least ${count(params["limit"], "member")}`,
   maxProperties: (params) => `must have at most ${count(params["limit"], "member")}`,
-  minimum: (params) => `must be at least ${String(params["limit"])}`,
-  maximum: (params) => `must be at most ${String(params["limit"])}`,
-  exclusiveMinimum: (params) => `must be more than ${String(params["limit"])}`,
-  uniqueItems: () => "must not have the same item twice",
+  uniqueItems: () => repeated,
   format: (params) =>
     params["format"] === "uuid"
-      ? "must be an id such as 0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c"
+      ? sentenceOf({ is: "id" })
       : "must be an RFC 3339 time such as 2026-01-31T09:30:00.000Z",
   pattern: (_, error) => `must be ${ruleOf(error)}`,
   propertyNames: () => "is not an allowed name",
@@ -84,6 +76,7 @@ function messageOf(error: ErrorObject): string {
   return describer === undefined ? "is not valid" : describer(error.params as Record<string, unknown>, error);
 }
 
+/** Keywords whose errors are described by the sentence of the field, which the library and the commands use too. */
 const boundKeywords: ReadonlySet<string> = new Set([
   "type",
   "enum",
@@ -92,32 +85,13 @@ const boundKeywords: ReadonlySet<string> = new Set([
   "minLength",
   "maxLength",
   "pattern",
+  "format",
   "minItems",
   "maxItems",
 ]);
 
-/** The sentence that the library and the commands have for the bounds of a field; null for other schemas. */
 function boundOf({ keyword, parentSchema }: ErrorObject): string | null {
-  if (parentSchema === undefined || !boundKeywords.has(keyword)) return null;
-  const types = [parentSchema["type"]].flat() as readonly unknown[];
-  const sentence = sentenceOf(parentSchema, types);
-  return sentence === null || !types.includes("null") ? sentence : `${sentence}, or null`;
-}
-
-function sentenceOf(schema: Readonly<Record<string, unknown>>, types: readonly unknown[]): string | null {
-  const bounds = (low: string, high: string): readonly [number, number] | null =>
-    schema[low] === undefined || schema[high] === undefined
-      ? null
-      : [Number(schema[low]), Number(schema[high])];
-  const { enum: values, "x-rule": rule } = schema;
-  if (Array.isArray(values)) return choiceSentence(values.filter((value) => value !== null));
-  const numbers = bounds("minimum", "maximum");
-  if (numbers !== null) return numberSentence(types.includes("integer"), ...numbers);
-  const counts = bounds("minItems", "maxItems");
-  if (counts !== null) return listSentence(...counts);
-  const lengths = bounds("minLength", "maxLength");
-  if (lengths !== null && typeof rule === "string") return textSentence(rule, ...lengths);
-  return types.includes("boolean") ? flagSentence : null;
+  return parentSchema === undefined || !boundKeywords.has(keyword) ? null : sentenceIn(parentSchema);
 }
 
 /** Names of these fields in other products. */

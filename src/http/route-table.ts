@@ -68,9 +68,9 @@ export function createRoutes(options: ApiOptions, streams: OpenStreams): readonl
     systemReportRoute(options),
   ];
   // The document describes these routes too, so it can be built only once all routes are known.
-  const openApi = once(() => createOpenApi(routes, options));
+  const openApi = once(() => createOpenApi(routes, options.dev, options.basePath));
   const openApiText = once(() => JSON.stringify(openApi()));
-  const docs = once(() => htmlAnswer(createDocsPage(openApi()), { canTry: true }));
+  const docs = once(() => htmlAnswer(createDocsPage(openApi()), true));
   const errors = once(() => htmlAnswer(createErrorsPage()));
   const idempotency = once(() => htmlAnswer(createIdempotencyPage()));
   const pages = { openApi: () => ({ status: 200, text: openApiText() }), docs, errors, idempotency };

@@ -12,7 +12,7 @@ import type {
 import { clientAddressReader, clientCertificateReader } from "./client-address.ts";
 import type { ApiOptions } from "./context.ts";
 import { foreignHeaders } from "./foreign-answer.ts";
-import { type BodyMemory, bodyTooLarge, dropBody, readBody, type RequestBody } from "./request-body.ts";
+import { type BodyMemory, bodyTooLarge, dropBody, readBody, type RequestBody } from "./dispatch.ts";
 
 /** All inbound addresses are routed here, so that the router cannot refuse one before it is in the request log. */
 const inboundRoute = "/in/";
@@ -217,7 +217,7 @@ function writeInbound(raw: ServerResponse, method: string, answer: InboundAnswer
   const { status, headers, body } = answer;
   const bytes = typeof body === "string" ? Buffer.from(body) : body;
   const hasContent = status >= 200 && status !== 204 && status !== 304;
-  const safe = foreignHeaders(headers, { hasContent: hasContent && bytes.byteLength > 0 });
+  const safe = foreignHeaders(headers, hasContent && bytes.byteLength > 0);
   // RFC 9110, 8.6: no Content-Length on 1xx, 204 and 304.
   raw.writeHead(status, hasContent ? { ...safe, "content-length": bytes.byteLength } : safe);
   raw.end(method === "HEAD" || !hasContent ? undefined : bytes);

@@ -21,6 +21,7 @@ import {
   closed,
   idSchema,
   instant,
+  instantOrNull,
   listingQuery,
   listOf,
   nullableSchema,
@@ -28,6 +29,7 @@ import {
   queryOf,
   schemaOf,
   schemaOfField,
+  textOrNull,
   Type,
 } from "./schema.ts";
 
@@ -121,17 +123,17 @@ export const alertQuerySchema = listingQuery(alertFilters);
 
 const severity = oneOf(alertSeverities);
 const muteProperties = {
-  muted_until: nullableSchema(instant("Notifications are muted until this time.")),
+  muted_until: instantOrNull("Notifications are muted until this time."),
   mute_reason: nullableSchema(Type.String()),
 };
 
 export const alertRuleSchema = closed(
   {
     name: Type.String(),
-    tenant_id: nullableSchema(Type.String({ description: "Owner of the rule; null for the operator." })),
-    is_default: Type.Boolean({
-      description: "Whether the rule is built in. Part of a built-in rule can be changed; DELETE resets it.",
-    }),
+    tenant_id: textOrNull("Owner of the rule; null for the operator."),
+    is_default: Type.Boolean(
+      "Whether the rule is built in. Part of a built-in rule can be changed; DELETE resets it.",
+    ),
     title: Type.String(),
     description: Type.String(),
     severity,
@@ -182,13 +184,13 @@ export const alertPreviewSchema = closed(
   {
     from: instant("Start of the range: seven days ago."),
     to: instant("Now."),
-    fired: Type.Integer({ description: "Number of times it would have fired." }),
-    firing_seconds: Type.Integer({ description: "Total time in the firing state." }),
+    fired: Type.Integer("Number of times it would have fired."),
+    firing_seconds: Type.Integer("Total time in the firing state."),
     points: Type.Array(
       closed(
         {
           at: instant("Time of the evaluation."),
-          value: nullableSchema(Type.Number({ description: "Null without a value." })),
+          value: nullableSchema(Type.Number("Null without a value.")),
           firing: Type.Boolean(),
         },
         { title: "AlertPreviewPoint" },
@@ -202,29 +204,25 @@ export const alertPreviewSchema = closed(
 export const alertSchema = closed(
   {
     id: idSchema("the alert"),
-    rule: Type.String({ description: "Name of the rule." }),
-    rule_tenant_id: nullableSchema(Type.String({ description: "Owner of the rule; null for the operator." })),
+    rule: Type.String("Name of the rule."),
+    rule_tenant_id: textOrNull("Owner of the rule; null for the operator."),
     title: Type.String(),
     severity,
     state: oneOf(alertStates, {
       description:
         "`pending` until the condition has held long enough, then `firing`, and `resolved` at the end.",
     }),
-    tenant_id: nullableSchema(
-      Type.String({ description: "The affected tenant; null for the whole deployment." }),
-    ),
-    webhook_id: nullableSchema(Type.String({ description: "The affected webhook, if any." })),
-    subject: Type.String({ description: "What the alert is about, among the subjects of the rule." }),
-    summary: Type.String({ description: "One-sentence summary." }),
+    tenant_id: textOrNull("The affected tenant; null for the whole deployment."),
+    webhook_id: textOrNull("The affected webhook, if any."),
+    subject: Type.String("What the alert is about, among the subjects of the rule."),
+    summary: Type.String("One-sentence summary."),
     value: Type.Number(),
     threshold: Type.Number(),
     since: instant("Since when the condition holds."),
-    fired_at: nullableSchema(instant("When the alert fired.")),
-    resolved_at: nullableSchema(instant("When the alert was resolved.")),
-    told_at: nullableSchema(instant("When the channels were notified.")),
-    inhibited_by: nullableSchema(
-      Type.String({ description: "The rule whose alert explains this one; no notification is sent." }),
-    ),
+    fired_at: instantOrNull("When the alert fired."),
+    resolved_at: instantOrNull("When the alert was resolved."),
+    told_at: instantOrNull("When the channels were notified."),
+    inhibited_by: textOrNull("The rule whose alert explains this one; no notification is sent."),
     ...muteProperties,
     runbook: nullableSchema(Type.String()),
   },

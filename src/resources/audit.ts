@@ -6,11 +6,11 @@ import {
   closed,
   idSchema,
   instant,
-  nullableSchema,
   oneOf,
   pageProperties,
   queryOf,
   searchOf,
+  textOrNull,
   Type,
 } from "./schema.ts";
 
@@ -35,31 +35,29 @@ export const auditFilterOptions: OptionTable<typeof auditFilters> = {
 
 export const auditQuerySchema = closed({ ...pageProperties, ...queryOf(auditFilters) });
 
-const text = (description: string) => nullableSchema(Type.String({ description }));
-
 export const auditEntrySchema = closed(
   {
     id: idSchema("the row"),
     at: instant("Time of the change."),
-    tenant_id: text("Tenant of the change; null if it concerns the whole deployment."),
+    tenant_id: textOrNull("Tenant of the change; null if it concerns the whole deployment."),
     actor: closed(
       {
         kind: oneOf(auditActorKinds, {
           description: "`anonymous` calls have no key, such as a receiver that permits deliveries.",
         }),
-        key_id: text(
+        key_id: textOrNull(
           "Id of the API key, or of the key that opened the session; `admin` is the key from the settings.",
         ),
-        key_name: text("Name of the key at that time."),
-        role: text("Role of the key; `session` in the portal."),
-        session_id: text("Id of the dashboard or portal session."),
-        reference: text("The person for whom the session was opened."),
+        key_name: textOrNull("Name of the key at that time."),
+        role: textOrNull("Role of the key; `session` in the portal."),
+        session_id: textOrNull("Id of the dashboard or portal session."),
+        reference: textOrNull("The person for whom the session was opened."),
       },
       { title: "AuditActor" },
     ),
     action: Type.String({ examples: ["webhook.update"] }),
     route: Type.String({ examples: ["PATCH /v1/webhooks/{id}"] }),
-    target: closed({ type: Type.String(), id: text("Id or name.") }, { title: "AuditTarget" }),
+    target: closed({ type: Type.String(), id: textOrNull("Id or name.") }, { title: "AuditTarget" }),
     changes: Type.Unsafe<Record<string, unknown>>({
       type: "object",
       description:
@@ -72,8 +70,8 @@ export const auditEntrySchema = closed(
         additionalProperties: false,
       },
     }),
-    address: text("Address of the caller's connection."),
-    request_id: text("Id of the request."),
+    address: textOrNull("Address of the caller's connection."),
+    request_id: textOrNull("Id of the request."),
   },
   { title: "AuditEntry" },
 );

@@ -20,7 +20,18 @@ import {
 } from "./field.ts";
 import { pointerField, tenantIdField } from "./names.ts";
 import { type ColumnTable, defineResource, type OptionTable } from "./resource.ts";
-import { closed, idParam, idSchema, instant, nullableSchema, oneOf, schemaOf, Type } from "./schema.ts";
+import {
+  closed,
+  idParam,
+  idSchema,
+  instant,
+  instantOrNull,
+  nullableSchema,
+  oneOf,
+  schemaOf,
+  textOrNull,
+  Type,
+} from "./schema.ts";
 
 /** Connections: which source leads to which webhook, and by which rules. */
 
@@ -196,24 +207,22 @@ export const filterEvaluationFields = {
 } satisfies Fields;
 export type FilterEvaluationInput = InputOf<typeof filterEvaluationFields>;
 
-const described = (description: string) => Type.String({ description });
-
 export const filterEvaluationInputSchema = schemaOf(filterEvaluationFields, {
   title: "FilterEvaluationInput",
   examples: [{ filter: { body: { action: "opened" } }, message: { body: { action: "closed" } } }],
 });
 
 const whetherOne = nullableSchema(
-  Type.Boolean({ description: "Null if it depends on a value that the log does not contain." }),
+  Type.Boolean("Null if it depends on a value that the log does not contain."),
 );
 const traceStepSchema = closed(
   {
-    path: described("Path of the condition in the filter, as in the request log; shortened."),
-    operator: described(
+    path: Type.String("Path of the condition in the filter, as in the request log; shortened."),
+    operator: Type.String(
       "Such as `$eq`, the default for a plain value; `$or` and `$not` follow their conditions.",
     ),
-    expected: nullableSchema(described("JSON, shortened; null for `$or` and `$not`.")),
-    actual: nullableSchema(described("JSON, shortened; null if absent or unknown.")),
+    expected: textOrNull("JSON, shortened; null for `$or` and `$not`."),
+    actual: textOrNull("JSON, shortened; null if absent or unknown."),
     result: whetherOne,
     unknown: nullableSchema(
       oneOf(["masked", "not_kept"], {
@@ -228,31 +237,32 @@ const sampleSchema = closed(
   {
     request_id: idSchema("the request"),
     received_at: instant("When it arrived."),
-    event_type: nullableSchema(described("The mapped event type.")),
-    original_type: nullableSchema(described("The event type as sent.")),
-    rule: nullableSchema(described("The rule that refuses it; null if none does or if it is unknown.")),
+    event_type: textOrNull("The mapped event type."),
+    original_type: textOrNull("The event type as sent."),
+    rule: textOrNull("The rule that refuses it; null if none does or if it is unknown."),
   },
   { title: "EvaluatedRequest" },
 );
 const samplesOf = (description: string) =>
   Type.Array(sampleSchema, { description: `${description}, newest first; up to 5.` });
-const countOf = (description: string) => Type.Integer({ description });
 
 export const filterEvaluationSchema = closed(
   {
     matches: Type.Optional(whetherOne),
-    rule: Type.Optional(nullableSchema(described("The first rule that refuses it; null if none does."))),
+    rule: Type.Optional(textOrNull("The first rule that refuses it; null if none does.")),
     trace: Type.Optional(
       Type.Array(traceStepSchema, { description: "Every condition, in the order of the filter." }),
     ),
-    examined: Type.Optional(countOf("Requests for which the outcome of the filter is known.")),
-    matched: Type.Optional(countOf("Requests that would pass.")),
-    not_matched: Type.Optional(countOf("Requests that would be filtered out.")),
+    examined: Type.Optional(Type.Integer("Requests for which the outcome of the filter is known.")),
+    matched: Type.Optional(Type.Integer("Requests that would pass.")),
+    not_matched: Type.Optional(Type.Integer("Requests that would be filtered out.")),
     not_examined: Type.Optional(
-      countOf("Requests whose outcome depends on data that is not kept: an expired body, or a credential."),
+      Type.Integer(
+        "Requests whose outcome depends on data that is not kept: an expired body, or a credential.",
+      ),
     ),
     not_routed: Type.Optional(
-      countOf("Requests that filters do not apply to: rejected, duplicates, address verifications."),
+      Type.Integer("Requests that filters do not apply to: rejected, duplicates, address verifications."),
     ),
     samples: Type.Optional(
       closed(
@@ -265,12 +275,10 @@ export const filterEvaluationSchema = closed(
       ),
     ),
     complete: Type.Optional(
-      Type.Boolean({
-        description: "False if the call reached its limit before it had examined all requests.",
-      }),
+      Type.Boolean("False if the call reached its limit before it had examined all requests."),
     ),
     searched_to: Type.Optional(
-      nullableSchema(instant("When the oldest examined request arrived; null if there was none.")),
+      instantOrNull("When the oldest examined request arrived; null if there was none."),
     ),
   },
   {

@@ -8,11 +8,13 @@ import {
   idParam,
   idSchema,
   instant,
+  instantOrNull,
   listingQuery,
   nullableSchema,
   oneOf,
   schemaOf,
   searchOf,
+  textOrNull,
   Type,
 } from "./schema.ts";
 
@@ -67,15 +69,13 @@ export const deliveryProblemSchema = closed(
         "422 Unprocessable Entity from https://receiver.example/hooks since 2026-01-31 11:04 UTC, 1,204 deliveries. Not retried: the receiver refuses the payload. Check the response and fix the cause, then retry.",
       ],
     }),
-    remedy: Type.String({ description: "The end of `title`: what happens automatically, and what to do." }),
+    remedy: Type.String("The end of `title`: what happens automatically, and what to do."),
     failure_category: nullableSchema(
       oneOf(failureCategories, {
         description: "Null for the problem that collects all further kinds of failures.",
       }),
     ),
-    http_status: nullableSchema(
-      Type.Integer({ description: "Status of the responses; null without a response." }),
-    ),
+    http_status: nullableSchema(Type.Integer("Status of the responses; null without a response.")),
     error_code: nullableSchema(
       Type.String({ description: "Error code of the system or of TLS.", examples: ["ECONNREFUSED"] }),
     ),
@@ -88,15 +88,15 @@ export const deliveryProblemSchema = closed(
     outcome: oneOf(["transient", "terminal"], { description: "Outcome of the last failure." }),
     first_seen_at: instant("Time of the first failure."),
     last_seen_at: instant("Time of the last failure."),
-    resolved_at: nullableSchema(instant("When it was resolved.")),
-    count: Type.Integer({ description: "Failed attempts since `first_seen_at`." }),
-    deliveries: Type.Integer({ description: "Affected deliveries since then." }),
+    resolved_at: instantOrNull("When it was resolved."),
+    count: Type.Integer("Failed attempts since `first_seen_at`."),
+    deliveries: Type.Integer("Affected deliveries since then."),
     delivery_ids: Type.Array(idSchema("a delivery"), {
       description: "Up to three of the latest deliveries.",
     }),
-    muted_until: nullableSchema(instant("End of the mute; null if not muted, or if muted indefinitely.")),
+    muted_until: instantOrNull("End of the mute; null if not muted, or if muted indefinitely."),
     mute_reason: nullableSchema(Type.String()),
-    note: nullableSchema(Type.String({ description: "A note from a person." })),
+    note: textOrNull("A note from a person."),
   },
   { title: "DeliveryProblem" },
 );

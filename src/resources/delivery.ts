@@ -22,6 +22,7 @@ import {
   freeObject,
   idSchema,
   instant,
+  instantOrNull,
   listOf,
   nullableSchema,
   oneOf,
@@ -30,6 +31,7 @@ import {
   schemaOf,
   searchOf,
   tenantIdSchema,
+  textOrNull,
   Type,
 } from "./schema.ts";
 import { webhookHealthSchema } from "./webhook.ts";
@@ -165,16 +167,16 @@ const deliveryProperties = {
         .join("; "),
     }),
   ),
-  waiting_until: nullableSchema(instant("Null if it is not waiting, or if the time is unknown.")),
-  next_attempt_at: nullableSchema(instant("When the next request is due.")),
+  waiting_until: instantOrNull("Null if it is not waiting, or if the time is unknown."),
+  next_attempt_at: instantOrNull("When the next request is due."),
   created_at: instant("When the delivery was created."),
-  first_attempt_at: nullableSchema(instant("Time of the first request.")),
-  completed_at: nullableSchema(instant("When it succeeded or was given up.")),
-  last_attempt_at: nullableSchema(instant("When the last request was sent.")),
+  first_attempt_at: instantOrNull("Time of the first request."),
+  completed_at: instantOrNull("When it succeeded or was given up."),
+  last_attempt_at: instantOrNull("When the last request was sent."),
   last_http_status_code: nullableSchema(
-    Type.Integer({ description: "Status of the last response; null without a response." }),
+    Type.Integer("Status of the last response; null without a response."),
   ),
-  last_duration_ms: nullableSchema(Type.Number({ description: "Duration of the last request." })),
+  last_duration_ms: nullableSchema(Type.Number("Duration of the last request.")),
   failure_category: nullableSchema(
     oneOf(failureCategories, { description: "Category of the last failed attempt." }),
   ),
@@ -185,8 +187,8 @@ const deliveryProperties = {
       examples: ["max_attempts_exceeded"],
     }),
   ),
-  retried_at: nullableSchema(
-    instant("Time of the last manual retry, from which its age and schedule count; null if there was none."),
+  retried_at: instantOrNull(
+    "Time of the last manual retry, from which its age and schedule count; null if there was none.",
   ),
   replay_of: nullableSchema(idSchema("the delivery that this replay copies")),
   replayed_by: nullableSchema(idSchema("its latest replay")),
@@ -218,22 +220,15 @@ const timingsSchema = closed(
 
 /** Up to 1 KiB of metadata as stored. */
 const traceProperties = {
-  url: nullableSchema(Type.String({ description: `The requested URL, with tokens masked. ${keptForSome}` })),
+  url: textOrNull(`The requested URL, with tokens masked. ${keptForSome}`),
   http_version: nullableSchema(oneOf(httpVersions, { description: "Null if no connection was made." })),
-  peer_address: nullableSchema(
-    Type.String({
-      description:
-        "The address that was connected to, or the last one tried. Addresses that are not public are shown only to administrators. Null through a proxy.",
-    }),
+  peer_address: textOrNull(
+    "The address that was connected to, or the last one tried. Addresses that are not public are shown only to administrators. Null through a proxy.",
   ),
   response_headers: nullableSchema(headerListSchema),
   timings_ms: nullableSchema(timingsSchema),
-  config_revision: nullableSchema(
-    Type.Integer({ description: "The `revision` of the webhook that made the request." }),
-  ),
-  metadata_truncated: Type.Boolean({
-    description: "Whether the URL or headers were truncated: up to 1 KiB of them is kept.",
-  }),
+  config_revision: nullableSchema(Type.Integer("The `revision` of the webhook that made the request.")),
+  metadata_truncated: Type.Boolean("Whether the URL or headers were truncated: up to 1 KiB of them is kept."),
 };
 
 export const attemptSchema = closed(
@@ -246,16 +241,16 @@ export const attemptSchema = closed(
     outcome: oneOf(["accepted", "transient", "terminal"]),
     failure_category: nullableSchema(oneOf(failureCategories)),
     http_status_code: nullableSchema(Type.Integer()),
-    response_body_sample: nullableSchema(Type.String({ description: "Up to 1,024 bytes." })),
+    response_body_sample: textOrNull("Up to 1,024 bytes."),
     error_message: nullableSchema(Type.String()),
     duration_ms: Type.Number(),
     scheduled_at: instant("When the attempt was due."),
     executed_at: instant("When the request was sent."),
-    next_retry_at: nullableSchema(instant("When the next attempt was due.")),
+    next_retry_at: instantOrNull("When the next attempt was due."),
     retry_after: nullableSchema(
       closed(
         {
-          value: Type.String({ description: "The response header as received." }),
+          value: Type.String("The response header as received."),
           effect: oneOf(retryAfterEffects, {
             description:
               "`lower_bound`: it determined when the next request was due; `none`: the schedule's delay was longer, or the header was absent; `unparsable`: it is not a valid time and was ignored; `beyond_horizon`: the delivery would have been too old by then and became a dead letter.",
@@ -264,13 +259,12 @@ export const attemptSchema = closed(
         { title: "RetryAfter" },
       ),
     ),
-    circuit_breaker_prevented: Type.Boolean({
-      description:
-        "Always false: a request that was held back does not count as an attempt. See `waits` of the delivery.",
-    }),
-    receiver_state_unknown: Type.Boolean({
-      description: "The receiver may have processed the request although no response arrived.",
-    }),
+    circuit_breaker_prevented: Type.Boolean(
+      "Always false: a request that was held back does not count as an attempt. See `waits` of the delivery.",
+    ),
+    receiver_state_unknown: Type.Boolean(
+      "The receiver may have processed the request although no response arrived.",
+    ),
     ...traceProperties,
   },
   { title: "Attempt" },
@@ -308,7 +302,7 @@ const waitSchema = closed(
 
 const remedySchema = closed(
   {
-    text: Type.String({ description: "A sentence." }),
+    text: Type.String("A sentence."),
     method: oneOf(["GET", "POST", "PATCH", "PUT"]),
     path: Type.String(),
     body: nullableSchema(freeObject()),
@@ -322,9 +316,9 @@ const remedySchema = closed(
 const gateSchema = closed(
   {
     gate: oneOf(waitingReasons, { description: "As in `waiting_for`." }),
-    since: nullableSchema(instant("Null if it was not recorded.")),
-    until: nullableSchema(instant("Null if only a person or a response can open it.")),
-    cause: Type.String({ description: "A sentence." }),
+    since: instantOrNull("Null if it was not recorded."),
+    until: instantOrNull("Null if only a person or a response can open it."),
+    cause: Type.String("A sentence."),
     remedy: nullableSchema(remedySchema),
   },
   { title: "DeliveryGate" },
@@ -338,11 +332,8 @@ const retrySchema = closed(
       closed(
         {
           kind: oneOf(["api_key", "dashboard_session", "portal_session"]),
-          name: nullableSchema(
-            Type.String({
-              description:
-                "Name of the API key, or reference of the portal session. Portal sessions see only their own.",
-            }),
+          name: textOrNull(
+            "Name of the API key, or reference of the portal session. Portal sessions see only their own.",
           ),
         },
         { title: "RetryAuthor", description: "Null for bulk operations and the library." },
@@ -388,13 +379,12 @@ export const renderedRequestSchema = closed(
     delivery_id: idSchema("the delivery"),
     attempt_number: Type.Integer({ minimum: 1 }),
     method: oneOf(["POST"]),
-    url: Type.String({ description: "Tokens are masked." }),
+    url: Type.String("Tokens are masked."),
     headers: headerListSchema,
-    body_base64: Type.String({ description: "The bytes of the body, always exactly as sent." }),
-    exact: Type.Boolean({
-      description:
-        "Whether the request is as sent, except for masked values and headers that the connection adds.",
-    }),
+    body_base64: Type.String("The bytes of the body, always exactly as sent."),
+    exact: Type.Boolean(
+      "Whether the request is as sent, except for masked values and headers that the connection adds.",
+    ),
     may_differ: Type.Array(
       closed(
         {

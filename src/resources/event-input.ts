@@ -2,8 +2,7 @@ import { priorities } from "../domain/delivery.ts";
 import type { FieldError } from "../domain/errors.ts";
 import type { JsonBounds } from "../domain/json/guard.ts";
 import { traceStateLengthMax } from "../domain/tracing/trace-context.ts";
-import { apiPath, choice, type Fields, line, word } from "./field.ts";
-import { judgeField } from "./judge.ts";
+import { apiPath, choice, type Fields, judgeField, line, word } from "./field.ts";
 
 /**
  * Optional fields of a publish request besides the type and the data. The rest is read by hand-written code, for speed.
@@ -98,7 +97,7 @@ const described = Object.entries({ ...eventFields, ...traceFields }).map(([name,
 function addDescribedProblems(problems: FieldError[], fields: EventFields): void {
   for (const { name, field, path } of described) {
     const value = fields[name];
-    if (value !== undefined) problems.push(...judgeField(field, { path, value }));
+    if (value !== undefined) problems.push(...judgeField(field, path, value));
   }
 }
 

@@ -7,6 +7,7 @@ import { eventPatternsField, tenantIdField } from "./names.ts";
 import type { OptionTable } from "./resource.ts";
 import {
   anyValue,
+  boundedList,
   closed,
   eventTypeName,
   freeObject,
@@ -22,6 +23,7 @@ import {
   searchOf,
   type Static,
   tenantIdSchema,
+  textOrNull,
   Type,
 } from "./schema.ts";
 
@@ -86,9 +88,7 @@ export const eventInputSchema = closed(
         description: "About the resources in `data`. Stored and delivered as text too.",
       }),
     ),
-    links: Type.Optional(
-      Type.Array(linkSchema, { minItems: 1, maxItems: linksCountMax, description: "Related resources." }),
-    ),
+    links: Type.Optional(boundedList(linkSchema, 1, linksCountMax, "Related resources.")),
   },
   { title: "EventInput" },
 );
@@ -108,11 +108,12 @@ export type RawEventQuery = Static<typeof rawEventQuerySchema>;
 export const eventBatchSchema = closed(
   {
     // The handler validates each event, so that one invalid event does not affect the others.
-    events: Type.Array(anyValue({ description: "An EventInput." }), {
-      minItems: 1,
-      maxItems: batchEventsMax,
-      description: "Each is an EventInput and is validated independently.",
-    }),
+    events: boundedList(
+      anyValue({ description: "An EventInput." }),
+      1,
+      batchEventsMax,
+      "Each is an EventInput and is validated independently.",
+    ),
   },
   {
     title: "EventBatch",
@@ -125,8 +126,8 @@ const receiptProperties = {
   event_type: eventTypeName,
   tenant_id: tenantIdSchema,
   timestamp: instant("When it happened."),
-  idempotency_key: Type.String({ description: "The given key, or the id." }),
-  sequence_number: Type.Integer({ description: "Position among the events of the tenant." }),
+  idempotency_key: Type.String("The given key, or the id."),
+  sequence_number: Type.Integer("Position among the events of the tenant."),
   deliveries: Type.Integer({
     minimum: 0,
     description:
@@ -139,7 +140,7 @@ const receiptProperties = {
         "Number of deliveries not yet listed: an event for more than 2,048 webhooks gets the others shortly after. Absent if all are listed.",
     }),
   ),
-  duplicate: Type.Boolean({ description: "True if the key was used before: nothing new was published." }),
+  duplicate: Type.Boolean("True if the key was used before: nothing new was published."),
 };
 
 export const receiptSchema = closed(receiptProperties, { title: "EventReceipt" });
@@ -162,7 +163,7 @@ const eventProperties = {
   tenant_id: tenantIdSchema,
   timestamp: instant("When it happened."),
   source: nullableSchema(Type.String()),
-  idempotency_key: Type.String({ description: "The given key, or the id." }),
+  idempotency_key: Type.String("The given key, or the id."),
   priority: oneOf(priorities),
   sequence_number: Type.Integer(),
   content_type: Type.String({
@@ -171,9 +172,7 @@ const eventProperties = {
   }),
   deliveries: Type.Integer({ minimum: 0, description: "Number of deliveries created by publishing it." }),
   created_at: instant("When it was accepted."),
-  trace_id: nullableSchema(
-    Type.String({ description: "The trace in which it was published; null if the publisher sent none." }),
-  ),
+  trace_id: textOrNull("The trace in which it was published; null if the publisher sent none."),
 };
 
 export const eventSummarySchema = closed(eventProperties, { title: "EventSummary" });
@@ -181,7 +180,7 @@ export const eventSummarySchema = closed(eventProperties, { title: "EventSummary
 export const eventSchema = closed(
   {
     ...eventProperties,
-    raw: Type.Boolean({ description: "True if it was published as raw bytes." }),
+    raw: Type.Boolean("True if it was published as raw bytes."),
     data: Type.Optional(
       anyValue({
         description: "The published text; null once retention removed it. Absent if `raw`.",
@@ -197,7 +196,7 @@ export const eventSchema = closed(
     ),
     metadata: anyValue({ description: "Null if none was given." }),
     links: anyValue({ description: "Null if none were given." }),
-    payload_removed: Type.Boolean({ description: "True once retention removed the payload." }),
+    payload_removed: Type.Boolean("True once retention removed the payload."),
   },
   { title: "Event" },
 );
@@ -209,9 +208,7 @@ export const eventMatchSchema = closed(
     webhook_id: idSchema("the webhook"),
     url: Type.String(),
     status: oneOf(webhookStatuses, { description: "Current status of the webhook." }),
-    sent: Type.Boolean({
-      description: "Whether a delivery was created for it; see the delivery for its outcome.",
-    }),
+    sent: Type.Boolean("Whether a delivery was created for it; see the delivery for its outcome."),
     delivery_id: nullableSchema(idSchema("the latest delivery of the event to it")),
     delivery_status: nullableSchema(oneOf(deliveryStates)),
     reason: nullableSchema(

@@ -18,10 +18,10 @@ import {
   idSchema,
   instant,
   listingQuery,
-  nullableSchema,
   oneOf,
   schemaOf,
   searchOf,
+  textOrNull,
   Type,
 } from "./schema.ts";
 
@@ -70,43 +70,40 @@ export const requestBookmarkFields = {
   ),
 } satisfies Fields;
 
-const described = (description: string) => Type.String({ description });
-
 const requestMembers = {
   id: idSchema("the request"),
-  tenant_id: described("Tenant of the request."),
+  tenant_id: Type.String("Tenant of the request."),
   source_id: idSchema("the source"),
   received_at: instant("When it arrived."),
-  method: described("Method of the request."),
-  path: described("Path and query, without the secret of the address."),
-  body_bytes: Type.Integer({ description: "Length of the body." }),
-  status: Type.Integer({ description: "Status of the response." }),
+  method: Type.String("Method of the request."),
+  path: Type.String("Path and query, without the secret of the address."),
+  body_bytes: Type.Integer("Length of the body."),
+  status: Type.Integer("Status of the response."),
   outcome: oneOf(gatewayOutcomes, {
     description:
       "`accepted`: stored, or accepted by the destination. `duplicate`: already known, answered like the first. `rejected`: refused because of its content. `ignored`: authentic, but no connection accepted it. `challenge`: a provider verified the address. `failed`: could not be processed now.",
   }),
-  rejection_cause: nullableSchema(
-    described("Such as `no_matching_signature` or `rules_too_costly`; null if it was not refused."),
+  rejection_cause: textOrNull(
+    "Such as `no_matching_signature` or `rules_too_costly`; null if it was not refused.",
   ),
-  detail: nullableSchema(described("An explanation for the owner of the source; never contains a secret.")),
-  duration_ms: Type.Number({
-    description: "Time until the response; for store and forward, until the message was handed to the store.",
-  }),
-  scheme: nullableSchema(described("Signature scheme that was used.")),
-  event_type: nullableSchema(described("The mapped event type.")),
-  original_type: nullableSchema(described("The event type as sent.")),
-  event_id: nullableSchema(described("The resulting event.")),
-  bookmark: nullableSchema(described("Reason for the bookmark.")),
-  more_count: Type.Integer({
-    description:
-      "Requests with the same source, outcome and cause that followed within a minute and were only counted.",
-  }),
+  detail: textOrNull("An explanation for the owner of the source; never contains a secret."),
+  duration_ms: Type.Number(
+    "Time until the response; for store and forward, until the message was handed to the store.",
+  ),
+  scheme: textOrNull("Signature scheme that was used."),
+  event_type: textOrNull("The mapped event type."),
+  original_type: textOrNull("The event type as sent."),
+  event_id: textOrNull("The resulting event."),
+  bookmark: textOrNull("Reason for the bookmark."),
+  more_count: Type.Integer(
+    "Requests with the same source, outcome and cause that followed within a minute and were only counted.",
+  ),
   forwards: Type.Array(
     closed({
-      connection_id: described("Id of the connection."),
-      webhook_id: described("Id of the webhook."),
+      connection_id: Type.String("Id of the connection."),
+      webhook_id: Type.String("Id of the webhook."),
       result: oneOf(["stored", "held", "ignored", "accepted", "failed"]),
-      detail: nullableSchema(described("The rule that ignored it, or the response of the webhook.")),
+      detail: textOrNull("The rule that ignored it, or the response of the webhook."),
     }),
   ),
 };
@@ -116,10 +113,10 @@ export const requestSchema = closed(
   {
     ...requestMembers,
     headers: Type.Array(
-      closed({ name: described("Name of the header."), value: described("Secrets are masked.") }),
+      closed({ name: Type.String("Name of the header."), value: Type.String("Secrets are masked.") }),
     ),
-    body: nullableSchema(described("As text; null if it is not kept or not valid UTF-8.")),
-    body_base64: nullableSchema(described("Set if the body is not valid UTF-8.")),
+    body: textOrNull("As text; null if it is not kept or not valid UTF-8."),
+    body_base64: textOrNull("Set if the body is not valid UTF-8."),
   },
   { title: "GatewayRequestWithBody" },
 );

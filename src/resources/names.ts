@@ -57,8 +57,13 @@ export const secretField = secret(
   }),
 );
 
-/** Rows that a list can skip; deeper pages take a cursor. */
-export const pageOffsetMax = 100_000;
+/** Deeper pages take a cursor. */
+export const pageOffsetField = integer({
+  min: 0,
+  max: 100_000,
+  default: 0,
+  doc: "Rows to skip; a cursor is faster.",
+});
 
 const rateMax = 1_000_000;
 

@@ -205,7 +205,7 @@ export const channelSetInputSchema = schemaOf(channelSetFields, {
   ],
 });
 
-const channelSchema = shownSchemaOf(channelShown, { title: "NotificationChannel" });
+export const channelSchema = shownSchemaOf(channelShown, { title: "NotificationChannel" });
 export const channelListSchema = closed(
   {
     data: Type.Array(channelSchema),
@@ -220,7 +220,5 @@ export const channelTestSchema = closed(
   { title: "NotificationTest" },
 );
 export const notificationQuerySchema = listingQuery(notificationFilters);
-export const notificationListSchema = listOf(
-  shownSchemaOf(notificationShown, { title: "Notification" }),
-  "NotificationList",
-);
+export const notificationSchema = shownSchemaOf(notificationShown, { title: "Notification" });
+export const notificationListSchema = listOf(notificationSchema, "NotificationList");

@@ -16,6 +16,7 @@ import {
   closed,
   idSchema,
   instant,
+  instantOrNull,
   listingQuery,
   listOf,
   nullableSchema,
@@ -155,33 +156,24 @@ export const operationSchema = closed(
     status: oneOf(operationStatuses, { description: "`pending` is about to run, or waits for a process." }),
     filter: appliedFilterSchema,
     priority: nullableSchema(oneOf(priorities, { description: "Null keeps the priority of each delivery." })),
-    requests_per_second: Type.Number({ description: "Maximum rate." }),
-    rate_per_second: nullableSchema(
-      Type.Number({ description: "Measured rate; null while it is not running." }),
-    ),
-    total: Type.Integer({ description: "Counted at the start, up to a limit." }),
-    total_is_exact: Type.Boolean({ description: "False if counting stopped at the limit." }),
-    done: Type.Integer({ description: "Number of deliveries processed." }),
-    queued: Type.Integer({
-      description: "Deliveries that it has cancelled, discarded or queued again.",
-    }),
+    requests_per_second: Type.Number("Maximum rate."),
+    rate_per_second: nullableSchema(Type.Number("Measured rate; null while it is not running.")),
+    total: Type.Integer("Counted at the start, up to a limit."),
+    total_is_exact: Type.Boolean("False if counting stopped at the limit."),
+    done: Type.Integer("Number of deliveries processed."),
+    queued: Type.Integer("Deliveries that it has cancelled, discarded or queued again."),
     delivered: nullableSchema(
-      Type.Integer({
-        description: "Queued deliveries that have been accepted. Null for other operations.",
-      }),
+      Type.Integer("Queued deliveries that have been accepted. Null for other operations."),
     ),
-    failed: Type.Integer({
-      description: "Queued deliveries that failed again, and deliveries that could not be processed.",
-    }),
+    failed: Type.Integer("Queued deliveries that failed again, and deliveries that could not be processed."),
     waiting: nullableSchema(
-      Type.Integer({
-        description:
-          "Queued deliveries that have not been sent yet, for example because of an open circuit, " +
+      Type.Integer(
+        "Queued deliveries that have not been sent yet, for example because of an open circuit, " +
           "or that are due for another attempt. Null for other operations.",
-      }),
+      ),
     ),
     skipped: exclusionCountsSchema,
-    eta_at: nullableSchema(instant("Estimated time of completion at this rate; null if unknown.")),
+    eta_at: instantOrNull("Estimated time of completion at this rate; null if unknown."),
     last_errors: Type.Array(
       closed(
         {
@@ -193,10 +185,10 @@ export const operationSchema = closed(
       ),
       { maxItems: 10, description: "Newest first." },
     ),
-    starts_at: nullableSchema(instant("`pending` until this time; null if it started at once.")),
+    starts_at: instantOrNull("`pending` until this time; null if it started at once."),
     created_at: instant("When it was requested."),
     updated_at: instant("Last progress."),
-    finished_at: nullableSchema(instant("When it was completed or cancelled.")),
+    finished_at: instantOrNull("When it was completed or cancelled."),
   },
   { title: "BatchOperation" },
 );
@@ -206,7 +198,7 @@ export const operationListSchema = listOf(operationSchema, "BatchOperationList")
 const openCircuitSchema = closed(
   {
     webhook_id: idSchema("the webhook"),
-    until: nullableSchema(instant("When the next probe may be sent; null while probes are sent.")),
+    until: instantOrNull("When the next probe may be sent; null while probes are sent."),
     count: Type.Integer({ minimum: 0, description: "Deliveries of this selection that wait for it." }),
   },
   { title: "OpenCircuit" },
@@ -227,9 +219,7 @@ export const operationStartedSchema = closed(startedProperties, { title: "BatchO
 export const bulkStartedSchema = closed(
   {
     ...startedProperties,
-    count_is_exact: Type.Boolean({
-      description: "False if counting stopped at the limit: there are more.",
-    }),
+    count_is_exact: Type.Boolean("False if counting stopped at the limit: there are more."),
     samples: Type.Array(listedDeliverySchema, {
       maxItems: 5,
       description: "The oldest deliveries of the selection.",
@@ -237,9 +227,7 @@ export const bulkStartedSchema = closed(
     excluded: exclusionCountsSchema,
     filter: appliedFilterSchema,
     requests_per_second: Type.Number(),
-    estimated_seconds: nullableSchema(
-      Type.Number({ description: "Duration at this rate; null if the count is not exact." }),
-    ),
+    estimated_seconds: nullableSchema(Type.Number("Duration at this rate; null if the count is not exact.")),
   },
   { title: "BulkStarted" },
 );

@@ -19,6 +19,7 @@ import type { OptionTable } from "./resource.ts";
 import {
   closed,
   instant,
+  instantOrNull,
   listOf,
   nullableSchema,
   oneOf,
@@ -26,6 +27,7 @@ import {
   schemaOf,
   shownSchemaOf,
   tenantIdSchema,
+  textOrNull,
   Type,
 } from "./schema.ts";
 
@@ -177,7 +179,7 @@ export const portalRevokeFields = {
 export type PortalRevokeInput = InputOf<typeof portalRevokeFields>;
 
 /** Without the code and the token. */
-export const portalSessionShown = {
+const portalSessionShown = {
   id: id({ doc: "Id of the session; not a secret." }),
   tenantId: tenantIdField,
   capabilities: list(choice(portalCapabilities), {
@@ -203,7 +205,7 @@ export const portalSessionInputSchema = schemaOf(portalSessionFields, {
   examples: [{ tenant_id: "acme", reference: "user-4711", origin: "https://app.example.com" }],
 });
 
-const portalSessionSchema = shownSchemaOf(portalSessionShown, { title: "PortalSession" });
+export const portalSessionSchema = shownSchemaOf(portalSessionShown, { title: "PortalSession" });
 export const portalSessionListSchema = listOf(portalSessionSchema, "PortalSessionList");
 export const portalSessionQuery = closed({ ...pageProperties, tenant_id: Type.Optional(tenantIdSchema) });
 
@@ -211,10 +213,8 @@ export const portalSessionCreatedSchema = closed(
   {
     id: Type.String({ format: "uuid", description: "Id of the session; not a secret." }),
     tenant_id: Type.String(),
-    url: Type.String({
-      description: "Opens the portal once, within one minute. Hand it to the browser and do not store it.",
-    }),
-    code: Type.String({ description: "The one-time code in the URL, for `<posthorn-portal>`." }),
+    url: Type.String("Opens the portal once, within one minute. Hand it to the browser and do not store it."),
+    code: Type.String("The one-time code in the URL, for `<posthorn-portal>`."),
     code_expires_at: instant("Expiry of the code."),
     expires_at: instant("When the session ends."),
     capabilities: Type.Array(oneOf(portalCapabilities)),
@@ -239,13 +239,12 @@ export const portalCodeSchema = closed(
   { title: "PortalCode" },
 );
 
-const logoAddress = nullableSchema(Type.String({ description: "Relative to the address of the server." }));
+export const portalThemeSchema = shownSchemaOf(portalThemeFields, { title: "PortalTheme" });
+const logoAddress = textOrNull("Relative to the address of the server.");
 
 export const portalTokenSchema = closed(
   {
-    token: Type.String({
-      description: "`phs_…`: send it as `Authorization: Bearer` and keep it only in memory.",
-    }),
+    token: Type.String("`phs_…`: send it as `Authorization: Bearer` and keep it only in memory."),
     session_id: Type.String({ format: "uuid" }),
     expires_at: instant("When the session ends."),
     capabilities: Type.Array(oneOf(portalCapabilities)),
@@ -254,14 +253,14 @@ export const portalTokenSchema = closed(
     ),
     tenant: closed({ id: Type.String(), name: Type.String() }, { title: "PortalTenant" }),
     locale: nullableSchema(Type.String()),
-    theme: shownSchemaOf(portalThemeFields, { title: "PortalTheme" }),
-    theme_css: Type.String({ description: "Relative to the address of the server." }),
+    theme: portalThemeSchema,
+    theme_css: Type.String("Relative to the address of the server."),
     logo_light: logoAddress,
     logo_dark: logoAddress,
     embedded_by: Type.Array(Type.String(), {
       description: "Origins whose pages may embed the portal in a frame.",
     }),
-    public_url: Type.String({ description: "Public address of the server." }),
+    public_url: Type.String("Public address of the server."),
   },
   { title: "PortalToken" },
 );
@@ -273,24 +272,24 @@ export const portalSettingsInputSchema = schemaOf(portalSettingsFields, {
 
 const accentSchema = closed(
   {
-    text: Type.String({ description: "The accent colour for text." }),
-    fill: Type.String({ description: "The accent colour for backgrounds, such as buttons." }),
-    on_fill: Type.String({ description: "The text colour on that background." }),
+    text: Type.String("The accent colour for text."),
+    fill: Type.String("The accent colour for backgrounds, such as buttons."),
+    on_fill: Type.String("The text colour on that background."),
   },
   { title: "PortalAccent" },
 );
 
 export const portalSettingsSchema = closed(
   {
-    tenant_id: nullableSchema(Type.String({ description: "Null for the deployment." })),
-    theme: nullableSchema(shownSchemaOf(portalThemeFields, { title: "PortalTheme" })),
+    tenant_id: textOrNull("Null for the deployment."),
+    theme: nullableSchema(portalThemeSchema),
     origins: nullableSchema(Type.Array(Type.String())),
     capabilities: nullableSchema(Type.Array(oneOf(portalCapabilities))),
-    logo_light: nullableSchema(Type.String({ description: "Media type." })),
-    logo_dark: nullableSchema(Type.String({ description: "Media type." })),
+    logo_light: textOrNull("Media type."),
+    logo_dark: textOrNull("Media type."),
     accent_light: nullableSchema(accentSchema),
     accent_dark: nullableSchema(accentSchema),
-    updated_at: nullableSchema(instant("Null if nothing was saved.")),
+    updated_at: instantOrNull("Null if nothing was saved."),
   },
   { title: "PortalSettings" },
 );

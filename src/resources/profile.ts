@@ -33,9 +33,7 @@ const statusRule = closed(
     receiver_state_unknown: Type.Optional(
       Type.Literal(true, { description: "The status does not tell whether the request was processed." }),
     ),
-    reason: Type.Optional(
-      Type.String({ description: "The `reason` of a transient outcome, if it is not the default." }),
-    ),
+    reason: Type.Optional(Type.String("The `reason` of a transient outcome, if it is not the default.")),
   },
   { title: "ProfileStatusRule" },
 );
@@ -201,9 +199,9 @@ const profileProperties = {
     minItems: 1,
     description: "The first is the default.",
   }),
-  empty_data_refused: Type.Boolean({
-    description: "Events whose `data` is `{}` are not sent and become dead letters, `empty_data`.",
-  }),
+  empty_data_refused: Type.Boolean(
+    "Events whose `data` is `{}` are not sent and become dead letters, `empty_data`.",
+  ),
   headers: Type.Array(header, { description: "In the order in which they are sent." }),
   migration_headers: Type.Array(header),
   registration,
@@ -216,12 +214,11 @@ export const profileSchema = closed(profileProperties, {
 
 const exampleSchema = closed(
   {
-    url: Type.String({ description: "URL of the request; included in some signatures." }),
-    secret: Type.String({
-      description:
-        "The shared secret of the signatures. It is used only in this example, so that you can test your verification.",
-    }),
-    public_key: Type.String({ description: "Public key of the Ed25519 signatures." }),
+    url: Type.String("URL of the request; included in some signatures."),
+    secret: Type.String(
+      "The shared secret of the signatures. It is used only in this example, so that you can test your verification.",
+    ),
+    public_key: Type.String("Public key of the Ed25519 signatures."),
     messages: Type.Array(
       closed(
         {

@@ -7,6 +7,7 @@ import {
   type Schema,
   schemaOf,
   schemaOfField,
+  type ShownSchema,
   shownSchemaOf,
   Type,
 } from "./schema.ts";
@@ -98,7 +99,7 @@ interface Definition<Input extends Fields, Shown extends Fields> {
 /** Fills in what follows from the rest. */
 export function defineResource<Input extends Fields, Shown extends Fields>(
   definition: Definition<Input, Shown>,
-): Resource<Input, Shown> {
+): Resource<Input, Shown> & { readonly schemas: { readonly one: ShownSchema<Shown> } } {
   const { noun, title, path, tag, input, shown, filters = {}, customerFields = [] } = definition;
   const create = definition.create ?? { title: `${title}Input` };
   const [key, keySchema] = isNamed(definition.key) ? definition.key : ["id", definition.key];
@@ -115,7 +116,8 @@ export function defineResource<Input extends Fields, Shown extends Fields>(
     ...definition.schemas,
   };
   const customers = new Set(customerFields.map((name) => apiName(name, input[name] ?? { api: null })));
-  return { noun, title, path, tag, key, input, shown, filters, customerFields: customers, schemas };
+  const typed = schemas as ResourceSchemas & { readonly one: ShownSchema<Shown> };
+  return { noun, title, path, tag, key, input, shown, filters, customerFields: customers, schemas: typed };
 }
 
 function isNamed(key: Schema | readonly [string, Schema]): key is readonly [string, Schema] {

@@ -3,14 +3,15 @@ import {
   apiName,
   type Field,
   type Fields,
+  type Group,
   type Kind,
-  type ListKind,
-  type NumberKind,
+  listSentence,
   type ObjectKind,
-  type TextKind,
+  orNull as sentenceOrNull,
+  sentenceOf,
   type ValueOf,
 } from "./field.ts";
-import { eventTypeField, pageLimitField, pageOffsetMax, tenantIdField } from "./names.ts";
+import { eventTypeField, pageLimitField, pageOffsetField, tenantIdField } from "./names.ts";
 
 /**
  * JSON Schemas that carry the TypeScript type of what they accept, so that a handler receives what its schema promises.
@@ -49,11 +50,21 @@ type ObjectSchema<P extends Properties> = Schema<
 
 type Keywords = Readonly<Record<string, unknown>> | object;
 
+/** Keywords, or only a description. */
+type Described = Keywords | string;
+
+function plain<T>(type: string) {
+  return (described: Described = {}): Schema<T> => ({
+    type,
+    ...(typeof described === "string" ? { description: described } : described),
+  });
+}
+
 export const Type = {
-  String: (keywords: Keywords = {}): Schema<string> => ({ type: "string", ...keywords }),
-  Integer: (keywords: Keywords = {}): Schema<number> => ({ type: "integer", ...keywords }),
-  Number: (keywords: Keywords = {}): Schema<number> => ({ type: "number", ...keywords }),
-  Boolean: (keywords: Keywords = {}): Schema<boolean> => ({ type: "boolean", ...keywords }),
+  String: plain<string>("string"),
+  Integer: plain<number>("integer"),
+  Number: plain<number>("number"),
+  Boolean: plain<boolean>("boolean"),
 
   Literal: <const V extends string | number | boolean>(value: V, keywords: Keywords = {}): Schema<V> => ({
     type: typeof value,
@@ -81,7 +92,15 @@ export const Type = {
 
 // Builds JSON Schema for input and output from the field definitions of resources.
 
-type JsonSchema = Readonly<Record<string, unknown>>;
+type JsonSchema = Readonly<Record<string, unknown>> & { readonly [says]?: string };
+
+/** What a value must be, for error messages. Not a keyword, so that documents do not contain it. */
+const says = Symbol("sentence");
+
+/** The sentence of a field for errors of its schema; null for schemas without one. */
+export function sentenceIn(schema: object): string | null {
+  return (schema as JsonSchema)[says] ?? null;
+}
 
 /** Determines which fields exist and which are required. */
 type Use = "create" | "update";
@@ -98,50 +117,52 @@ export function schemaOfField(field: Field): Schema {
 }
 
 /** Schema of output: all fields are required, and the bounds of input are omitted. */
-export function shownSchemaOf(fields: Fields, options: JsonSchema = {}): Schema {
-  return Type.Unsafe<unknown>({ ...options, ...shownObject(fields) });
+export function shownSchemaOf<F extends Fields>(fields: F, options: JsonSchema = {}): ShownSchema<F> {
+  return Type.Unsafe({ ...options, ...shownObject(fields) });
 }
 
-/** A field, or the group that contains it. */
-interface Slot {
-  readonly name: string;
-  readonly schema: JsonSchema;
-  readonly isRequired: boolean;
-}
+/** Typed for fields whose API name is that of the library. */
+export type ShownSchema<F extends Fields> = Schema<{
+  readonly [Name in keyof F & string as SnakeCase<Name>]: ValueOf<F[Name]>;
+}>;
 
 function objectSchema(fields: Fields, use: Use): JsonSchema {
   const entries = Object.entries(fields).filter(([, one]) => use === "create" || !one.isOnlyForCreation);
-  const isNeeded = (one: Field) => one.isRequired || (use === "create" && one.isRequiredToCreate);
-  const slots = new Map<string, Slot>();
+  const properties: Record<string, JsonSchema> = {};
+  const required: string[] = [];
   for (const [key, one] of entries) {
-    const name = one.within?.api ?? apiName(key, one);
-    if (slots.has(name)) continue;
-    const schema = one.within === null ? fieldSchema(one, use) : groupSchema(entries, one.within.api, use);
-    slots.set(name, { name, schema, isRequired: one.within === null && isNeeded(one) });
+    const { within } = one;
+    const name = within?.api ?? apiName(key, one);
+    properties[name] ??= within === null ? fieldSchema(one, use) : groupSchema(within, entries, use);
+    const isNeeded = one.isRequired || (use === "create" && one.isRequiredToCreate);
+    if (within === null && isNeeded) required.push(name);
   }
-  return closedObject([...slots.values()]);
+  return closedObject(properties, required);
 }
 
-function groupSchema(entries: readonly (readonly [string, Field])[], name: string, use: Use): JsonSchema {
-  const members = entries.filter(([, one]) => one.within?.api === name);
-  const group = members[0]?.[1].within;
-  const slots = members.map(([key, one]) => ({
-    name: apiName(key, one),
-    schema: fieldSchema(one, use),
-    isRequired: group?.isComplete === true,
-  }));
+function groupSchema(
+  { api, title, doc, isComplete }: Group,
+  entries: readonly (readonly [string, Field])[],
+  use: Use,
+): JsonSchema {
+  const members = entries.filter(([, one]) => one.within?.api === api);
+  const properties = Object.fromEntries(
+    members.map(([key, one]) => [apiName(key, one), fieldSchema(one, use)]),
+  );
   return {
-    ...(group?.title !== undefined && { title: group.title }),
-    ...(group?.doc !== undefined && { description: group.doc }),
-    ...closedObject(slots),
+    ...(title !== undefined && { title }),
+    ...(doc !== undefined && { description: doc }),
+    ...closedObject(properties, isComplete === true ? Object.keys(properties) : []),
   };
 }
 
-function closedObject(slots: readonly Slot[]): JsonSchema {
-  const required = slots.filter(({ isRequired }) => isRequired).map(({ name }) => name);
+function closedObject(
+  properties: Readonly<Record<string, JsonSchema>>,
+  required: readonly string[],
+): JsonSchema {
   return {
     type: "object",
-    properties: Object.fromEntries(slots.map(({ name, schema }) => [name, schema])),
+    properties,
     ...(required.length > 0 && { required }),
     additionalProperties: false,
   };
@@ -179,52 +200,49 @@ function orNull({ isNullable }: Pick<Field, "isNullable">, schema: JsonSchema): 
   if (!isNullable || type === undefined) return schema;
   return {
     ...schema,
+    ...(schema[says] !== undefined && { [says]: sentenceOrNull(schema[says]) }),
     type: Array.isArray(type) ? [...(type as unknown[]), "null"] : [type, "null"],
     ...(Array.isArray(choices) && { enum: [...(choices as unknown[]), null] }),
   };
 }
 
 function kindSchema(kind: Kind, use: Use): JsonSchema {
+  if (kind.is === "object") return nestedSchema(kind, use);
+  const sentence = kind.is === "time" ? timeSentence : sentenceOf(kind);
+  return { ...shownKind(kind), ...boundsOf(kind, use), [says]: sentence };
+}
+
+const timeSentence = "must be an RFC 3339 time such as 2026-01-31T09:30:00.000Z";
+
+/** The keywords of input, in addition to those of output. */
+function boundsOf(kind: Kind, use: Use): JsonSchema {
   switch (kind.is) {
     case "text":
-      return textSchema(kind);
+      return { minLength: kind.lengthMin, maxLength: kind.lengthMax, pattern: kind.pattern };
     case "number":
-      return numberSchema(kind);
+      return { minimum: kind.min, maximum: kind.max };
     case "list":
-      return listSchema(kind, use);
-    case "object":
-      return nestedSchema(kind, use);
+      return {
+        items: {
+          ...kindSchema(kind.item, use),
+          ...(kind.itemExample !== undefined && { examples: [kind.itemExample] }),
+        },
+        minItems: kind.countMin,
+        maxItems: kind.countMax,
+        ...(kind.isSet && { uniqueItems: true }),
+      };
     case "url":
-      return { type: "string", minLength: 1, maxLength: kind.lengthMax };
+      return { minLength: 1, maxLength: kind.lengthMax };
     case "headers":
       return {
-        type: "object",
         additionalProperties: { type: "string", maxLength: kind.valueLengthMax },
         maxProperties: kind.countMax,
       };
     case "time":
-      return kind.takesDates ? instantOrDateSchema : instantSchema;
+      return kind.takesDates ? { format: "instant", examples: ["2026-01-31", "2026-01-31T09:30:00Z"] } : {};
     default:
-      return shownKind(kind);
+      return {};
   }
-}
-
-function textSchema({ lengthMin, lengthMax, pattern, rule }: TextKind): JsonSchema {
-  return { type: "string", minLength: lengthMin, maxLength: lengthMax, pattern, "x-rule": rule };
-}
-
-function numberSchema({ min, max, whole }: NumberKind): JsonSchema {
-  return { type: whole ? "integer" : "number", minimum: min, maximum: max };
-}
-
-function listSchema({ item, itemExample, countMin, countMax, isSet }: ListKind, use: Use): JsonSchema {
-  return {
-    type: "array",
-    items: { ...kindSchema(item, use), ...(itemExample !== undefined && { examples: [itemExample] }) },
-    minItems: countMin,
-    maxItems: countMax,
-    ...(isSet && { uniqueItems: true }),
-  };
 }
 
 /** One schema for the object and its shorthand; keywords apply by type, so that messages name the field. */
@@ -241,19 +259,10 @@ function nestedSchema({ title, fields, shorthand }: ObjectKind, use: Use): JsonS
 }
 
 const instantSchema = { type: "string", format: "date-time", examples: ["2026-01-31T09:30:00.000Z"] };
-const instantOrDateSchema = {
-  type: "string",
-  format: "instant",
-  examples: ["2026-01-31", "2026-01-31T09:30:00Z"],
-};
 
 function shownObject(fields: Fields): JsonSchema {
-  const slots = Object.entries(shownProperties(fields)).map(([name, schema]) => ({
-    name,
-    schema,
-    isRequired: true,
-  }));
-  return closedObject(slots);
+  const properties = shownProperties(fields);
+  return closedObject(properties, Object.keys(properties));
 }
 
 /** Properties of output, next to hand-written ones. Typed for fields whose API name is that of the library. */
@@ -322,6 +331,17 @@ export function oneOf<const V extends readonly string[]>(values: V, options: obj
   return Type.Unsafe<V[number]>({ type: "string", enum: [...values], ...options });
 }
 
+/** A list with bounds, described as those of fields are. */
+export function boundedList<S extends Schema>(
+  items: S,
+  countMin: number,
+  countMax: number,
+  description: string,
+): Schema<Static<S>[]> {
+  const bounds = { minItems: countMin, maxItems: countMax, description };
+  return Object.assign(Type.Array(items, bounds), { [says]: listSentence(countMin, countMax) });
+}
+
 /** Any JSON object. Type.Record does not work: its pattern `.` would not check names with line breaks. */
 export function freeObject(options: object = {}) {
   return Type.Unsafe<Record<string, unknown>>({ type: "object", additionalProperties: true, ...options });
@@ -340,6 +360,10 @@ export const idSchema = (what: string) =>
 
 export const instant = (description: string) =>
   Type.String({ format: "date-time", description, examples: ["2026-01-31T09:30:00.000Z"] });
+
+export const instantOrNull = (description: string) => nullableSchema(instant(description));
+
+export const textOrNull = (description: string) => nullableSchema(Type.String(description));
 
 /** A path parameter that must be a UUID. */
 export const idParam = (what: string) =>
@@ -364,14 +388,7 @@ export const eventTypeName = Type.Unsafe<string>(schemaOfField(eventTypeField));
 export const pageProperties = {
   limit: Type.Optional(Type.Unsafe<number>(schemaOfField(pageLimitField))),
   cursor: Type.Optional(Type.String({ maxLength: 512, description: "`next_cursor` of the previous page." })),
-  offset: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: pageOffsetMax,
-      default: 0,
-      description: "Rows to skip; a cursor is faster.",
-    }),
-  ),
+  offset: Type.Optional(Type.Unsafe<number>(schemaOfField(pageOffsetField))),
 };
 
 /** The query of a listing with these filters. */

@@ -1,7 +1,7 @@
 import { portalCapabilities } from "../domain/scope.ts";
 import { apiKeyRoles } from "./api-key.ts";
 import { line } from "./field.ts";
-import { closed, idSchema, nullableSchema, oneOf, schemaOfField, Type } from "./schema.ts";
+import { closed, idSchema, nullableSchema, oneOf, schemaOfField, textOrNull, Type } from "./schema.ts";
 
 /** One search text for several kinds of resources. */
 export const searchTextField = line({
@@ -21,11 +21,10 @@ export const searchHitsSchema = closed(
           type: oneOf(["webhook", "event", "delivery", "operation", "source", "connection"]),
           id: idSchema("the match"),
           tenant_id: nullableSchema(Type.String()),
-          title: Type.String({
-            description:
-              "URL of a webhook, type of an event or of a delivery's event, kind of an operation, name of a source or " +
+          title: Type.String(
+            "URL of a webhook, type of an event or of a delivery's event, kind of an operation, name of a source or " +
               "connection; a connection without a name has the URL of its webhook.",
-          }),
+          ),
           matched: oneOf(["id", "idempotency_key", "url", "name", "description"]),
         },
         { title: "SearchHit" },
@@ -40,14 +39,11 @@ export const capabilities = ["read", "publish", "manage", "admin"] as const;
 
 export const callerSchema = closed(
   {
-    key_id: Type.String({
-      description:
-        "Id of the API key, or of the portal session; `admin` for the administrator key in the settings.",
-    }),
-    role: oneOf([...apiKeyRoles, "session"]),
-    tenant_id: nullableSchema(
-      Type.String({ description: "Null for an administrator, who sees all tenants." }),
+    key_id: Type.String(
+      "Id of the API key, or of the portal session; `admin` for the administrator key in the settings.",
     ),
+    role: oneOf([...apiKeyRoles, "session"]),
+    tenant_id: textOrNull("Null for an administrator, who sees all tenants."),
     capabilities: Type.Array(oneOf([...capabilities, ...portalCapabilities]), {
       description:
         "Roles as in `x-roles` of the routes; for a portal session, capabilities as in `x-capability`.",

@@ -35,6 +35,7 @@ import {
   oneOf,
   schemaOf,
   shownSchemaOf,
+  textOrNull,
   Type,
 } from "./schema.ts";
 
@@ -263,7 +264,7 @@ const recentFields = {
 } satisfies Fields & Readonly<Record<GatewayOutcome, unknown>>;
 
 /** A source as shown in a list. */
-export const listedSourceShown = {
+const listedSourceShown = {
   ...sourceShown,
   recent: nullable(
     object(recentFields, {
@@ -299,7 +300,7 @@ const sourceFilters = { tenantId: tenantIdField } satisfies Fields;
 
 export const sourceRotateSchema = schemaOf(sourceRotateFields, { title: "SourceRotateInput" });
 export const sourceAcknowledgeSchema = schemaOf(sourceAcknowledgeFields, { title: "SourceAcknowledge" });
-const listedSourceSchema = shownSchemaOf(listedSourceShown, { title: "ListedSource" });
+export const listedSourceSchema = shownSchemaOf(listedSourceShown, { title: "ListedSource" });
 
 export const sourceResource = defineResource({
   noun: "source",
@@ -332,28 +333,22 @@ export const sourceResource = defineResource({
 export const sourceAddressSchema = closed(
   {
     source_id: idSchema("the source"),
-    url: Type.String({
-      description: "A secret: anyone with this address can send. Give it only to the sender.",
-    }),
-    party_url: nullableSchema(
-      Type.String({ description: "The address with the public name; null without one." }),
-    ),
+    url: Type.String("A secret: anyone with this address can send. Give it only to the sender."),
+    party_url: textOrNull("The address with the public name; null without one."),
     source: sourceResource.schemas.one,
   },
   { title: "SourceAddress" },
 );
 
-const described = (description: string) => Type.String({ description });
-
 export const serviceDescriptionSchema = closed(
   {
-    service: described("Always `posthorn gateway`."),
-    version: described(
+    service: Type.String("Always `posthorn gateway`."),
+    version: Type.String(
       "Changes with the content of this document; acknowledged by `POST /v1/sources/{id}/acknowledge`.",
     ),
     modes: freeObject({ description: "Guarantees of each mode." }),
-    durability: described("Where a stored message is kept before it is acknowledged."),
-    idempotency_key: described("How the sender's key is used."),
+    durability: Type.String("Where a stored message is kept before it is acknowledged."),
+    idempotency_key: Type.String("How the sender's key is used."),
     deduplication: freeObject(),
     retention: freeObject(),
     limits: freeObject(),
@@ -370,7 +365,7 @@ const field = closed({
     description: "`texts` accepts one or several texts, such as two secrets during a rotation.",
   }),
   is_required: Type.Boolean(),
-  is_secret: Type.Boolean({ description: "Encrypted in storage and masked in responses." }),
+  is_secret: Type.Boolean("Encrypted in storage and masked in responses."),
   choices: Type.Array(Type.String(), { description: "Empty unless `kind` is `choice`." }),
   description: Type.String(),
 });
@@ -382,7 +377,7 @@ const provider = closed({
   }),
   remarks: Type.Array(Type.String()),
   signature: Type.String(),
-  signed: Type.String({ description: "What the signature covers." }),
+  signed: Type.String("What the signature covers."),
   replay_protection: Type.String(),
   forward_headers: Type.Array(Type.String()),
   address_check: nullableSchema(

@@ -1,7 +1,7 @@
 import { gaugeNames } from "../domain/statistics/gauges.ts";
 import { choice, type Field, type Fields, id, integer, list, timeOrDate, word } from "./field.ts";
 import { tenantIdField } from "./names.ts";
-import { closed, instant, nullableSchema, queryOf, type Schema, Type } from "./schema.ts";
+import { closed, instant, nullableSchema, queryOf, type Schema, textOrNull, Type } from "./schema.ts";
 
 /** Parameters of statistics queries. */
 
@@ -124,9 +124,7 @@ function statisticsSchema(names: readonly string[], title: string) {
   const point = closed(
     {
       at: instant("Start of the point."),
-      partial: Type.Optional(
-        Type.Boolean({ description: "True while the point is incomplete; otherwise absent." }),
-      ),
+      partial: Type.Optional(Type.Boolean("True while the point is incomplete; otherwise absent.")),
       ...measures,
     },
     {
@@ -136,11 +134,7 @@ function statisticsSchema(names: readonly string[], title: string) {
   );
   const series = closed(
     {
-      key: nullableSchema(
-        Type.String({
-          description: "Subject of the series; null for everything, `other` for groups beyond the limit.",
-        }),
-      ),
+      key: textOrNull("Subject of the series; null for everything, `other` for groups beyond the limit."),
       points: Type.Array(point, {
         description: "Contiguous from the first point with a count; gaps are filled with zeros.",
       }),
@@ -150,11 +144,11 @@ function statisticsSchema(names: readonly string[], title: string) {
   );
   return closed(
     {
-      step_seconds: Type.Integer({ description: "86,400 for a day, even when clocks change." }),
+      step_seconds: Type.Integer("86,400 for a day, even when clocks change."),
       from: instant("Start of the range, even if the first point is later."),
       to: instant("End of the last point."),
       complete_until: instant("Everything before this time has been counted."),
-      lag_seconds: Type.Number({ description: "Age of `complete_until`." }),
+      lag_seconds: Type.Number("Age of `complete_until`."),
       series: Type.Array(series, { description: "The series with the highest counts first." }),
     },
     { title },
@@ -172,13 +166,13 @@ const gaugeProperties = Object.fromEntries(gaugeNames.map((name) => [name, nulla
 
 export const gaugeStatisticsSchema = closed(
   {
-    step_seconds: Type.Integer({ description: "Length of a point." }),
+    step_seconds: Type.Integer("Length of a point."),
     from: instant("Start of the range."),
     to: instant("End of the range."),
     now: closed(
       {
         at: instant("Time of the reading."),
-        waiting: Type.Integer({ description: "Unfinished deliveries of all priorities." }),
+        waiting: Type.Integer("Unfinished deliveries of all priorities."),
         waiting_high: Type.Integer(),
         waiting_normal: Type.Integer(),
         waiting_low: Type.Integer(),
@@ -193,12 +187,8 @@ export const gaugeStatisticsSchema = closed(
       closed(
         {
           at: instant("Start of the point."),
-          partial: Type.Optional(
-            Type.Boolean({ description: "True while the point is incomplete; otherwise absent." }),
-          ),
-          processes: Type.Integer({
-            description: "Processes that took samples; a restarted process counts again.",
-          }),
+          partial: Type.Optional(Type.Boolean("True while the point is incomplete; otherwise absent.")),
+          processes: Type.Integer("Processes that took samples; a restarted process counts again."),
           ...(gaugeProperties as Record<string, never>),
         },
         { title: "GaugePoint", description: "A gauge is null if no process reported it." },

@@ -1,5 +1,5 @@
 import { includeProperty } from "./delivery.ts";
-import { closed, Type } from "./schema.ts";
+import { boundedList, closed, Type } from "./schema.ts";
 
 /** Topics of live updates. */
 export type LiveTopic =
@@ -48,25 +48,21 @@ export const topicsMax = 250;
 const textLengthMax = 16_384;
 
 export const streamQuerySchema = closed({
-  topics: Type.Array(
+  topics: boundedList(
     Type.String({
       maxLength: textLengthMax,
       pattern: `^${liveTopicPattern}(?:,${liveTopicPattern})*$`,
       "x-rule": liveTopicRule,
     }),
-    {
-      minItems: 1,
-      maxItems: topicsMax,
-      description:
-        "Topics: `deliveries` for new deliveries and changes of the latest 250, `deliveries:webhook=ID` for " +
-        `those of one webhook, \`delivery:ID\`, \`operation:ID\`, \`problems\`, \`requests\` for inbound requests, \`stats\` for the last five minutes, \`alerts\` for keys with the role \`manage\` or \`admin\`. May be repeated or separated by commas, up to ${topicsMax}.`,
-    },
+    1,
+    topicsMax,
+    "Topics: `deliveries` for new deliveries and changes of the latest 250, `deliveries:webhook=ID` for " +
+      `those of one webhook, \`delivery:ID\`, \`operation:ID\`, \`problems\`, \`requests\` for inbound requests, \`stats\` for the last five minutes, \`alerts\` for keys with the role \`manage\` or \`admin\`. May be repeated or separated by commas, up to ${topicsMax}.`,
   ),
   include: includeProperty,
 });
 
-export const eventStreamSchema = Type.String({
-  description:
-    "Events `deliveries`, `delivery` and `requests` (`topic`, `rows` as in the listing, `left_out`), `operation` (`topic`, `operation`), " +
+export const eventStreamSchema = Type.String(
+  "Events `deliveries`, `delivery` and `requests` (`topic`, `rows` as in the listing, `left_out`), `operation` (`topic`, `operation`), " +
     "`problems` and `alerts` (`topic`, `rows`), `stats` (`topic`, `rows` as points of `GET /v1/stats/deliveries`, with `published` for keys) and `reset` (reload everything), each with its data as JSON in one line.",
-});
+);

@@ -1,5 +1,5 @@
 import { apiKeyRoles } from "./api-key.ts";
-import { closed, instant, nullableSchema, oneOf, type Static, Type } from "./schema.ts";
+import { closed, instant, nullableSchema, oneOf, type Static, textOrNull, Type } from "./schema.ts";
 
 /** Dashboard login. */
 
@@ -17,11 +17,11 @@ export type Login = Static<typeof loginSchema>;
 export const sessionSchema = closed(
   {
     role: oneOf([...apiKeyRoles, "session"]),
-    tenant_id: nullableSchema(Type.String({ description: "Null if the session sees all tenants." })),
+    tenant_id: textOrNull("Null if the session sees all tenants."),
     expires_at: instant("Expiry, regardless of activity."),
     idle_until: instant("Expiry without activity."),
-    version: Type.String({ description: "Version of the server." }),
-    dev: Type.Boolean({ description: "The server runs in development mode." }),
+    version: Type.String("Version of the server."),
+    dev: Type.Boolean("The server runs in development mode."),
   },
   { title: "Session" },
 );
@@ -29,10 +29,8 @@ export type SessionView = Static<typeof sessionSchema>;
 
 export const loginCodeSchema = closed(
   {
-    code: Type.String({ description: "Logs in once, with the rights of the API key that requested it." }),
-    path: Type.String({
-      description: "Path of the dashboard with the code, relative to the address of the server.",
-    }),
+    code: Type.String("Logs in once, with the rights of the API key that requested it."),
+    path: Type.String("Path of the dashboard with the code, relative to the address of the server."),
     expires_at: instant("Expiry of the code."),
   },
   { title: "LoginCode" },
@@ -47,25 +45,20 @@ export const systemSchema = closed(
     roles: Type.Array(oneOf(["api", "scheduler", "worker", "gateway"])),
     started_at: instant("When this process started."),
     uptime_seconds: Type.Integer(),
-    ready: Type.Boolean({ description: "As in `/readyz`." }),
+    ready: Type.Boolean("As in `/readyz`."),
     reasons: Type.Array(Type.String()),
     warnings: Type.Array(Type.String(), {
       description: "Configured features whose role no process of the deployment runs.",
     }),
     worker_pools: nullableSchema(
-      Type.Array(
-        closed({ name: Type.String(), workers: Type.Integer({ description: "Number of live workers." }) }),
-        {
-          description: "Null while the store cannot report it.",
-        },
-      ),
+      Type.Array(closed({ name: Type.String(), workers: Type.Integer("Number of live workers.") }), {
+        description: "Null while the store cannot report it.",
+      }),
     ),
     store: closed({
       kind: oneOf(["sqlite", "postgresql"]),
-      schema_version: nullableSchema(Type.Integer({ description: "Number of the latest migration." })),
-      size_bytes: nullableSchema(
-        Type.Integer({ description: "Data and indexes on disk, without transaction logs." }),
-      ),
+      schema_version: nullableSchema(Type.Integer("Number of the latest migration.")),
+      size_bytes: nullableSchema(Type.Integer("Data and indexes on disk, without transaction logs.")),
     }),
     queue: closed({ kind: oneOf(["store", "rabbitmq"]), available }),
     shared_state: closed({ kind: oneOf(["process", "redis"]), available }),
@@ -77,9 +70,9 @@ export const systemSchema = closed(
     settings: Type.Array(
       closed({
         name: Type.String(),
-        value: Type.String({ description: "As text; secrets are masked." }),
+        value: Type.String("As text; secrets are masked."),
         source: nullableSchema(oneOf(["flag", "environment", "file", "option", "default"])),
-        from: nullableSchema(Type.String({ description: "The flag, variable or file that set it." })),
+        from: textOrNull("The flag, variable or file that set it."),
       }),
     ),
   },
@@ -89,8 +82,8 @@ export const systemSchema = closed(
 export const indexSchema = closed(
   {
     service: Type.Literal("posthorn"),
-    documentation: Type.String({ description: "For people." }),
-    openapi: Type.String({ description: "For programs." }),
+    documentation: Type.String("For people."),
+    openapi: Type.String("For programs."),
   },
   { title: "Index" },
 );

@@ -22,7 +22,17 @@ import {
   url,
   word,
 } from "./field.ts";
-import { closed, instant, nullableSchema, oneOf, type Properties, shownSchemaOf, Type } from "./schema.ts";
+import {
+  closed,
+  instant,
+  instantOrNull,
+  nullableSchema,
+  oneOf,
+  type Properties,
+  shownSchemaOf,
+  textOrNull,
+  Type,
+} from "./schema.ts";
 
 /** The fields of a webhook that are objects: retries, circuit breaker, agreements and verification. */
 
@@ -115,11 +125,11 @@ export const verificationSchema = closed(
   {
     method: oneOf(verificationMethods),
     state: oneOf(["none", "pending", "granted", "refused"]),
-    detail: nullableSchema(Type.String({ description: "The request and the response." })),
-    granted_at: nullableSchema(instant("When the receiver permitted deliveries.")),
+    detail: textOrNull("The request and the response."),
+    granted_at: instantOrNull("When the receiver permitted deliveries."),
     requested_rate_per_minute: nullableSchema(Type.Integer()),
     allowed_rate_per_minute: nullableSchema(
-      Type.Integer({ description: "The rate that the receiver permits; null if unlimited." }),
+      Type.Integer("The rate that the receiver permits; null if unlimited."),
     ),
     when_unsupported: oneOf(["refuse", "slow"]),
     dns_record: nullableSchema(
@@ -135,7 +145,7 @@ export const verificationSchema = closed(
 export const retryConfigSchema = closed(
   {
     max_attempts: Type.Integer(),
-    base_delay_ms: nullableSchema(Type.Number({ description: "Null if `schedule_ms` is set." })),
+    base_delay_ms: nullableSchema(Type.Number("Null if `schedule_ms` is set.")),
     max_delay_ms: nullableSchema(Type.Number()),
     backoff_multiplier: nullableSchema(Type.Number()),
     timeout_ms: Type.Integer(),
@@ -234,9 +244,9 @@ const clientCertificateSchema = closed(
   {
     subject: Type.String(),
     issuer: Type.String(),
-    fingerprint_sha256: Type.String({ description: "Hexadecimal, separated by colons." }),
+    fingerprint_sha256: Type.String("Hexadecimal, separated by colons."),
     expires_at: instant("When it expires."),
-    warning: nullableSchema(Type.String({ description: "Set from two weeks before expiry." })),
+    warning: textOrNull("Set from two weeks before expiry."),
   },
   { title: "ClientCertificate" },
 );

@@ -15,11 +15,13 @@ import {
   closed,
   idSchema,
   instant,
+  instantOrNull,
   listOf,
   nullableSchema,
   oneOf,
   pageProperties,
   schemaOf,
+  textOrNull,
   Type,
 } from "./schema.ts";
 import { webhookHealthSchema } from "./webhook.ts";
@@ -54,9 +56,9 @@ export const urlCheckInputSchema = schemaOf(urlCheckFields, {
 export const urlCheckSchema = closed(
   {
     acceptable: Type.Boolean(),
-    code: nullableSchema(Type.String({ description: "What is wrong, such as `scheme` or `address`." })),
-    detail: nullableSchema(Type.String({ description: "An explanation that does not repeat the URL." })),
-    duplicate_of: nullableSchema(Type.String({ description: "A webhook of the tenant with the same URL." })),
+    code: textOrNull("What is wrong, such as `scheme` or `address`."),
+    detail: textOrNull("An explanation that does not repeat the URL."),
+    duplicate_of: textOrNull("A webhook of the tenant with the same URL."),
   },
   { title: "UrlCheck" },
 );
@@ -68,11 +70,11 @@ export const receiverCheckSchema = closed(
       closed(
         {
           id: Type.String({ examples: ["altered-body"] }),
-          title: Type.String({ description: "Description of the rule." }),
+          title: Type.String("Description of the rule."),
           level: oneOf(["must", "should"]),
           state: oneOf(["passed", "failed", "skipped"]),
-          detail: Type.String({ description: "What was sent, and the response." }),
-          hint: nullableSchema(Type.String({ description: "How to fix it; only with `failed`." })),
+          detail: Type.String("What was sent, and the response."),
+          hint: textOrNull("How to fix it; only with `failed`."),
         },
         { title: "ReceiverFinding" },
       ),
@@ -87,8 +89,8 @@ const by = Type.Unsafe<Record<string, unknown> | null>({
   ...closed(
     {
       kind: oneOf(auditActorKinds),
-      key_name: nullableSchema(Type.String({ description: "Name of the API key at that time." })),
-      reference: nullableSchema(Type.String({ description: "The person for whom the session was opened." })),
+      key_name: textOrNull("Name of the API key at that time."),
+      reference: textOrNull("The person for whom the session was opened."),
     },
     { title: "HistoryActor" },
   ),
@@ -117,11 +119,9 @@ export const timelineEntrySchema = closed(
         "`changed`: the configuration, including credentials; `secret_rotated`: only the signing key. `verified`: the receiver confirmed that it wants the events. Circuit changes are recorded when the circuit opens and closes, not for each probe.",
     }),
     by,
-    reason: nullableSchema(
-      Type.String({ description: "The stated reason, or the rule that caused the change." }),
-    ),
+    reason: textOrNull("The stated reason, or the rule that caused the change."),
     revision: nullableSchema(
-      Type.Integer({ description: "The resulting revision; null if the configuration did not change." }),
+      Type.Integer("The resulting revision; null if the configuration did not change."),
     ),
     changed: Type.Array(Type.String(), { description: "Fields that changed." }),
   },
@@ -153,11 +153,11 @@ const circuitProperties = {
   error_percentage: Type.Number(),
   window_start: instant("Start of the window."),
   state_transition_at: instant("When the state was entered."),
-  next_half_open_at: nullableSchema(instant("When the first probe may be sent.")),
+  next_half_open_at: instantOrNull("When the first probe may be sent."),
   half_open_attempts: Type.Integer(),
   half_open_successes: Type.Integer(),
-  forced_open_until: nullableSchema(instant("End of a manual opening.")),
-  forced_closed_until: nullableSchema(instant("End of a manual closing.")),
+  forced_open_until: instantOrNull("End of a manual opening."),
+  forced_closed_until: instantOrNull("End of a manual closing."),
 };
 
 export const circuitSchema = closed(circuitProperties, { title: "Circuit" });
@@ -169,9 +169,9 @@ export const healthSchema = closed(
     status: oneOf(webhookStatuses),
     status_reason: nullableSchema(Type.String()),
     circuit_breaker: circuitSchema,
-    paused_until: nullableSchema(instant("Nothing is sent until this time.")),
+    paused_until: instantOrNull("Nothing is sent until this time."),
     pause_reason: nullableSchema(Type.String()),
-    in_flight: Type.Integer({ description: "Requests in flight." }),
+    in_flight: Type.Integer("Requests in flight."),
     stats: closed(
       {
         since: instant("Start of the period in which attempts are counted."),
@@ -181,7 +181,7 @@ export const healthSchema = closed(
         terminal: Type.Integer(),
         duration_ms_p50: nullableSchema(Type.Number()),
         duration_ms_p95: nullableSchema(Type.Number()),
-        last_attempt_at: nullableSchema(instant("Time of the latest attempt.")),
+        last_attempt_at: instantOrNull("Time of the latest attempt."),
       },
       { title: "AttemptStats" },
     ),
@@ -190,11 +190,9 @@ export const healthSchema = closed(
       additionalProperties: { type: "integer" },
       description: "Failed attempts by category.",
     }),
-    last_success_at: nullableSchema(instant("Time of the last accepted delivery.")),
-    disables_at: nullableSchema(
-      instant(
-        "When the webhook will be disabled unless a delivery is accepted first; null if no such deadline applies.",
-      ),
+    last_success_at: instantOrNull("Time of the last accepted delivery."),
+    disables_at: instantOrNull(
+      "When the webhook will be disabled unless a delivery is accepted first; null if no such deadline applies.",
     ),
   },
   { title: "WebhookHealth" },
@@ -207,7 +205,7 @@ export const circuitActionSchema = schemaOf(circuitActionFields, {
 
 export const secretSchema = closed(
   {
-    secret: nullableSchema(Type.String({ description: "Null for a webhook that signs only with Ed25519." })),
+    secret: textOrNull("Null for a webhook that signs only with Ed25519."),
     previous: nullableSchema(
       closed(
         { secret: Type.String(), expires_at: instant("Both secrets are valid until then.") },
@@ -222,7 +220,7 @@ export const rotateInputSchema = schemaOf(rotateFields, { title: "RotateInput" }
 
 export const publicKeySchema = closed(
   {
-    public_key: Type.String({ description: "`whpk_` followed by base64." }),
+    public_key: Type.String("`whpk_` followed by base64."),
     jwk: Type.Unsafe<Record<string, string>>({ type: "object", additionalProperties: { type: "string" } }),
   },
   { title: "PublicKey" },
@@ -248,20 +246,15 @@ export const backlogSchema = closed(
       { title: "WaitingByPriority", description: "Includes requests in flight." },
     ),
     total: Type.Integer({ minimum: 0, description: "All priorities, counted up to 10,000." }),
-    more: Type.Boolean({
-      description: "More than 10,000 are waiting; the oldest is that of the counted ones.",
-    }),
-    oldest_created_at: nullableSchema(
-      instant("When the oldest waiting delivery was created; null if none is waiting."),
+    more: Type.Boolean("More than 10,000 are waiting; the oldest is that of the counted ones."),
+    oldest_created_at: instantOrNull(
+      "When the oldest waiting delivery was created; null if none is waiting.",
     ),
-    accepted_per_second: Type.Number({
-      description: "Over the last five minutes and the current one.",
-    }),
+    accepted_per_second: Type.Number("Over the last five minutes and the current one."),
     drain_seconds: nullableSchema(
-      Type.Number({
-        description:
-          "Time to drain at the current rate if nothing more is published. Null if unknown: nothing was accepted lately, or more is waiting than was counted.",
-      }),
+      Type.Number(
+        "Time to drain at the current rate if nothing more is published. Null if unknown: nothing was accepted lately, or more is waiting than was counted.",
+      ),
     ),
   },
   { title: "WebhookBacklog" },

@@ -37,6 +37,7 @@ import {
   idParam,
   idSchema,
   instant,
+  instantOrNull,
   listingQuery,
   listOf,
   nullableSchema,
@@ -44,6 +45,7 @@ import {
   shownProperties,
   shownSchemaOf,
   tenantIdSchema,
+  textOrNull,
   Type,
 } from "./schema.ts";
 import { defineResource, type OptionTable } from "./resource.ts";
@@ -290,13 +292,13 @@ const webhookProperties = {
   ordering_guarantee: oneOf(orderingGuarantees),
   active: Type.Boolean(),
   status: oneOf(webhookStatuses),
-  status_reason: nullableSchema(Type.String({ description: "Why it is not active." })),
+  status_reason: textOrNull("Why it is not active."),
   health: webhookHealthSchema,
   pause: nullableSchema(
     closed(
       {
         since: instant("When it was paused."),
-        until: nullableSchema(instant("When it ends automatically.")),
+        until: instantOrNull("When it ends automatically."),
         reason: nullableSchema(Type.String()),
       },
       { title: "WebhookPause", description: "The manual pause; null if not paused." },
@@ -311,15 +313,15 @@ const webhookProperties = {
   circuit_breaker_config: shownSchemaOf(circuitBreakerShown, { title: "CircuitBreakerConfig" }),
   rate_limit: nullableSchema(shownSchemaOf(rateLimitFields, { title: "RateLimit" })),
   ...credentialProperties,
-  secret: nullableSchema(Type.String({ description: "Masked, except in the response that created it." })),
+  secret: textOrNull("Masked, except in the response that created it."),
   created_at: instant("When it was created."),
   updated_at: instant("When it was last changed."),
   revision: Type.Integer({
     minimum: 1,
     description: "Incremented by each change of its configuration and keys.",
   }),
-  last_success_at: nullableSchema(instant("Time of the last accepted delivery.")),
-  last_failure_at: nullableSchema(instant("Time of the last attempt that was not accepted.")),
+  last_success_at: instantOrNull("Time of the last accepted delivery."),
+  last_failure_at: instantOrNull("Time of the last attempt that was not accepted."),
 };
 
 export const webhookSchema = closed(webhookProperties, { title: "Webhook" });
@@ -333,9 +335,7 @@ const webhookStatisticsSchema = closed(
     accepted: Type.Number(),
     transient: Type.Number(),
     terminal: Type.Number(),
-    failure_rate: nullableSchema(
-      Type.Number({ description: "Share of attempts that were not accepted, 0 to 1." }),
-    ),
+    failure_rate: nullableSchema(Type.Number("Share of attempts that were not accepted, 0 to 1.")),
     duration_ms_p50: nullableSchema(Type.Number()),
     duration_ms_p95: nullableSchema(Type.Number()),
   },
@@ -346,9 +346,9 @@ const webhookStatisticsSchema = closed(
 const webhookWaitingSchema = closed(
   {
     total: Type.Integer({ minimum: 0, description: "All priorities, counted up to 10,000." }),
-    more: Type.Boolean({ description: "Whether more than 10,000 are waiting." }),
-    oldest_created_at: nullableSchema(
-      instant("When the oldest waiting delivery was created; null if none is waiting."),
+    more: Type.Boolean("Whether more than 10,000 are waiting."),
+    oldest_created_at: instantOrNull(
+      "When the oldest waiting delivery was created; null if none is waiting.",
     ),
   },
   { title: "WebhookWaiting" },
@@ -366,15 +366,12 @@ const listedWebhookSchema = closed(
 export const webhookListSchema = closed(
   {
     ...listOf(listedWebhookSchema, "WebhookList").properties,
-    searched_to: nullableSchema(
-      instant(
-        "When sorted by failure rate: webhooks whose last failure is older were not examined. Otherwise null.",
-      ),
+    searched_to: instantOrNull(
+      "When sorted by failure rate: webhooks whose last failure is older were not examined. Otherwise null.",
     ),
-    complete: Type.Boolean({
-      description:
-        "False if the time limit did not allow sorting all webhooks: those not examined are at the end.",
-    }),
+    complete: Type.Boolean(
+      "False if the time limit did not allow sorting all webhooks: those not examined are at the end.",
+    ),
     health_counts: Type.Optional(
       closed(
         Object.fromEntries(
@@ -383,10 +380,8 @@ export const webhookListSchema = closed(
         { title: "WebhookHealthCounts", description: "With `include=health_counts`." },
       ),
     ),
-    ranked_at: nullableSchema(
-      instant(
-        "When the order was computed. The order of more than 500 webhooks is cached for up to a minute and refreshed in the background. Null if current.",
-      ),
+    ranked_at: instantOrNull(
+      "When the order was computed. The order of more than 500 webhooks is cached for up to a minute and refreshed in the background. Null if current.",
     ),
   },
   { title: "WebhookList" },

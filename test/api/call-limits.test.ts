@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { ManualClock } from "../../src/engine/manual-clock.fixture.ts";
-import { unknownKeysPerMinute } from "../../src/http/call-limits.ts";
+import { unknownKeysPerMinute } from "../../src/http/authentication.ts";
 import type { ApiOptions } from "../../src/http/server.ts";
 import { assertProblem, type Client, createClient, type Reply } from "../scenarios/api/client.fixture.ts";
 import { openStandIn, type StandIn } from "./stand-in/open.fixture.ts";

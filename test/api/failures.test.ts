@@ -57,12 +57,15 @@ test("an unavailable store is a 503 with Retry-After, for events and for keys", 
   const reply = await client.post("/v1/events", event);
   assertProblem(reply, { status: 503, code: "unavailable" });
   assert.equal(reply.headers.get("retry-after"), "1");
-  const { client: other } = await open(() => ({
-    idempotency: {
-      begin: async () => Promise.reject(new StoreUnavailableError("locked")),
-      finish: async () => {},
-      abandon: async () => {},
-      renew: async () => {},
+  const { client: other } = await open(({ store }) => ({
+    store: {
+      ...store,
+      idempotency: {
+        begin: async () => Promise.reject(new StoreUnavailableError("locked")),
+        finish: async () => {},
+        abandon: async () => {},
+        renew: async () => {},
+      },
     },
   }));
   const keyed = await other.post("/v1/events", event, { headers: { "idempotency-key": '"k"' } });
@@ -176,12 +179,15 @@ test("a key whose call died with its process is free again after ten seconds, an
 });
 
 test("a response that could not be stored is still sent", async () => {
-  const { client } = await open(({ idempotency }) => ({
-    idempotency: {
-      begin: (claim) => idempotency.begin(claim),
-      abandon: (claim) => idempotency.abandon(claim),
-      renew: (claims, until) => idempotency.renew(claims, until),
-      finish: async () => Promise.reject(new StoreUnavailableError("full")),
+  const { client } = await open(({ store }) => ({
+    store: {
+      ...store,
+      idempotency: {
+        begin: (claim) => store.idempotency.begin(claim),
+        abandon: (claim) => store.idempotency.abandon(claim),
+        renew: (claims, until) => store.idempotency.renew(claims, until),
+        finish: async () => Promise.reject(new StoreUnavailableError("full")),
+      },
     },
   }));
   assert.equal(

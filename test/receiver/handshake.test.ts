@@ -76,12 +76,9 @@ test("CEW-4.2-2 deferred consent omits the headers and hands over the callback",
 
 test("CEW-4.1.3-2 CEW-4.1.3-4 CEW-4.2.2-2 the callback is a POST with the allowed rate, and only to known hosts", async (t) => {
   const calls: ReceivedDelivery[] = [];
-  const emitter = await startLocalReceiver({
-    port: 0,
-    answer: async (call) => {
-      calls.push(call);
-      return { status: 200 };
-    },
+  const emitter = await startLocalReceiver(0, async (call) => {
+    calls.push(call);
+    return { status: 200 };
   });
   t.after(() => emitter.close());
   // Replaces TLS: the socket is real, the encryption is not.

@@ -12,12 +12,9 @@ const incident = {
 
 test("an incident is reported to the sender as JSON, with an API key", async (t) => {
   const reports: ReceivedDelivery[] = [];
-  const sender = await startLocalReceiver({
-    port: 0,
-    answer: async (report) => {
-      reports.push(report);
-      return { status: report.path === "/gone" ? 404 : 202, body: "{}" };
-    },
+  const sender = await startLocalReceiver(0, async (report) => {
+    reports.push(report);
+    return { status: report.path === "/gone" ? 404 : 202, body: "{}" };
   });
   t.after(() => sender.close());
 

@@ -5,7 +5,7 @@ import { PassThrough } from "node:stream";
 import { test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { BodyMemory, readBody as readApiBody } from "../../src/http/request-body.ts";
+import { BodyMemory, readBody as readApiBody } from "../../src/http/dispatch.ts";
 import { readBody as readKitBody } from "../../src/receiver/message/read-body.ts";
 
 setFlagsFromString("--expose-gc");

@@ -25,7 +25,7 @@ export interface MoveFrom {
 
 export interface Stopped {
   /** If the move is not complete, servers may use the store again. */
-  readonly release: (end: { readonly moved: boolean }) => Promise<void>;
+  readonly release: (moved: boolean) => Promise<void>;
 }
 
 /** The store to move into. */
@@ -51,13 +51,10 @@ export function isPostgres(end: string): boolean {
 
 export async function openSource(
   from: string,
-  given: {
-    readonly masterKeys: () => MasterKeys;
-    /** Read-only: does not even create files. */
-    readonly isLook: boolean;
-  },
+  masterKeys: () => MasterKeys,
+  /** Read-only: does not even create files. */ isLook: boolean,
 ): Promise<MoveFrom> {
-  return isPostgres(from) ? openDatabaseSource(from, given.masterKeys) : openFolderSource(from, given.isLook);
+  return isPostgres(from) ? openDatabaseSource(from, masterKeys) : openFolderSource(from, isLook);
 }
 
 async function openFolderSource(from: string, isLook: boolean): Promise<MoveFrom> {
@@ -122,7 +119,7 @@ async function stopDatabase(
 ): Promise<Stopped | null> {
   if (await source.isServed()) return null;
   await source.markMoved({ place: incompletePlace, at: systemClock.now() });
-  const release: Stopped["release"] = async ({ moved }) => {
+  const release: Stopped["release"] = async (moved) => {
     if (!moved) await source.markMoved(null);
   };
   try {
@@ -131,10 +128,10 @@ async function stopDatabase(
       return { release };
     }
   } catch (error) {
-    await release({ moved: false });
+    await release(false);
     throw error;
   }
-  await release({ moved: false });
+  await release(false);
   return null;
 }
 

@@ -186,23 +186,20 @@ export interface MoveReport {
  * data. Once they have stopped, a last round copies the rest, and servers can open the target. Written data is
  * verified by reading it back. The move may be killed at any time and run again.
  */
-export async function moveStore(move: {
-  readonly from: MoveFrom;
-  readonly to: MoveTo;
-  readonly tell: (news: MoveNews) => void;
-  /** Called between two rounds while servers are using the source. */
-  readonly pause: () => Promise<void>;
-  /** Monotonic milliseconds. */
-  readonly now: () => number;
-}): Promise<MoveReport> {
-  const { from, to, tell, now } = move;
+export async function moveStore(
+  from: MoveFrom,
+  to: MoveTo,
+  tell: (news: MoveNews) => void,
+  /** Called between two rounds while servers are using the source. */ pause: () => Promise<void>,
+  /** Monotonic milliseconds. */ now: () => number,
+): Promise<MoveReport> {
   for (let number = 1; ; number += 1) {
     const stopped = await from.stop();
     const since = now();
     let moved = false;
     try {
       tell({ kind: "round", number, served: stopped === null });
-      const parts = await copyAll(move);
+      const parts = await copyAll(from, to, tell);
       if (stopped !== null) {
         tell({ kind: "finishing" });
         await finish(from, to);
@@ -211,17 +208,17 @@ export async function moveStore(move: {
       }
       tell({ kind: "ready", written: parts.reduce((sum, { written }) => sum + written, 0) });
     } finally {
-      await stopped?.release({ moved });
+      await stopped?.release(moved);
     }
-    await move.pause();
+    await pause();
   }
 }
 
-async function copyAll({
-  from,
-  to,
-  tell,
-}: Pick<Parameters<typeof moveStore>[0], "from" | "to" | "tell">): Promise<readonly PartMoved[]> {
+async function copyAll(
+  from: MoveFrom,
+  to: MoveTo,
+  tell: (news: MoveNews) => void,
+): Promise<readonly PartMoved[]> {
   await from.rows.freeze();
   const done: PartMoved[] = [];
   for (const part of movedParts) {

@@ -7,68 +7,47 @@ import {
   alertRuleOptions,
 } from "../../resources/alert.ts";
 import type { Json } from "../api-client.ts";
-import { addPageOptions, type ClientCall, clientCommand, printList, printOne } from "../client-command.ts";
-import { FieldOption, tenantOption } from "../field-option.ts";
+import { type ClientCall, clientCommand, printList, printOne } from "../client-command.ts";
 import type { Invocation } from "../invocation.ts";
-import { addFieldOptions, bodyOf, queryOf } from "../plain-commands.ts";
-import { cellText, type Column, shortTime } from "../table.ts";
+import { addFieldOptions, bodyOf, FieldOption, PlainCommands, tenantOption } from "../plain-commands.ts";
+import { cellText, columns, timeIn } from "../table.ts";
 
-const alertColumns: readonly Column<Json>[] = [
-  { title: "SINCE (UTC)", value: (row) => shortTime(row["since"]) },
-  { title: "STATE", value: (row) => row["state"] },
-  { title: "SEVERITY", value: (row) => row["severity"] },
-  { title: "RULE", value: (row) => row["rule"] },
-  { title: "TENANT", value: (row) => row["tenant_id"] },
-  { title: "SUMMARY", value: (row) => row["summary"] },
-  { title: "MUTED UNTIL", value: (row) => shortTime(row["muted_until"]) },
-  { title: "ID", value: (row) => row["id"] },
-];
+const alertColumns = {
+  "SINCE (UTC)": timeIn("since"),
+  STATE: "state",
+  SEVERITY: "severity",
+  RULE: "rule",
+  TENANT: "tenant_id",
+  SUMMARY: "summary",
+  "MUTED UNTIL": timeIn("muted_until"),
+  ID: "id",
+};
 
-const ruleColumns: readonly Column<Json>[] = [
-  { title: "NAME", value: (row) => row["name"] },
-  { title: "SEVERITY", value: (row) => row["severity"] },
-  { title: "METRIC", value: (row) => row["metric"] ?? "-" },
-  { title: "WHEN", value: (row) => `${cellText(row["comparison"])} ${cellText(row["threshold"])}` },
-  { title: "FOR (S)", value: (row) => row["for_seconds"] },
-  { title: "ENABLED", value: (row) => row["enabled"] },
-  { title: "MUTED UNTIL", value: (row) => shortTime(row["muted_until"]) },
-];
+const ruleColumns = columns<Json>({
+  NAME: "name",
+  SEVERITY: "severity",
+  METRIC: "metric",
+  WHEN: (row) => `${cellText(row["comparison"])} ${cellText(row["threshold"])}`,
+  "FOR (S)": "for_seconds",
+  ENABLED: "enabled",
+  "MUTED UNTIL": timeIn("muted_until"),
+});
 
 export function addAlertsCommand(program: Command, invocation: Invocation): void {
   const alerts = program.command("alerts").description("show and mute alerts");
-  const list = addPageOptions(alerts.command("list").description("list alerts, newest first"));
-  addFieldOptions(list, alertFilters, alertFilterOptions);
-  clientCommand(list, invocation, (call) =>
-    printList(
-      call,
-      "/v1/alerts",
-      alertColumns,
-      "no alerts",
-      queryOf(call.options, alertFilters, alertFilterOptions),
-    ),
-  );
+  const commands = new PlainCommands(alerts, invocation, { path: "/v1/alerts", filters: alertFilters });
+  commands.list("list alerts, newest first", alertColumns, "no alerts", alertFilterOptions);
   const mute = alerts
     .command("mute")
     .description("mute an alert for a while, even if it resolves and fires again")
     .argument("<id>", "alert id")
     .requiredOption("--until <time>", "time, date, or duration from now such as 2h")
     .addOption(new FieldOption("--reason <text>", alertMuteFields.reason));
-  clientCommand(mute, invocation, async (call) => {
-    const [id = ""] = call.args;
-    const body = { until: until(call), reason: call.options.text("reason") };
-    printOne(call.terminal, await call.client.post(`/v1/alerts/${encodeURIComponent(id)}/mute`, { body }));
+  clientCommand(mute, invocation, async ({ client, terminal, args: [id = ""], options }) => {
+    const body = { until: options.time("until", "ahead"), reason: options.text("reason") };
+    printOne(terminal, await client.post(`/v1/alerts/${encodeURIComponent(id)}/mute`, { body }));
   });
 }
-
-/** Durations count from now, while in other commands they lie in the past. */
-function until({ options }: ClientCall): string {
-  const text = options.text("until") ?? "";
-  const [, count, unit = ""] = /^(\d+)([mhd])$/.exec(text) ?? [];
-  if (count === undefined) return text;
-  return new Date(Date.now() + Number(count) * (unitsMs[unit] ?? 0)).toISOString();
-}
-
-const unitsMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 export function addAlertRulesCommand(program: Command, invocation: Invocation): void {
   const rules = program.command("alert-rules").description("manage alert rules");

@@ -2,20 +2,19 @@ import type { Command } from "commander";
 import { auditFilterOptions, auditFilters } from "../../resources/audit.ts";
 import type { Json } from "../api-client.ts";
 import { addPageOptions, clientCommand, printList } from "../client-command.ts";
-import { tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
-import { addFieldOptions, addTimeRange, queryOf, timeRangeOf } from "../plain-commands.ts";
-import { cellText, type Column, shortTime } from "../table.ts";
+import { addFieldOptions, addTimeRange, queryOf, tenantOption, timeRangeOf } from "../plain-commands.ts";
+import { cellText, columns, timeIn } from "../table.ts";
 
-const columns: readonly Column<Json>[] = [
-  { title: "WHEN (UTC)", value: (row) => shortTime(row["at"]) },
-  { title: "WHO", value: (row) => actorText(row["actor"] as Json) },
-  { title: "FROM", value: (row) => row["address"] },
-  { title: "ACTION", value: (row) => row["action"] },
-  { title: "TARGET", value: (row) => (row["target"] as Json)["id"] },
-  { title: "TENANT", value: (row) => row["tenant_id"] },
-  { title: "CHANGES", value: (row) => changesText(row["changes"] as Json) },
-];
+const auditColumns = columns<Json>({
+  "WHEN (UTC)": timeIn("at"),
+  WHO: (row) => actorText(row["actor"] as Json),
+  FROM: "address",
+  ACTION: "action",
+  TARGET: (row) => (row["target"] as Json)["id"],
+  TENANT: "tenant_id",
+  CHANGES: (row) => changesText(row["changes"] as Json),
+});
 
 export function addAuditCommand(program: Command, invocation: Invocation): void {
   const audit = addPageOptions(
@@ -25,7 +24,7 @@ export function addAuditCommand(program: Command, invocation: Invocation): void 
   addTimeRange(audit, "").addOption(tenantOption());
   clientCommand(audit, invocation, (call) => {
     const { options } = call;
-    return printList(call, "/v1/audit-log", columns, "no changes", {
+    return printList(call, "/v1/audit-log", auditColumns, "no changes", {
       ...queryOf(options, auditFilters, auditFilterOptions),
       ...timeRangeOf(options),
       tenant_id: options.text("tenant"),

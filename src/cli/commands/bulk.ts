@@ -5,7 +5,7 @@ import type { Field } from "../../resources/field.ts";
 import type { Json } from "../api-client.ts";
 import { type ClientCall, printOne } from "../client-command.ts";
 import { CommandFailure, UsageError } from "../failures.ts";
-import { FieldOption } from "../field-option.ts";
+import { FieldOption } from "../plain-commands.ts";
 import { cellText } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 import { relativeTime } from "../times.ts";
@@ -25,25 +25,22 @@ export function addCircuitOption(command: Command): Command {
   return command.option("--close-circuits", "close open circuits first instead of waiting for them");
 }
 
-export interface BulkCommand {
-  readonly path: string;
-  readonly body: Json;
-  readonly what: string;
-  /** Past participle for messages. Default: "delivered again". */
-  readonly done?: string;
-}
-
 /** Counts first, acts only with --yes, and shows progress with --watch. */
-export async function runBulk(call: ClientCall, action: BulkCommand): Promise<void> {
-  const { what, done = "delivered again" } = action;
+export async function runBulk(
+  call: ClientCall,
+  path: string,
+  what: string,
+  selection: Json,
+  /** Past participle for messages. */ done = "delivered again",
+): Promise<void> {
   const { client, terminal, options } = call;
   const rate = options.number("rate");
   const closes = options.flag("closeCircuits") && { close_circuits: true };
   const rated = rate !== undefined && { rate_limit: { requests_per_second: rate } };
-  const body = { ...action.body, ...rated, ...closes };
+  const body = { ...selection, ...rated, ...closes };
   const isDryRun = options.flag("dryRun");
   if (isDryRun || !options.flag("yes")) {
-    const counted = await client.post(action.path, { body: { ...body, dry_run: true } });
+    const counted = await client.post(path, { body: { ...body, dry_run: true } });
     const text = `${countText(counted)} ${what} would be ${done}`;
     if (isDryRun) {
       if (terminal.json) terminal.object(previewOf(counted));
@@ -59,7 +56,7 @@ export async function runBulk(call: ClientCall, action: BulkCommand): Promise<vo
       "Repeat the command with --yes to confirm, or with --dry-run to only count.",
     ]);
   }
-  const started = await client.post(action.path, { body });
+  const started = await client.post(path, { body });
   const operation = started["operation"] as Json | null;
   const isWatched = options.flag("watch") || options.flag("wait");
   if (operation === null || !isWatched) {

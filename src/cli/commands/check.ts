@@ -7,7 +7,7 @@ import { findProfile, profiles } from "../../domain/profiles/index.ts";
 import { OptionValues } from "../client-command.ts";
 import { CommandFailure, UsageError } from "../failures.ts";
 import type { Invocation } from "../invocation.ts";
-import { cellText, printTable } from "../table.ts";
+import { cellText, columns, printTable } from "../table.ts";
 import { type Terminal, untilStopped } from "../terminal.ts";
 
 const words: Readonly<Record<FindingState, string>> = {
@@ -24,11 +24,7 @@ const widthMax = 80;
 function printFindings(terminal: Terminal, findings: readonly Finding[]): void {
   printTable(
     terminal,
-    [
-      { title: "RESULT", value: ({ state }: Finding) => words[state] },
-      { title: "RULE", value: ({ title }) => title },
-      { title: "SEEN", value: ({ detail }) => detail },
-    ],
+    columns({ RESULT: ({ state }: Finding) => words[state], RULE: "title", SEEN: "detail" }),
     findings,
   );
   const width = Math.min(terminal.outColumns ?? widthMax, widthMax);

@@ -1,7 +1,7 @@
 import { Argument, type Command, type Option } from "commander";
 import type { Kind } from "../../resources/field.ts";
-import { FieldOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
+import { FieldOption } from "../plain-commands.ts";
 
 /** Shell completion scripts, generated from the command table. */
 

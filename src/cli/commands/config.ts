@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { configurationPage, describeSettings } from "../../config/describe.ts";
 import type { Invocation } from "../invocation.ts";
 import { addSettingsOptions, resolveFor, settingsProblem } from "../settings-options.ts";
-import { printTable } from "../table.ts";
+import { columns, printTable } from "../table.ts";
 
 interface Flags {
   readonly docs?: true;
@@ -38,11 +38,7 @@ export function addConfigCommand(program: Command, invocation: Invocation): void
     }
     printTable(
       terminal,
-      [
-        { title: "SETTING", value: ({ name }) => name },
-        { title: "VALUE", value: ({ value }) => value },
-        { title: "FROM", value: ({ source }) => source.name },
-      ],
+      columns({ SETTING: "name", VALUE: "value", FROM: ({ source }: (typeof rows)[number]) => source.name }),
       rows,
     );
   });

@@ -1,16 +1,11 @@
 import type { Command } from "commander";
 import { retryBatchFields } from "../../resources/actions.ts";
 import { discardFields } from "../../resources/operation.ts";
-import {
-  addPageOptions,
-  clientCommand,
-  collect,
-  type OptionValues,
-  printList,
-  printOne,
-} from "../client-command.ts";
-import { FieldOption } from "../field-option.ts";
+import type { Json } from "../api-client.ts";
+import { addPageOptions, clientCommand, collect, type OptionValues, printList } from "../client-command.ts";
 import type { Invocation } from "../invocation.ts";
+import { acts, FieldOption, PlainCommands } from "../plain-commands.ts";
+import { columns } from "../table.ts";
 import { addBulkOptions, addCircuitOption, runBulk } from "./bulk.ts";
 import { deliveryColumns, selectionBody } from "./deliveries.ts";
 
@@ -21,20 +16,10 @@ export function addDeadLetterCommands(program: Command, invocation: Invocation):
     addPageOptions(dlq.command("list").description("list dead letters, newest first")),
   ).option("--tenant <id>", "only this tenant (administrators)");
   clientCommand(list, invocation, (call) =>
-    printList(
-      call,
-      "/v1/dlq",
-      [{ title: "WEBHOOK", value: (row) => row["webhook_id"] }, ...deliveryColumns],
-      "no dead letters",
-      {
-        webhook_id: call.options.list("webhook"),
-        event_type: call.options.list("type"),
-        failure_category: call.options.list("category"),
-        from: call.options.time("from"),
-        to: call.options.time("to"),
-        tenant_id: call.options.text("tenant"),
-      },
-    ),
+    printList(call, "/v1/dlq", [...columns<Json>({ WEBHOOK: "webhook_id" }), ...deliveryColumns], none, {
+      ...filterOf(call.options),
+      tenant_id: call.options.text("tenant"),
+    }),
   );
 
   const retry = addCircuitOption(
@@ -45,34 +30,29 @@ export function addDeadLetterCommands(program: Command, invocation: Invocation):
     .addOption(new FieldOption("--priority <priority>", retryBatchFields.priority))
     .option("--start-at <time>", "start time: a time, a date, or a duration from now such as 8h");
   clientCommand(retry, invocation, (call) => {
-    const filter = filterBody(call.options);
-    return runBulk(call, {
-      path: "/v1/dlq/retry-batch",
-      body: {
-        ...(filter !== null && { filter }),
-        priority: call.options.text("priority"),
-        start_at: call.options.time("startAt", "ahead"),
-      },
-      what: "dead letters",
+    const { webhook_id, event_type, failure_category, ...range } = filterOf(call.options);
+    const filter = {
+      webhook_ids: webhook_id,
+      event_types: event_type,
+      failure_categories: failure_category,
+      ...range,
+    };
+    return runBulk(call, "/v1/dlq/retry-batch", "dead letters", {
+      ...(!isEmpty(filter) && { filter }),
+      priority: call.options.text("priority"),
+      start_at: call.options.time("startAt", "ahead"),
     });
   });
 
   addDiscardCommand(dlq, invocation);
 
-  const operation = dlq.command("operation").description("show a bulk retry").argument("<operation-id>");
-  clientCommand(operation, invocation, async ({ client, terminal, args: [id = ""] }) => {
-    printOne(terminal, await client.get(`/v1/dlq/batch-operations/${encodeURIComponent(id)}`));
-  });
-
-  const cancel = dlq
-    .command("cancel")
-    .description("stop a bulk retry. Queued deliveries stay queued")
-    .argument("<operation-id>");
-  clientCommand(cancel, invocation, async ({ client, terminal, args: [id = ""] }) => {
-    const path = `/v1/dlq/batch-operations/${encodeURIComponent(id)}`;
-    printOne(terminal, await client.call("DELETE", { path }));
-  });
+  const batches = new PlainCommands(dlq, invocation, { path: "/v1/dlq/batch-operations" });
+  batches.get("show a bulk retry", "<operation-id>", "operation");
+  const cancelled = "stop a bulk retry. Queued deliveries stay queued";
+  batches.one("cancel", cancelled, "<operation-id>", acts("DELETE"));
 }
+
+const none = "no dead letters";
 
 function addDiscardCommand(dlq: Command, invocation: Invocation): void {
   const discard = addBulkOptions(
@@ -86,20 +66,9 @@ function addDiscardCommand(dlq: Command, invocation: Invocation): void {
   );
   clientCommand(discard, invocation, (call) => {
     const { args, options } = call;
-    const filter = {
-      webhook_id: options.list("webhook"),
-      event_type: options.list("type"),
-      failure_category: options.list("category"),
-      from: options.time("from"),
-      to: options.time("to"),
-    };
-    const isNone = Object.values(filter).every((value) => value === undefined);
-    return runBulk(call, {
-      path: "/v1/dlq/discard-batch",
-      body: selectionBody(args, isNone ? null : filter, options.flag("all")),
-      what: "dead letters",
-      done: "discarded",
-    });
+    const filter = filterOf(options);
+    const body = selectionBody(args, isEmpty(filter) ? null : filter, options.flag("all"));
+    return runBulk(call, "/v1/dlq/discard-batch", "dead letters", body, "discarded");
   });
 }
 
@@ -112,14 +81,16 @@ function addFilters(command: Command): Command {
     .option("--to <time>", "created before this time, date, or duration before now such as 1h");
 }
 
-/** Null without filters. */
-function filterBody(options: OptionValues): Record<string, unknown> | null {
-  const filter = {
-    webhook_ids: options.list("webhook"),
-    event_types: options.list("type"),
-    failure_categories: options.list("category"),
+function filterOf(options: OptionValues) {
+  return {
+    webhook_id: options.list("webhook"),
+    event_type: options.list("type"),
+    failure_category: options.list("category"),
     from: options.time("from"),
     to: options.time("to"),
   };
-  return Object.values(filter).some((value) => value !== undefined) ? filter : null;
+}
+
+function isEmpty(filter: object): boolean {
+  return Object.values(filter).every((value) => value === undefined);
 }

@@ -18,24 +18,30 @@ import {
   printOne,
 } from "../client-command.ts";
 import { UsageError } from "../failures.ts";
-import { FieldOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
-import { addFieldOptions, addTimeRange, bodyOf, queryOf, timeRangeOf } from "../plain-commands.ts";
-import { cellText, type Column, printFields, printTable, shortTime } from "../table.ts";
+import {
+  addFieldOptions,
+  addTimeRange,
+  bodyOf,
+  FieldOption,
+  queryOf,
+  timeRangeOf,
+} from "../plain-commands.ts";
+import { cellText, type Column, columns, printFields, printTable, shortTime, timeIn } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 import { addBulkOptions, addCircuitOption, inactiveText, runBulk } from "./bulk.ts";
 
-export const deliveryColumns: readonly Column<Json>[] = [
-  { title: "ID", value: (row) => row["id"] },
-  { title: "EVENT TYPE", value: (row) => row["event_type"] },
-  { title: "STATUS", value: (row) => row["status"] },
-  { title: "ATTEMPTS", value: (row) => row["attempt_count"] },
-  { title: "HTTP", value: (row) => row["last_http_status_code"] },
-  { title: "MS", value: (row) => roundedMs(row["last_duration_ms"]) },
-  { title: "WAITING FOR", value: waitText },
-  { title: "REASON", value: (row) => row["reason"] ?? row["failure_category"] },
-  { title: "CREATED (UTC)", value: (row) => shortTime(row["created_at"]) },
-];
+export const deliveryColumns = columns<Json>({
+  ID: "id",
+  "EVENT TYPE": "event_type",
+  STATUS: "status",
+  ATTEMPTS: "attempt_count",
+  HTTP: "last_http_status_code",
+  MS: (row) => roundedMs(row["last_duration_ms"]),
+  "WAITING FOR": waitText,
+  REASON: (row) => row["reason"] ?? row["failure_category"],
+  "CREATED (UTC)": timeIn("created_at"),
+});
 
 /** Columns for lists with several webhooks. */
 const columnsOverWebhooks: readonly Column<Json>[] = deliveryColumns.toSpliced(2, 0, {
@@ -43,15 +49,15 @@ const columnsOverWebhooks: readonly Column<Json>[] = deliveryColumns.toSpliced(2
   value: (row) => (row["webhook"] as Json | null)?.["url"] ?? row["webhook_id"],
 });
 
-const attemptColumns: readonly Column<Json>[] = [
-  { title: "#", value: (row) => row["attempt_number"] },
-  { title: "SENT (UTC)", value: (row) => cellText(row["executed_at"]).slice(0, 23).replace("T", " ") },
-  { title: "OUTCOME", value: (row) => row["outcome"] },
-  { title: "HTTP", value: (row) => row["http_status_code"] },
-  { title: "MS", value: (row) => roundedMs(row["duration_ms"]) },
-  { title: "CATEGORY", value: (row) => row["failure_category"] },
-  { title: "ERROR OR RESPONSE", value: (row) => row["error_message"] ?? row["response_body_sample"] },
-];
+const attemptColumns = columns<Json>({
+  "#": "attempt_number",
+  "SENT (UTC)": (row) => cellText(row["executed_at"]).slice(0, 23).replace("T", " "),
+  OUTCOME: "outcome",
+  HTTP: "http_status_code",
+  MS: (row) => roundedMs(row["duration_ms"]),
+  CATEGORY: "failure_category",
+  "ERROR OR RESPONSE": (row) => row["error_message"] ?? row["response_body_sample"],
+});
 
 function roundedMs(value: unknown): unknown {
   return typeof value === "number" ? Math.round(value) : null;
@@ -146,14 +152,11 @@ function addRetryCommand(deliveries: Command, invocation: Invocation): void {
     const { args, options } = call;
     const filter = filterBody(options);
     if (args.length === 1 && filter === null && !options.flag("dryRun")) return retryOne(call, args[0] ?? "");
-    return runBulk(call, {
-      path: "/v1/deliveries/retry-batch",
-      body: {
-        ...selectionBody(args, filter, options.flag("all")),
-        priority: options.text("priority"),
-      },
-      what: "deliveries",
-    });
+    const body = {
+      ...selectionBody(args, filter, options.flag("all")),
+      priority: options.text("priority"),
+    };
+    return runBulk(call, "/v1/deliveries/retry-batch", "deliveries", body);
   });
 }
 
@@ -179,12 +182,8 @@ function addCancelCommand(deliveries: Command, invocation: Invocation): void {
   );
   clientCommand(cancel, invocation, (call) => {
     const { args, options } = call;
-    return runBulk(call, {
-      path: "/v1/deliveries/cancel-batch",
-      body: selectionBody(args, filterBody(options), options.flag("all")),
-      what: "deliveries",
-      done: "cancelled",
-    });
+    const body = selectionBody(args, filterBody(options), options.flag("all"));
+    return runBulk(call, "/v1/deliveries/cancel-batch", "deliveries", body, "cancelled");
   });
 }
 

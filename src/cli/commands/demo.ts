@@ -61,7 +61,7 @@ async function demo(terminal: Terminal, startPosthorn: typeof StartPosthorn): Pr
   story.tell("server", `listening on ${running.url ?? ""}, data in ${dataDir}`);
 
   const flaky = new FlakyReceiver(story);
-  const receiver = await startLocalReceiver({ port: 0, answer: (delivery) => flaky.answer(delivery) });
+  const receiver = await startLocalReceiver(0, (delivery) => flaky.answer(delivery));
   cleanup.defer(() => receiver.close());
   story.tell(
     "receiver",

@@ -15,18 +15,17 @@ import {
   sourceRotateFields,
 } from "../../resources/source.ts";
 import type { Json } from "../api-client.ts";
-import {
-  addPageOptions,
-  clientCommand,
-  documentOf,
-  parseJson,
-  printList,
-  printOne,
-} from "../client-command.ts";
-import { FieldOption } from "../field-option.ts";
+import { clientCommand, documentOf, parseJson, printOne } from "../client-command.ts";
 import type { Invocation } from "../invocation.ts";
-import { addFieldOptions, bodyOf, PlainCommands, queryOf, tenantFilterOption } from "../plain-commands.ts";
-import { cellText, type Column, printTable, shortTime } from "../table.ts";
+import {
+  acts,
+  addFieldOptions,
+  bodyOf,
+  FieldOption,
+  PlainCommands,
+  tenantFilterOption,
+} from "../plain-commands.ts";
+import { cellText, columns, printTable, shortTime, timeIn } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 
 const { requestId, sourceId, last } = filterEvaluationFields;
@@ -56,12 +55,12 @@ function addTryFilter(connections: Command, invocation: Invocation): void {
   });
 }
 
-const traceColumns: readonly Column<Json>[] = [
-  { title: "CONDITION", value: (row) => row["path"] },
-  { title: "MATCHES", value: ({ result, unknown }) => holdsText(result, unknown) },
-  { title: "EXPECTED", value: (row) => row["expected"] },
-  { title: "ACTUAL", value: (row) => row["actual"] },
-];
+const traceColumns = columns<Json>({
+  CONDITION: "path",
+  MATCHES: ({ result, unknown }) => holdsText(result, unknown),
+  EXPECTED: "expected",
+  ACTUAL: "actual",
+});
 
 function holdsText(result: unknown, unknown: unknown): string {
   if (typeof result === "boolean") return result ? "yes" : "no";
@@ -82,13 +81,13 @@ interface Sample {
   readonly sentOn: string;
 }
 
-const sampleColumns: readonly Column<Sample>[] = [
-  { title: "REQUEST", value: ({ row }) => row["request_id"] },
-  { title: "RECEIVED (UTC)", value: ({ row }) => shortTime(row["received_at"]) },
-  { title: "FORWARDED", value: ({ sentOn }) => sentOn },
-  { title: "TYPE", value: ({ row }) => row["original_type"] ?? row["event_type"] },
-  { title: "FILTERED OUT BY", value: ({ row }) => row["rule"] },
-];
+const sampleColumns = columns<Sample>({
+  REQUEST: ({ row }) => row["request_id"],
+  "RECEIVED (UTC)": ({ row }) => shortTime(row["received_at"]),
+  FORWARDED: "sentOn",
+  TYPE: ({ row }) => row["original_type"] ?? row["event_type"],
+  "FILTERED OUT BY": ({ row }) => row["rule"],
+});
 
 const kinds = [
   ["matched", "yes"],
@@ -117,15 +116,16 @@ function printRequests(terminal: Terminal, found: Json): void {
     );
 }
 
-const members = (names: Readonly<Record<string, string>>): readonly Column<Json>[] =>
-  Object.entries(names).map(([title, name]) => ({ title, value: (row) => row[name] }));
-
-const requestColumns: readonly Column<Json>[] = [
-  ...members({ ID: "id" }),
-  { title: "RECEIVED (UTC)", value: (row) => shortTime(row["received_at"]) },
-  ...members({ STATUS: "status", OUTCOME: "outcome", CAUSE: "rejection_cause", MORE: "more_count" }),
-  ...members({ TYPE: "event_type", BYTES: "body_bytes" }),
-];
+const requestColumns = {
+  ID: "id",
+  "RECEIVED (UTC)": timeIn("received_at"),
+  STATUS: "status",
+  OUTCOME: "outcome",
+  CAUSE: "rejection_cause",
+  MORE: "more_count",
+  TYPE: "event_type",
+  BYTES: "body_bytes",
+};
 
 /** Adds the commands for sources, connections and requests. */
 export function addGatewayCommands(program: Command, invocation: Invocation): void {
@@ -164,41 +164,45 @@ function addSources(sources: Command, invocation: Invocation): void {
   const none = "no sources. Create one with: posthorn sources create";
   commands.list("list sources, newest first", sourceColumns, none, tenantFilterOption);
   commands.get("print a source", "<id>");
-  const address = sources.command("address").description("print the secret address").argument("<source-id>");
-  clientCommand(address, invocation, async ({ client, terminal, args: [id = ""] }) => {
-    const found = await client.get(`/v1/sources/${encodeURIComponent(id)}/address`);
-    if (terminal.json) terminal.object(found);
-    else terminal.data(String(found["url"]));
+  commands.one("address", "print the secret address", "<source-id>", async ({ client, terminal }, path) => {
+    printAddress(terminal, await client.get(`${path}/address`));
   });
-  const rotate = sources
-    .command("rotate")
-    .description("rotate the address of a source and print it")
-    .argument("<source-id>")
-    .addOption(new FieldOption("--overlap <seconds>", sourceRotateFields.overlapSeconds));
-  clientCommand(rotate, invocation, async ({ client, terminal, args: [id = ""], options }) => {
-    const body = { overlap_seconds: options.number("overlap") };
-    const made = await client.post(`/v1/sources/${encodeURIComponent(id)}/address/rotate`, { body });
-    if (terminal.json) terminal.object(made);
-    else terminal.data(String(made["url"]));
-  });
-  addAcknowledge(sources, invocation);
-  addChange(sources, invocation, "/v1/sources", "change a source");
+  commands.one(
+    "rotate",
+    "rotate the address of a source and print it",
+    "<source-id>",
+    async ({ client, terminal, options }, path) => {
+      const body = { overlap_seconds: options.number("overlap") };
+      printAddress(terminal, await client.post(`${path}/address/rotate`, { body }));
+    },
+    (command) => command.addOption(new FieldOption("--overlap <seconds>", sourceRotateFields.overlapSeconds)),
+  );
+  commands.one(
+    "acknowledge",
+    "acknowledge the service description for the senders, and switch to store and forward",
+    "<source-id>",
+    async ({ client, terminal }, path) => {
+      const { version } = await client.get("/service-description");
+      await client.post(`${path}/acknowledge`, { body: { version } });
+      const body = { mode: "store_and_forward" };
+      printOne(terminal, await client.call("PATCH", { path, body }));
+    },
+  );
+  commands.one("update", "change a source", "<id>", patchJson, addJsonArgument);
   commands.delete("delete", "<id>");
 }
 
-function addAcknowledge(sources: Command, invocation: Invocation): void {
-  const acknowledge = sources
-    .command("acknowledge")
-    .description("acknowledge the service description for the senders, and switch to store and forward")
-    .argument("<source-id>");
-  clientCommand(acknowledge, invocation, async ({ client, terminal, args: [id = ""] }) => {
-    const path = `/v1/sources/${encodeURIComponent(id)}`;
-    const { version } = await client.get("/service-description");
-    await client.post(`${path}/acknowledge`, { body: { version } });
-    const body = { mode: "store_and_forward" };
-    printOne(terminal, await client.call("PATCH", { path, body }));
-  });
+function printAddress(terminal: Terminal, address: Json): void {
+  if (terminal.json) terminal.object(address);
+  else terminal.data(String(address["url"]));
 }
+
+/** Fields as JSON, for resources with fields that have no option. */
+function addJsonArgument(command: Command): void {
+  command.argument("<json>", 'fields to change, for example {"active":false}');
+}
+
+const patchJson = acts("PATCH", "", ({ args }) => documentOf(args[1], "the second argument"));
 
 function addConnections(connections: Command, invocation: Invocation): void {
   const create = connections
@@ -217,74 +221,37 @@ function addConnections(connections: Command, invocation: Invocation): void {
   const none = "no connections. Create one with: posthorn connections create";
   commands.list("list connections, newest first", connectionColumns, none);
   commands.get("print a connection", "<id>");
-  addChange(connections, invocation, "/v1/connections", "change a connection");
-  for (const [name, paused] of [
-    ["pause", true],
-    ["resume", false],
-  ] as const) {
-    const command = connections
-      .command(name)
-      .description(
-        paused
-          ? "pause a connection and hold its messages"
-          : "resume a connection and send held messages in order",
-      )
-      .argument("<connection-id>");
-    clientCommand(command, invocation, async ({ client, terminal, args: [id = ""] }) => {
-      const path = `/v1/connections/${encodeURIComponent(id)}`;
-      printOne(terminal, await client.call("PATCH", { path, body: { paused } }));
-    });
-  }
+  commands.one("update", "change a connection", "<id>", patchJson, addJsonArgument);
+  for (const [name, says, paused] of [
+    ["pause", "pause a connection and hold its messages", true],
+    ["resume", "resume a connection and send held messages in order", false],
+  ] as const)
+    commands.one(
+      name,
+      says,
+      "<connection-id>",
+      acts("PATCH", "", () => ({ paused })),
+    );
   addTryFilter(connections, invocation);
   commands.delete("delete", "<id>");
 }
 
 function addRequests(requests: Command, invocation: Invocation): void {
-  const list = addPageOptions(requests.command("list").description("list received requests, newest first"));
-  addFieldOptions(list, requestFilters, requestFilterOptions);
-  clientCommand(list, invocation, (call) =>
-    printList(
-      call,
-      "/v1/requests",
-      requestColumns,
-      "no requests",
-      queryOf(call.options, requestFilters, requestFilterOptions),
-    ),
+  const resource = { path: "/v1/requests", filters: requestFilters };
+  const commands = new PlainCommands(requests, invocation, resource);
+  commands.list("list received requests, newest first", requestColumns, "no requests", requestFilterOptions);
+  commands.get("print a request with its body", "<id>");
+  commands.one(
+    "replay",
+    "replay a request through its connections",
+    "<request-id>",
+    acts("POST", "/replay", () => ({})),
   );
-  addOne(requests, invocation, "get", "/v1/requests", "print a request with its body");
-  const replay = requests
-    .command("replay")
-    .description("replay a request through its connections")
-    .argument("<request-id>");
-  clientCommand(replay, invocation, async ({ client, terminal, args: [id = ""] }) => {
-    printOne(terminal, await client.post(`/v1/requests/${encodeURIComponent(id)}/replay`, { body: {} }));
-  });
-  const bookmark = requests
-    .command("bookmark")
-    .description("bookmark a request, or remove the bookmark if no name is given")
-    .argument("<request-id>")
-    .argument("[name]");
-  clientCommand(bookmark, invocation, async ({ client, terminal, args: [id = "", name] }) => {
-    const path = `/v1/requests/${encodeURIComponent(id)}/bookmark`;
-    printOne(terminal, await client.call("PUT", { path, body: { name: name ?? null } }));
-  });
-}
-
-function addOne(parent: Command, invocation: Invocation, name: string, path: string, says: string): void {
-  const command = parent.command(name).description(says).argument("<id>");
-  clientCommand(command, invocation, async ({ client, terminal, args: [id = ""] }) => {
-    printOne(terminal, await client.get(`${path}/${encodeURIComponent(id)}`));
-  });
-}
-
-function addChange(parent: Command, invocation: Invocation, path: string, says: string): void {
-  const command = parent
-    .command("update")
-    .description(says)
-    .argument("<id>")
-    .argument("<json>", 'fields to change, for example {"active":false}');
-  clientCommand(command, invocation, async ({ client, terminal, args: [id = "", text = ""] }) => {
-    const body = documentOf(text, "the second argument");
-    printOne(terminal, await client.call("PATCH", { path: `${path}/${encodeURIComponent(id)}`, body }));
-  });
+  commands.one(
+    "bookmark",
+    "bookmark a request, or remove the bookmark if no name is given",
+    "<request-id>",
+    acts("PUT", "/bookmark", ({ args }) => ({ name: args[1] ?? null })),
+    (command) => command.argument("[name]"),
+  );
 }

@@ -120,14 +120,13 @@ function exampleType([first = "*"]: readonly string[]): string {
 const countMax = 100;
 
 /** Replays the last events of the given types to one webhook, oldest first. */
-async function replayLast(order: {
-  readonly types: readonly string[];
-  readonly count: number;
-  readonly webhookId: string;
-  readonly client: ApiClient;
-  readonly terminal: Terminal;
-}): Promise<void> {
-  const { types, count, webhookId, client, terminal } = order;
+async function replayLast(
+  client: ApiClient,
+  terminal: Terminal,
+  types: readonly string[],
+  webhookId: string,
+  count: number,
+): Promise<void> {
   if (count === 0) return;
   if (!Number.isInteger(count) || count < 0 || count > countMax)
     throw new UsageError(`--replay takes 0 to ${countMax}, not ${count}`);
@@ -174,7 +173,7 @@ async function listen(command: Command, invocation: Invocation): Promise<void> {
   const secrets = options.list("secret") ?? [];
   // Without --key-id such signatures fail, and the printed line explains the option.
   let check: Check = await createCheck({ secrets, profile, keyId: options.text("keyId") ?? "--key-id" });
-  const receiver = await open(options, (delivery) => answer(delivery, { terminal, check }));
+  const receiver = await open(options, (delivery) => answer(delivery, terminal, check));
   const stopped = untilStopped(invocation);
   try {
     terminal.note(`listening on ${terminal.errStyle("bold", receiver.url)}`);
@@ -196,13 +195,7 @@ async function listen(command: Command, invocation: Invocation): Promise<void> {
       secrets: new ListenSecrets(invocation.env, server.url, options.number("port") ?? 0),
     });
     check = await createCheck(await registration.keys());
-    await replayLast({
-      types,
-      client,
-      terminal,
-      webhookId: registration.id,
-      count: options.number("replay") ?? 0,
-    });
+    await replayLast(client, terminal, types, registration.id, options.number("replay") ?? 0);
     await stopped;
   } finally {
     await receiver.close();
@@ -240,10 +233,7 @@ function profileOf(options: OptionValues): Profile | null {
 }
 
 /** Responds to a request and prints it. */
-type Answerer = (
-  delivery: ReceivedDelivery,
-  shown: { readonly terminal: Terminal; readonly check: Check },
-) => Promise<ReceiverAnswer>;
+type Answerer = (delivery: ReceivedDelivery, terminal: Terminal, check: Check) => Promise<ReceiverAnswer>;
 
 function printedParts(options: OptionValues): { readonly parts: PrintedParts; readonly json: boolean } {
   const given = options.list("print") ?? [];
@@ -261,7 +251,7 @@ function printedParts(options: OptionValues): { readonly parts: PrintedParts; re
 function answererOf(options: OptionValues, parts: PrintedParts): Answerer {
   const status = statusOf(options);
   const forwardTo = forwardTarget(options.text("forwardTo"));
-  return async (delivery, { terminal, check }) => {
+  return async (delivery, terminal, check) => {
     // The forward target answers verification requests itself.
     const permission = forwardTo === null ? await permissionFor(delivery) : null;
     const answer =
@@ -279,7 +269,7 @@ async function open(
 ): Promise<LocalReceiver> {
   const port = options.number("port") ?? 0;
   try {
-    return await startLocalReceiver({ port, answer });
+    return await startLocalReceiver(port, answer);
   } catch (error) {
     const code = codeOf(error);
     if (code === "ERR_SOCKET_BAD_PORT") throw new UsageError(`--port takes 0 to 65535, not ${port}`);

@@ -10,7 +10,7 @@ import {
 } from "../connection.ts";
 import { CommandFailure, UsageError } from "../failures.ts";
 import { type Invocation, readInput } from "../invocation.ts";
-import { printTable } from "../table.ts";
+import { columns, printTable } from "../table.ts";
 
 const namePattern = /^[a-z0-9][a-z0-9_-]{0,62}$/i;
 
@@ -88,13 +88,6 @@ function listProfiles(options: OptionValues, invocation: Invocation): void {
   }
   if (rows.length === 0)
     return terminal.note("no profiles. Create one with: posthorn login NAME --url https://…");
-  printTable(
-    terminal,
-    [
-      { title: "NAME", value: (row) => row.name },
-      { title: "SERVER", value: (row) => row.url },
-    ],
-    rows,
-  );
+  printTable(terminal, columns({ NAME: "name", SERVER: "url" }), rows);
   return terminal.note(`stored in ${profilesFile(invocation.env) ?? ""}`);
 }

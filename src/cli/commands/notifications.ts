@@ -1,29 +1,29 @@
 import type { Command } from "commander";
 import { notificationFilters } from "../../resources/notification.ts";
 import type { Json } from "../api-client.ts";
-import { addPageOptions, clientCommand, type OptionValues, parseJson, printList } from "../client-command.ts";
-import { FieldOption } from "../field-option.ts";
+import { clientCommand, type OptionValues, parseJson } from "../client-command.ts";
 import { type Invocation, readInput } from "../invocation.ts";
-import { type Column, printTable, shortTime } from "../table.ts";
+import { PlainCommands } from "../plain-commands.ts";
+import { columns, printTable, timeIn } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 
-const channelColumns: readonly Column<Json>[] = [
-  { title: "ID", value: (row) => row["id"] },
-  { title: "KIND", value: (row) => row["kind"] },
-  { title: "ADDRESS", value: (row) => row["address"] },
-  { title: "TOPICS", value: (row) => (row["topics"] as readonly string[]).join(",") },
-  { title: "WHEN", value: (row) => row["frequency"] },
-  { title: "LAST SENT (UTC)", value: (row) => shortTime(row["last_sent_at"]) },
-  { title: "STATE", value: (row) => row["state"] },
-];
+const channelColumns = columns<Json>({
+  ID: "id",
+  KIND: "kind",
+  ADDRESS: "address",
+  TOPICS: (row) => (row["topics"] as readonly string[]).join(","),
+  WHEN: "frequency",
+  "LAST SENT (UTC)": timeIn("last_sent_at"),
+  STATE: "state",
+});
 
-const sentColumns: readonly Column<Json>[] = [
-  { title: "WHEN (UTC)", value: (row) => shortTime(row["created_at"]) },
-  { title: "STATE", value: (row) => row["state"] },
-  { title: "SUBJECT", value: (row) => row["subject"] },
-  { title: "CHANNEL", value: (row) => row["channel_id"] },
-  { title: "ERROR", value: (row) => row["error"] },
-];
+const sentColumns = {
+  "WHEN (UTC)": timeIn("created_at"),
+  STATE: "state",
+  SUBJECT: "subject",
+  CHANNEL: "channel_id",
+  ERROR: "error",
+};
 
 export function addNotificationCommands(program: Command, invocation: Invocation): void {
   const notifications = program
@@ -57,16 +57,12 @@ export function addNotificationCommands(program: Command, invocation: Invocation
     terminal.note("queued. Check the result with: posthorn notifications list");
   });
 
-  const list = addPageOptions(
-    notifications.command("list").description("list sent and waiting notifications, newest first"),
-  )
-    .addOption(new FieldOption("--channel <id>", notificationFilters.channelId))
-    .addOption(new FieldOption("--state <state>", notificationFilters.state));
-  clientCommand(list, invocation, (call) =>
-    printList(call, "/v1/notifications", sentColumns, "no notifications", {
-      channel_id: call.options.text("channel"),
-      state: call.options.text("state"),
-    }),
+  const resource = { path: "/v1/notifications", filters: notificationFilters };
+  new PlainCommands(notifications, invocation, resource).list(
+    "list sent and waiting notifications, newest first",
+    sentColumns,
+    "no notifications",
+    { channelId: "--channel <id>", state: "--state <state>" },
   );
 }
 

@@ -1,94 +1,77 @@
 import type { Command } from "commander";
-import { judgeField } from "../../resources/judge.ts";
+import { judgeField } from "../../resources/field.ts";
 import { operationChangeFields } from "../../resources/operation.ts";
 import type { Json } from "../api-client.ts";
-import { addPageOptions, clientCommand, printList, printOne } from "../client-command.ts";
+import { type ClientCall, clientCommand, printOne } from "../client-command.ts";
 import { UsageError } from "../failures.ts";
 import type { Invocation } from "../invocation.ts";
-import { type Column, shortTime } from "../table.ts";
+import { acts, PlainCommands } from "../plain-commands.ts";
+import { timeIn } from "../table.ts";
 import { followOperation } from "./bulk.ts";
 
-const columns: readonly Column<Json>[] = [
-  { title: "ID", value: (row) => row["id"] },
-  { title: "KIND", value: (row) => row["kind"] },
-  { title: "STATUS", value: (row) => row["status"] },
-  { title: "DONE", value: (row) => `${String(row["done"])} of ${String(row["total"])}` },
-  { title: "FAILED", value: (row) => row["failed"] },
-  { title: "PER S", value: (row) => row["rate_per_second"] ?? row["requests_per_second"] },
-  { title: "TENANT", value: (row) => row["tenant_id"] },
-  { title: "STARTED (UTC)", value: (row) => shortTime(row["created_at"]) },
-];
+const columns = {
+  ID: "id",
+  KIND: "kind",
+  STATUS: "status",
+  DONE: (row: Json) => `${String(row["done"])} of ${String(row["total"])}`,
+  FAILED: "failed",
+  "PER S": (row: Json) => row["rate_per_second"] ?? row["requests_per_second"],
+  TENANT: "tenant_id",
+  "STARTED (UTC)": timeIn("created_at"),
+};
 
-const watched = ["--watch", "show progress until done"] as const;
+const path = "/v1/operations";
+const id = "<operation-id>";
 
 export function addOperationCommands(program: Command, invocation: Invocation): void {
   const operations = program
     .command("operations")
     .description("bulk operations: retry, recover, cancel, discard");
+  const commands = new PlainCommands(operations, invocation, { path });
 
-  const list = addPageOptions(operations.command("list").description("list bulk operations, newest first"));
-  clientCommand(list, invocation, (call) => printList(call, "/v1/operations", columns, "no operations"));
+  commands.list("list bulk operations, newest first", columns, "no operations");
 
-  const show = operations
-    .command("show")
-    .alias("get")
-    .description("show the progress of an operation")
-    .argument("<operation-id>")
-    .option(...watched);
-  clientCommand(show, invocation, async (call) => {
-    const { client, terminal, args, options } = call;
-    const operation = await client.get(pathOf(args));
-    printOne(terminal, options.flag("watch") ? await followOperation(call, operation) : operation);
-  });
+  const show = withWatch(
+    operations.command("show").alias("get").description("show the progress of an operation").argument(id),
+  );
+  clientCommand(show, invocation, async (call) =>
+    printWatched(call, await call.client.get(`${path}/${encodeURIComponent(call.args[0] ?? "")}`)),
+  );
 
-  addChange(operations, invocation, "pause", "pause an operation", "paused");
-  addChange(operations, invocation, "resume", "resume a paused operation", "running");
+  for (const [name, says, status] of [
+    ["pause", "pause an operation", "paused"],
+    ["resume", "resume a paused operation", "running"],
+  ] as const)
+    commands.one(
+      name,
+      says,
+      id,
+      async (call, one) =>
+        printWatched(call, await call.client.call("PATCH", { path: one, body: { status } })),
+      withWatch,
+    );
 
-  const rate = operations
-    .command("rate")
-    .description("change the rate of an operation")
-    .argument("<operation-id>")
-    .argument("<per-second>", "0.1 to 1000");
-  clientCommand(rate, invocation, async ({ client, terminal, args }) => {
-    const body = { rate_limit: { requests_per_second: rateOf(args[1] ?? "") } };
-    printOne(terminal, await client.call("PATCH", { path: pathOf(args), body }));
-  });
-
-  const cancel = operations
-    .command("cancel")
-    .description("cancel an operation. Completed work is not undone")
-    .argument("<operation-id>");
-  clientCommand(cancel, invocation, async ({ client, terminal, args }) => {
-    printOne(terminal, await client.call("DELETE", { path: pathOf(args) }));
-  });
+  commands.one(
+    "rate",
+    "change the rate of an operation",
+    id,
+    acts("PATCH", "", ({ args }) => ({ rate_limit: { requests_per_second: rateOf(args[1] ?? "") } })),
+    (command) => command.argument("<per-second>", "0.1 to 1000"),
+  );
+  commands.one("cancel", "cancel an operation. Completed work is not undone", id, acts("DELETE"));
 }
 
-function addChange(
-  operations: Command,
-  invocation: Invocation,
-  name: string,
-  says: string,
-  status: string,
-): void {
-  const command = operations
-    .command(name)
-    .description(says)
-    .argument("<operation-id>")
-    .option(...watched);
-  clientCommand(command, invocation, async (call) => {
-    const { client, terminal, args, options } = call;
-    const changed = await client.call("PATCH", { path: pathOf(args), body: { status } });
-    printOne(terminal, options.flag("watch") ? await followOperation(call, changed) : changed);
-  });
+function withWatch(command: Command): Command {
+  return command.option("--watch", "show progress until done");
 }
 
-function pathOf([id = ""]: readonly string[]): string {
-  return `/v1/operations/${encodeURIComponent(id)}`;
+async function printWatched(call: ClientCall, operation: Json): Promise<void> {
+  printOne(call.terminal, call.options.flag("watch") ? await followOperation(call, operation) : operation);
 }
 
 function rateOf(text: string): number {
   const rate = text.trim() === "" ? Number.NaN : Number(text);
-  const [problem] = judgeField(operationChangeFields.requestsPerSecond, { path: "the rate", value: rate });
+  const [problem] = judgeField(operationChangeFields.requestsPerSecond, "the rate", rate);
   if (problem !== undefined) throw new UsageError(`the rate ${problem.message}`);
   return rate;
 }

@@ -1,21 +1,28 @@
 import type { Command } from "commander";
+import { tenantIdField } from "../../resources/names.ts";
 import { portalRevokeFields, portalSessionFields, portalSessionOptions } from "../../resources/portal.ts";
 import type { Json } from "../api-client.ts";
-import { addPageOptions, clientCommand, printList, printOne } from "../client-command.ts";
+import { clientCommand, printOne } from "../client-command.ts";
 import { UsageError } from "../failures.ts";
-import { FieldOption, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
-import { addFieldOptions, bodyOf } from "../plain-commands.ts";
-import { type Column, shortTime } from "../table.ts";
+import {
+  addFieldOptions,
+  bodyOf,
+  FieldOption,
+  PlainCommands,
+  tenantFilterOption,
+  tenantOption,
+} from "../plain-commands.ts";
+import { timeIn } from "../table.ts";
 
-const columns: readonly Column<Json>[] = [
-  { title: "ID", value: (row) => row["id"] },
-  { title: "TENANT", value: (row) => row["tenant_id"] },
-  { title: "REFERENCE", value: (row) => row["reference"] },
-  { title: "STATE", value: (row) => stateOf(row) },
-  { title: "CREATED (UTC)", value: (row) => shortTime(row["created_at"]) },
-  { title: "EXPIRES (UTC)", value: (row) => shortTime(row["expires_at"]) },
-];
+const columns = {
+  ID: "id",
+  TENANT: "tenant_id",
+  REFERENCE: "reference",
+  STATE: stateOf,
+  "CREATED (UTC)": timeIn("created_at"),
+  "EXPIRES (UTC)": timeIn("expires_at"),
+};
 
 function stateOf(row: Json): string {
   if (row["ended_at"] !== null) return "ended";
@@ -25,18 +32,12 @@ function stateOf(row: Json): string {
 export function addPortalSessionCommands(program: Command, invocation: Invocation): void {
   const sessions = program.command("portal-sessions").description("portal sessions of customers");
   addCreate(sessions, invocation);
-  const list = addPageOptions(sessions.command("list").description("list sessions, newest first")).addOption(
-    tenantOption(),
-  );
-  clientCommand(list, invocation, (call) =>
-    printList(
-      call,
-      "/v1/portal-sessions",
-      columns,
-      "no sessions. Create one with: posthorn portal-sessions create",
-      { tenant_id: call.options.text("tenant") },
-    ),
-  );
+  const commands = new PlainCommands(sessions, invocation, {
+    path: "/v1/portal-sessions",
+    filters: { tenantId: tenantIdField },
+  });
+  const none = "no sessions. Create one with: posthorn portal-sessions create";
+  commands.list("list sessions, newest first", columns, none, tenantFilterOption);
   addRevoke(sessions, invocation);
 }
 

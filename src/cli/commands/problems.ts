@@ -4,68 +4,52 @@ import {
   problemFilterOptions,
   problemFilters,
 } from "../../resources/delivery-problem.ts";
-import type { Json } from "../api-client.ts";
-import { addPageOptions, type ClientCall, clientCommand, printList, printOne } from "../client-command.ts";
-import { FieldOption } from "../field-option.ts";
+import type { ClientCall } from "../client-command.ts";
 import type { Invocation } from "../invocation.ts";
-import { addFieldOptions, queryOf } from "../plain-commands.ts";
-import { type Column, shortTime } from "../table.ts";
+import { acts, FieldOption, PlainCommands } from "../plain-commands.ts";
+import { timeIn } from "../table.ts";
 
-const columns: readonly Column<Json>[] = [
-  { title: "ID", value: (row) => row["id"] },
-  { title: "STATE", value: (row) => row["state"] },
-  { title: "LAST SEEN (UTC)", value: (row) => shortTime(row["last_seen_at"]) },
-  { title: "DELIVERIES", value: (row) => row["deliveries"] },
-  { title: "PROBLEM", value: (row) => row["title"] },
-];
+const columns = {
+  ID: "id",
+  STATE: "state",
+  "LAST SEEN (UTC)": timeIn("last_seen_at"),
+  DELIVERIES: "deliveries",
+  PROBLEM: "title",
+};
 
 export function addProblemCommands(program: Command, invocation: Invocation): void {
   const problems = program.command("problems").description("problems of webhooks, with remedies");
+  const commands = new PlainCommands(problems, invocation, { path: "/v1/problems", filters: problemFilters });
+  const changes = (body: (call: ClientCall) => object) => acts("PATCH", "", body);
+  const id = "<problem-id>";
 
-  const list = addPageOptions(problems.command("list").description("list problems, last changed first"));
-  addFieldOptions(list, problemFilters, problemFilterOptions);
-  clientCommand(list, invocation, (call) =>
-    printList(
-      call,
-      "/v1/problems",
-      columns,
-      "no problems",
-      queryOf(call.options, problemFilters, problemFilterOptions),
-    ),
+  commands.list("list problems, last changed first", columns, "no problems", problemFilterOptions);
+  commands.get("show a problem", id);
+  commands.one(
+    "mute",
+    "mute a problem",
+    id,
+    changes(({ options }) => ({
+      muted: true,
+      muted_until: options.time("until", "ahead"),
+      mute_reason: options.text("reason"),
+    })),
+    (command) =>
+      command
+        .option("--until <time>", "end of the mute: a time, a date, or a duration from now such as 1h")
+        .addOption(new FieldOption("--reason <text>", problemChangeFields.muteReason)),
   );
-
-  const get = problems.command("get").description("show a problem").argument("<problem-id>");
-  clientCommand(get, invocation, async (call) => {
-    printOne(call.terminal, await call.client.get(pathOf(call)));
-  });
-
-  const mute = problems
-    .command("mute")
-    .description("mute a problem")
-    .argument("<problem-id>")
-    .option("--until <time>", "end of the mute: a time, a date, or a duration from now such as 1h")
-    .addOption(new FieldOption("--reason <text>", problemChangeFields.muteReason));
-  clientCommand(mute, invocation, (call) => {
-    const { options } = call;
-    const until = options.time("until", "ahead");
-    return change(call, { muted: true, muted_until: until, mute_reason: options.text("reason") });
-  });
-
-  const unmute = problems.command("unmute").description("unmute a problem").argument("<problem-id>");
-  clientCommand(unmute, invocation, (call) => change(call, { muted: false }));
-
-  const note = problems
-    .command("note")
-    .description("set the note of a problem, or remove it if no text is given")
-    .argument("<problem-id>")
-    .argument("[text]");
-  clientCommand(note, invocation, (call) => change(call, { note: call.args[1] ?? null }));
-}
-
-async function change(call: ClientCall, body: object): Promise<void> {
-  printOne(call.terminal, await call.client.call("PATCH", { path: pathOf(call), body }));
-}
-
-function pathOf({ args }: ClientCall): string {
-  return `/v1/problems/${args[0] ?? ""}`;
+  commands.one(
+    "unmute",
+    "unmute a problem",
+    id,
+    changes(() => ({ muted: false })),
+  );
+  commands.one(
+    "note",
+    "set the note of a problem, or remove it if no text is given",
+    id,
+    changes(({ args }) => ({ note: args[1] ?? null })),
+    (command) => command.argument("[text]"),
+  );
 }

@@ -5,8 +5,8 @@ import { eventFields, traceFields } from "../../resources/event-input.ts";
 import type { CallOptions } from "../api-client.ts";
 import { type ClientCall, clientCommand, parseJson, printOne } from "../client-command.ts";
 import { UsageError } from "../failures.ts";
-import { FieldOption, tenantOption } from "../field-option.ts";
 import { type Invocation, readInputBytes } from "../invocation.ts";
+import { FieldOption, tenantOption } from "../plain-commands.ts";
 
 export function addPublishCommand(program: Command, invocation: Invocation): void {
   const command = program

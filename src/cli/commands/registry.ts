@@ -16,9 +16,14 @@ import {
   printOne,
 } from "../client-command.ts";
 import { CommandFailure, UsageError } from "../failures.ts";
-import { tenantOption } from "../field-option.ts";
 import { type Invocation, readInput } from "../invocation.ts";
-import { addFieldOptions, bodyOf, PlainCommands, tenantFilterOption } from "../plain-commands.ts";
+import {
+  addFieldOptions,
+  bodyOf,
+  PlainCommands,
+  tenantFilterOption,
+  tenantOption,
+} from "../plain-commands.ts";
 
 export function addRegistryCommands(program: Command, invocation: Invocation): void {
   const eventTypes = program.command("event-types").description("catalogue of event types");
@@ -39,7 +44,7 @@ function addEventTypeCommands(eventTypes: Command, invocation: Invocation): void
   commands.get("show an event type with its schema", "<name>");
   commands.change("PUT", "register or change an event type", "<name>", eventTypeOptions, {
     add: addEventTypeOptions,
-    body: (options) => eventTypeBody(options, invocation),
+    given: (options) => eventTypeBody(options, invocation),
   });
   commands.delete("delete an event type", "<name>");
 }

@@ -3,7 +3,6 @@ import { relative } from "node:path";
 import type { Command } from "commander";
 import type { RunningPosthorn } from "../../app/posthorn.ts";
 import { version } from "../../app/version.ts";
-
 import { startFailure } from "../failures.ts";
 import { demoCommand, type Invocation, programCommand } from "../invocation.ts";
 import { ownerOnly } from "../own-files.ts";
@@ -17,7 +16,7 @@ export function addServeCommand(program: Command, invocation: Invocation): void 
     process.umask(ownerOnly);
     const terminal = invocation.terminal({ json: false });
     // Loaded on demand, so that client commands start fast.
-    const { startPosthorn } = await import("../../app/posthorn.ts");
+    const { startPosthorn, stopServer } = await import("../../app/posthorn.ts");
     let running: RunningPosthorn;
     try {
       running = await startPosthorn(settings, { sources, tracingFrom: process.env });

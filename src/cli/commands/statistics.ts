@@ -5,9 +5,9 @@ import {
   gaugeStatisticsFields,
 } from "../../resources/statistics.ts";
 import type { Json } from "../api-client.ts";
-import { clientCommand, type ClientCall, collect } from "../client-command.ts";
-import { FieldOption, tenantOption } from "../field-option.ts";
+import { type ClientCall, clientCommand, collect } from "../client-command.ts";
 import type { Invocation } from "../invocation.ts";
+import { FieldOption, tenantOption } from "../plain-commands.ts";
 import { cellText, type Column, printTable } from "../table.ts";
 
 export function addStatisticsCommands(program: Command, invocation: Invocation): void {

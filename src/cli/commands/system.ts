@@ -2,15 +2,15 @@ import type { Command } from "commander";
 import type { Json } from "../api-client.ts";
 import { clientCommand } from "../client-command.ts";
 import type { Invocation } from "../invocation.ts";
-import { type Column, printFields, printTable } from "../table.ts";
+import { columns, printFields, printTable } from "../table.ts";
 
-const searchColumns: readonly Column<Json>[] = [
-  { title: "TYPE", value: (row) => row["type"] },
-  { title: "ID", value: (row) => row["id"] },
-  { title: "TENANT", value: (row) => row["tenant_id"] },
-  { title: "MATCHED BY", value: (row) => row["matched"] },
-  { title: "TITLE", value: (row) => row["title"] },
-];
+const searchColumns = columns<Json>({
+  TYPE: "type",
+  ID: "id",
+  TENANT: "tenant_id",
+  "MATCHED BY": "matched",
+  TITLE: "title",
+});
 
 export function addSearchCommand(program: Command, invocation: Invocation): void {
   const search = program
@@ -40,11 +40,7 @@ export function addUiCommand(program: Command, invocation: Invocation): void {
   });
 }
 
-const columns: readonly Column<Json>[] = [
-  { title: "SETTING", value: (row) => row["name"] },
-  { title: "VALUE", value: (row) => row["value"] },
-  { title: "FROM", value: (row) => row["from"] },
-];
+const settingColumns = columns<Json>({ SETTING: "name", VALUE: "value", FROM: "from" });
 
 export function addSystemCommand(program: Command, invocation: Invocation): void {
   const system = program
@@ -56,6 +52,6 @@ export function addSystemCommand(program: Command, invocation: Invocation): void
     const { settings, ...fields } = answer;
     printFields(terminal, fields);
     terminal.data("");
-    printTable(terminal, columns, settings as readonly Json[]);
+    printTable(terminal, settingColumns, settings as readonly Json[]);
   });
 }

@@ -3,8 +3,8 @@ import { exampleValue } from "../../domain/example-value.ts";
 import type { Json } from "../api-client.ts";
 import { type ClientCall, clientCommand, collect, parseJson, printOne } from "../client-command.ts";
 import { RefusedError, UsageError } from "../failures.ts";
-import { tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
+import { tenantOption } from "../plain-commands.ts";
 
 const countMax = 1_000;
 

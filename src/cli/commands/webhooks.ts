@@ -4,6 +4,7 @@ import {
   webhookFilterOptions,
   webhookFilters,
   webhookOptions,
+  webhookResource,
 } from "../../resources/webhook.ts";
 import type { ApiClient, Json } from "../api-client.ts";
 import {
@@ -14,13 +15,19 @@ import {
   type OptionValues,
   parseJson,
   printList,
-  printOne,
 } from "../client-command.ts";
 import { UsageError } from "../failures.ts";
-import { FieldOption, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
-import { addFieldOptions, bodyOf, queryOf } from "../plain-commands.ts";
-import { type Column, printFields, shortTime } from "../table.ts";
+import {
+  acts,
+  addFieldOptions,
+  bodyOf,
+  FieldOption,
+  PlainCommands,
+  queryOf,
+  tenantOption,
+} from "../plain-commands.ts";
+import { type Column, columns, printFields, timeIn } from "../table.ts";
 
 /** Columns that some sort orders add. */
 const failedNumber = {
@@ -46,13 +53,13 @@ function waitingText(backlog: Json | null): string {
   return backlog === null ? "?" : `${String(backlog["total"])}${backlog["more"] === true ? "+" : ""}`;
 }
 
-const columns: readonly Column<Json>[] = [
-  { title: "ID", value: (row) => row["id"] },
-  { title: "HEALTH", value: (row) => String(row["health"]).replace("_", " ") },
-  { title: "EVENTS", value: (row) => (row["events"] as readonly string[]).join(",") },
-  { title: "LAST SUCCESS (UTC)", value: (row) => shortTime(row["last_success_at"]) },
-  { title: "URL", value: (row) => row["url"] },
-];
+const webhookColumns = columns<Json>({
+  ID: "id",
+  HEALTH: (row) => String(row["health"]).replace("_", " "),
+  EVENTS: (row) => (row["events"] as readonly string[]).join(","),
+  "LAST SUCCESS (UTC)": timeIn("last_success_at"),
+  URL: "url",
+});
 
 export function addWebhookCommands(webhooks: Command, invocation: Invocation): void {
   const create = addWebhookOptions(webhooks.command("create").description("subscribe a URL to events"))
@@ -77,28 +84,41 @@ export function addWebhookCommands(webhooks: Command, invocation: Invocation): v
 
   addListCommand(webhooks, invocation);
 
-  onWebhook(
-    webhooks.command("get").description("show a webhook"),
-    invocation,
-    async ({ client, terminal }, path) => {
-      printOne(terminal, await client.get(path));
-    },
+  const commands = new PlainCommands(webhooks, invocation, webhookResource);
+  commands.get("show a webhook", id);
+
+  commands.one(
+    "update",
+    "change a webhook. Omitted options keep their values",
+    id,
+    acts("PATCH", "", ({ options }) => {
+      const body = { url: options.text("webhookUrl"), ...webhookBody(options) };
+      if (Object.values(body).every((value) => value === undefined))
+        throw new UsageError("no changes given. See --help");
+      return body;
+    }),
+    (command) =>
+      addWebhookOptions(command)
+        .option("--webhook-url <url>", "URL of the receiver")
+        .addOption(eventsOption()),
   );
 
-  const update = addWebhookOptions(
-    webhooks.command("update").description("change a webhook. Omitted options keep their values"),
-  )
-    .option("--webhook-url <url>", "URL of the receiver")
-    .addOption(eventsOption());
-  onWebhook(update, invocation, async ({ client, terminal, options }, path) => {
-    const body = { url: options.text("webhookUrl"), ...webhookBody(options) };
-    if (Object.values(body).every((value) => value === undefined))
-      throw new UsageError("no changes given. See --help");
-    printOne(terminal, await client.call("PATCH", { path, body }));
-  });
-
-  addDeleteCommand(webhooks, invocation);
+  commands.one(
+    "delete",
+    "delete a webhook and cancel its waiting deliveries",
+    id,
+    async ({ client, terminal, args, options }, path) => {
+      const what = await describeDeletion(client, path);
+      if (!options.flag("yes")) throw new UsageError(`nothing was deleted. Use --yes to delete ${what}`);
+      await client.call("DELETE", { path });
+      if (terminal.json) terminal.object({ id: args[0], deleted: true });
+      else terminal.note(`deleted ${what}`);
+    },
+    (command) => command.option("--yes", "confirm the action"),
+  );
 }
+
+const id = "<webhook-id>";
 
 function addListCommand(webhooks: Command, invocation: Invocation): void {
   const list = addPageOptions(webhooks.command("list").description("list webhooks"))
@@ -114,7 +134,7 @@ function addListCommand(webhooks: Command, invocation: Invocation): void {
     return printList(
       call,
       "/v1/webhooks",
-      numbers === undefined ? columns : columns.toSpliced(2, 0, numbers.column),
+      numbers === undefined ? webhookColumns : webhookColumns.toSpliced(2, 0, numbers.column),
       "no webhooks. Create one with: posthorn webhooks create URL --events 'order.*'",
       {
         include: numbers?.include,
@@ -124,21 +144,6 @@ function addListCommand(webhooks: Command, invocation: Invocation): void {
         tenant_id: call.options.text("tenant"),
       },
     );
-  });
-}
-
-function addDeleteCommand(webhooks: Command, invocation: Invocation): void {
-  const remove = webhooks
-    .command("delete")
-    .description("delete a webhook and cancel its waiting deliveries")
-    .option("--yes", "confirm the action");
-  onWebhook(remove, invocation, async (call, path) => {
-    const { client, terminal, args, options } = call;
-    const what = await describeDeletion(client, path);
-    if (!options.flag("yes")) throw new UsageError(`nothing was deleted. Use --yes to delete ${what}`);
-    await client.call("DELETE", { path });
-    if (terminal.json) terminal.object({ id: args[0], deleted: true });
-    else terminal.note(`deleted ${what}`);
   });
 }
 
@@ -213,16 +218,5 @@ function headersOf(given: readonly string[] | undefined): Record<string, string>
       if (colon < 1) throw new UsageError(`--header takes Name: value, not "${entry}"`);
       return [entry.slice(0, colon).trim(), entry.slice(colon + 1).trim()];
     }),
-  );
-}
-
-/** Defines a command with a webhook id as its argument. */
-export function onWebhook(
-  command: Command,
-  invocation: Invocation,
-  run: (call: ClientCall, path: string) => Promise<void>,
-): void {
-  clientCommand(command.argument("<webhook-id>"), invocation, (call) =>
-    run(call, `/v1/webhooks/${encodeURIComponent(call.args[0] ?? "")}`),
   );
 }

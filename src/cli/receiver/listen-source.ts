@@ -67,7 +67,7 @@ export async function followSource(order: {
   readonly missed: () => void;
 }): Promise<void> {
   const { client, sourceId, signal } = order;
-  const before = await newest(client, { source_id: sourceId, limit: pageRows });
+  const before = await newest(client, sourceId, pageRows);
   const seen = new Set(before.map(idOf));
   // Older requests that were not on the first page are not new.
   const floor = before.length < pageRows ? "" : idOf(before.at(-1) ?? {});
@@ -104,7 +104,8 @@ async function unseen(
   return { rows, isComplete: false };
 }
 
-async function newest(client: ApiClient, query: { readonly source_id: string; readonly limit: number }) {
+async function newest(client: ApiClient, sourceId: string, limit: number) {
+  const query = { source_id: sourceId, limit };
   return (await client.get("/v1/requests", { query }))["data"] as readonly Json[];
 }
 

@@ -27,15 +27,15 @@ export interface LocalReceiver {
 const bodyBytesMax = 32 * 1024 * 1024;
 
 /** Starts a local server that passes every request to `answer`. */
-export async function startLocalReceiver(options: {
-  readonly port: number;
-  readonly answer: (delivery: ReceivedDelivery) => Promise<ReceiverAnswer>;
-}): Promise<LocalReceiver> {
-  const server = createServer((request, response) => void handle(request, response, options.answer));
-  await listen(server, options.port);
-  const { port } = server.address() as AddressInfo;
+export async function startLocalReceiver(
+  port: number,
+  answer: (delivery: ReceivedDelivery) => Promise<ReceiverAnswer>,
+): Promise<LocalReceiver> {
+  const server = createServer((request, response) => void handle(request, response, answer));
+  await listen(server, port);
+  const address = server.address() as AddressInfo;
   return {
-    url: `http://127.0.0.1:${port}/`,
+    url: `http://127.0.0.1:${address.port}/`,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

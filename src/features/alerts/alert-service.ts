@@ -11,12 +11,13 @@ import {
   type AlertRuleInput,
   alertRuleNameField,
 } from "../../resources/alert.ts";
-import { judgeField } from "../../resources/judge.ts";
+import { judgeField } from "../../resources/field.ts";
 import { ProblemList, readFields } from "../input.ts";
 import { requireWebhook, resolveTenant, tenantFilter } from "../scope.ts";
 import type { Scope } from "../services.ts";
 import type { TenantDirectory } from "../tenants/tenant-service.ts";
 import { type AlertPreview, previewOf } from "./alert-preview.ts";
+import { mutedUntil } from "./alert-watch.ts";
 import {
   alertKey,
   alertMetrics,
@@ -294,8 +295,7 @@ export class Alerts {
     const tenantId = this.#ownerOf(scope, target.tenantId);
     const { name } = target;
     const problems = new ProblemList();
-    for (const problem of judgeField(alertRuleNameField, { path: "name", value: name }))
-      problems.add(problem);
+    for (const problem of judgeField(alertRuleNameField, "name", name)) problems.add(problem);
     const input = readFields(alertRuleFields, target.input, problems);
     const judged = { tenantId, name, input };
     judgeRule(judged, problems);

@@ -5,9 +5,8 @@ import { jsonBytes } from "../../domain/plain-record.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { SchemaCompiler } from "../../ports/schema-compiler.ts";
 import type { EventType, EventTypeKey, EventTypePage, RegistryStore } from "../../ports/store/registry.ts";
-import { defaultOf } from "../../resources/field.ts";
 import { eventTypeFields, type EventTypeInput, type EventTypeName } from "../../resources/event-type.ts";
-import { judgeField } from "../../resources/judge.ts";
+import { defaultOf, judgeField } from "../../resources/field.ts";
 import { eventTypeField, pageLimitField } from "../../resources/names.ts";
 import { ProblemList, readFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
@@ -145,7 +144,7 @@ const blank = {
 } satisfies Partial<EventType>;
 
 function reportName(name: unknown, problems: ProblemList): void {
-  const found = judgeField(eventTypeField, { path: "name", value: name });
+  const found = judgeField(eventTypeField, "name", name);
   for (const problem of found) problems.add(problem);
   if (found.length > 0 || !isSystemEventType(String(name))) return;
   problems.add({

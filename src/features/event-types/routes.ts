@@ -1,12 +1,12 @@
 import type { ApiOptions } from "../../http/context.ts";
-import { filtersOf, present, shownJson } from "../../http/mapping.ts";
+import { filtersOf, jsonOf, present } from "../../http/mapping.ts";
 import type { Pager } from "../../http/paging.ts";
 import { PlainRoutes } from "../../http/plain-routes.ts";
 import { defineRoute, type Route } from "../../http/route.ts";
 import type { EventType, EventTypeKey } from "../../ports/store/registry.ts";
 import { eventTypeFilters, eventTypeResource } from "../../resources/event-type.ts";
 
-const eventTypeJson = (eventType: EventType) => shownJson(eventTypeResource.shown, eventType);
+const eventTypeJson = (eventType: EventType) => jsonOf(eventTypeResource.schemas.one, eventType);
 
 export function eventTypeRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
   const { eventTypes } = options.services;

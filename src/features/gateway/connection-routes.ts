@@ -1,6 +1,6 @@
 import { defaultBounds } from "../../domain/json/guard.ts";
 import type { ApiOptions } from "../../http/context.ts";
-import { inputOf, jsonOf, shownJson } from "../../http/mapping.ts";
+import { inputOf, jsonOf } from "../../http/mapping.ts";
 import type { Pager } from "../../http/paging.ts";
 import { PlainRoutes } from "../../http/plain-routes.ts";
 import { defineRoute, type Route } from "../../http/route.ts";
@@ -57,7 +57,7 @@ export function connectionRoutes(options: ApiOptions, pager: Pager): readonly Ro
 
 function connectionJson(connection: Connection, heldCount: number): Record<string, unknown> {
   const paused = connection.pausedAt !== null;
-  return shownJson(connectionResource.shown, { ...connection, paused, heldCount });
+  return jsonOf(connectionResource.schemas.one, { ...connection, paused, heldCount });
 }
 
 /** Allowance for filter, headers, query and path in addition to the message body. */

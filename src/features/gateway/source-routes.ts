@@ -1,13 +1,13 @@
 import { NotFoundError } from "../../domain/errors.ts";
 import type { ApiOptions } from "../../http/context.ts";
-import { inputOf, shownJson, snakeCaseJson } from "../../http/mapping.ts";
+import { inputOf, jsonOf, snakeCaseJson } from "../../http/mapping.ts";
 import type { Pager } from "../../http/paging.ts";
 import { type PlainCall, PlainRoutes } from "../../http/plain-routes.ts";
 import { type Answer, type Call, defineRoute, type Route } from "../../http/route.ts";
 import { serverAddress } from "../../http/server-address.ts";
 import { closed, idParam, line, pageProperties } from "../../resources/schema.ts";
 import {
-  listedSourceShown,
+  listedSourceSchema,
   serviceDescriptionSchema,
   sourceAcknowledgeFields,
   sourceAcknowledgeSchema,
@@ -74,7 +74,7 @@ export function sourceRoutes(options: ApiOptions, pager: Pager): readonly Route[
     async (views, { include }: { readonly include?: readonly string[] }) => {
       const recent = include === undefined ? null : await sources().recent(views);
       return views.map((view) =>
-        shownJson(listedSourceShown, { ...shownOf(view), recent: recent?.get(view.source.id) ?? null }),
+        jsonOf(listedSourceSchema, { ...shownOf(view), recent: recent?.get(view.source.id) ?? null }),
       );
     },
   );
@@ -121,7 +121,7 @@ const params = closed({ id: idParam("the source") });
 type Before = (call: PlainCall) => Promise<object>;
 
 function sourceJson(view: SourceView): Record<string, unknown> {
-  return shownJson(sourceResource.shown, shownOf(view));
+  return jsonOf(sourceResource.schemas.one, shownOf(view));
 }
 
 function shownOf({ source, verification, warnings, effectiveMode }: SourceView) {

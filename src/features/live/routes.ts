@@ -117,8 +117,7 @@ async function principalOf(
 ): Promise<Principal> {
   const token = portalToken(headers);
   if (token !== null) return (await authenticateCustomer(token, services.portalSessions)).principal;
-  const known = { apiKeys: services.apiKeys, sessions: dashboard?.sessions ?? null };
-  return authenticate({ method: "GET", headers }, known).principal;
+  return authenticate("GET", headers, services.apiKeys, dashboard?.sessions ?? null).principal;
 }
 
 function eventOf(news: LiveNews, toJson: ReturnType<typeof rowJson>): StreamEvent {

@@ -1,6 +1,6 @@
 import { NotFoundError } from "../../domain/errors.ts";
 import type { ApiOptions } from "../../http/context.ts";
-import { filtersOf, inputOf, shownJson } from "../../http/mapping.ts";
+import { filtersOf, inputOf, jsonOf } from "../../http/mapping.ts";
 import type { Pager } from "../../http/paging.ts";
 import { type Answer, type Call, defineRoute, type Route } from "../../http/route.ts";
 import type { StoredNotification } from "../../ports/store/notifications.ts";
@@ -9,12 +9,12 @@ import {
   channelListSchema,
   channelSetFields,
   channelSetInputSchema,
-  channelShown,
+  channelSchema,
   channelTestSchema,
   notificationFilters,
   notificationListSchema,
   notificationQuerySchema,
-  notificationShown,
+  notificationSchema,
 } from "../../resources/notification.ts";
 import { closed, idSchema, tenantIdSchema, Type } from "../../resources/schema.ts";
 import { rotateInputSchema, secretSchema } from "../../resources/webhook-state.ts";
@@ -376,7 +376,7 @@ function channelJson(saved: SavedChannel, scope: Scope, now: number): Record<str
     webhookId: owner === null ? webhookId : null,
   };
   const hours = quietHours && { from: timeText(quietHours.from), until: timeText(quietHours.until) };
-  return shownJson(channelShown, { ...shown, quietHours: hours });
+  return jsonOf(channelSchema, { ...shown, quietHours: hours });
 }
 
 function timeText(minutes: number): string {
@@ -389,5 +389,5 @@ function notificationJson(
 ): Record<string, unknown> {
   const eventId = notification.tenantId === null ? notification.eventId : null;
   const error = errorFor(scope, notification.error);
-  return shownJson(notificationShown, { ...notification, eventId, error, subject: content.subject });
+  return jsonOf(notificationSchema, { ...notification, eventId, error, subject: content.subject });
 }

@@ -1,8 +1,7 @@
-import { UnauthenticatedError } from "../../http/authentication.ts";
-import { CallLimits } from "../../http/call-limits.ts";
+import { CallLimits, UnauthenticatedError } from "../../http/authentication.ts";
 import type { ApiOptions } from "../../http/context.ts";
 import { portalSessionPath } from "../../http/cross-origin.ts";
-import { formatInstant, inputOf, shownJson } from "../../http/mapping.ts";
+import { formatInstant, inputOf, jsonOf } from "../../http/mapping.ts";
 import { pageLimitDefault, type Pager } from "../../http/paging.ts";
 import { type Call, defineRoute, type Route } from "../../http/route.ts";
 import { serverAddress } from "../../http/server-address.ts";
@@ -17,8 +16,8 @@ import {
   portalSessionInputSchema,
   portalSessionListSchema,
   portalSessionQuery,
-  portalSessionShown,
-  portalThemeFields,
+  portalSessionSchema,
+  portalThemeSchema,
   portalTokenSchema,
 } from "../../resources/portal.ts";
 import { closed, idParam } from "../../resources/schema.ts";
@@ -83,7 +82,7 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
       const listing = { tenantId: scope.tenantId, route: "portal sessions", filters: { tenantId } };
       const asked = { tenantId, limit, offset, after: pager.after(query, listing) };
       const { rows, next } = await services.portalSessions.list(scope, asked);
-      const data = rows.map((row) => shownJson(portalSessionShown, row));
+      const data = rows.map((row) => jsonOf(portalSessionSchema, row));
       return { status: 200, body: { data, next_cursor: pager.cursorAfter(next, listing) } };
     },
   });
@@ -105,7 +104,7 @@ function endRoute({ services }: ApiOptions): Route {
       action: "portal_session.end",
       target: "portal_session",
       before: async ({ scope, params }: Call<{ readonly id: string }>) =>
-        shownJson(portalSessionShown, await services.portalSessions.get(scope, params.id)),
+        jsonOf(portalSessionSchema, await services.portalSessions.get(scope, params.id)),
       removes: ["reference"],
     },
     handle: async ({ scope, params }) => {
@@ -204,7 +203,7 @@ async function tokenJson(
     webhook_ids: webhookIds,
     tenant: { id: tenantId, name },
     locale,
-    theme: shownJson(portalThemeFields, theme),
+    theme: jsonOf(portalThemeSchema, theme),
     theme_css: `portal/theme.css?session=${id}&v=${cssVersion}`,
     logo_light: logoPath("light"),
     logo_dark: logoPath("dark"),

@@ -1,6 +1,6 @@
 import { InvalidRequestError } from "../../domain/errors.ts";
 import type { ApiOptions } from "../../http/context.ts";
-import { formatInstant, inputOf, shownJson } from "../../http/mapping.ts";
+import { formatInstant, inputOf, jsonOf } from "../../http/mapping.ts";
 import { type Call, defineRawForm, defineRoute, type Route } from "../../http/route.ts";
 import {
   logoQuery,
@@ -8,7 +8,8 @@ import {
   portalSettingsFields,
   portalSettingsInputSchema,
   portalSettingsSchema,
-  portalThemeFields,
+  type PortalTheme,
+  portalThemeSchema,
 } from "../../resources/portal.ts";
 import { closed, tenantIdSchema } from "../../resources/schema.ts";
 import type { PortalLookService } from "../services.ts";
@@ -172,7 +173,7 @@ function settingsJson({
   const { tenantId: tenant, theme, origins, capabilities, updatedAt } = settings;
   return {
     tenant_id: tenant,
-    theme: theme && shownJson(portalThemeFields, theme as Record<keyof typeof portalThemeFields, unknown>),
+    theme: theme && jsonOf(portalThemeSchema, theme as Required<PortalTheme>),
     origins,
     capabilities,
     logo_light: logos.light?.mediaType ?? null,

@@ -1,6 +1,6 @@
 import { NotFoundError, PosthornError } from "../../domain/errors.ts";
 import type { ApiOptions } from "../../http/context.ts";
-import { inputOf, shownJson } from "../../http/mapping.ts";
+import { inputOf, jsonOf } from "../../http/mapping.ts";
 import type { Pager } from "../../http/paging.ts";
 import { PlainRoutes } from "../../http/plain-routes.ts";
 import { defineRoute, type Route } from "../../http/route.ts";
@@ -16,7 +16,7 @@ export function apiKeyRoutes(options: ApiOptions, pager: Pager): readonly Route[
       if (found === undefined) throw new NotFoundError("the API key");
       return found;
     },
-    (key) => shownJson(apiKeyResource.shown, key),
+    (key) => jsonOf(apiKeyResource.schemas.one, key),
   );
   return [
     createKeyRoute(options),
@@ -59,7 +59,7 @@ function createKeyRoute({ services }: ApiOptions): Route {
         throw new PosthornError("forbidden", "A tenant's key can only create keys for its own tenant.");
       }
       const { apiKey, key } = await services.apiKeys.create(scope, { ...input, tenantId });
-      const answer = { ...shownJson(apiKeyResource.shown, apiKey), key };
+      const answer = { ...jsonOf(apiKeyResource.schemas.one, apiKey), key };
       return { status: 201, headers: { "cache-control": "no-store" }, body: answer };
     },
   });
@@ -69,7 +69,7 @@ export function tenantRoutes({ services: { tenants } }: ApiOptions, pager: Pager
   const routes = new PlainRoutes(
     tenantResource,
     (scope, id) => tenants.get(scope, id),
-    (tenant) => shownJson(tenantResource.shown, tenant),
+    (tenant) => jsonOf(tenantResource.schemas.one, tenant),
   );
   return [
     routes.list(

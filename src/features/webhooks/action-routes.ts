@@ -10,7 +10,7 @@ import {
   testFields,
   urlCheckFields,
 } from "../../resources/actions.ts";
-import { judgeField } from "../../resources/judge.ts";
+import { judgeField } from "../../resources/field.ts";
 import { operationStartedSchema, recoverInputSchema } from "../../resources/operation.ts";
 import { closed } from "../../resources/schema.ts";
 import {
@@ -257,7 +257,7 @@ function urlRoute({ services }: ApiOptions): Route {
     audit: { none: "it changes nothing" },
     handle: async ({ scope, body }) => {
       const { url } = inputOf(urlCheckFields, body);
-      const problems = judgeField(urlCheckFields.url, { path: "url", value: url });
+      const problems = judgeField(urlCheckFields.url, "url", url);
       if (problems.length > 0) throw new InvalidRequestError("the URL is not valid", problems);
       const { code, detail, duplicateOf } = services.urlChecks.check(scope, url);
       return { status: 200, body: { acceptable: code === null, code, detail, duplicate_of: duplicateOf } };

@@ -19,10 +19,9 @@ test("the policy contains the hash of the page's style", () => {
 });
 
 test("the page that tries calls may run only its own script, and call only this server", () => {
-  const script =
-    /<script type="module">([^]*?)<\/script>/.exec(page("x", html``, { canTry: true }))?.[1] ?? "";
+  const script = /<script type="module">([^]*?)<\/script>/.exec(page("x", html``, true))?.[1] ?? "";
   const hash = createHash("sha256").update(script).digest("base64");
-  const policy = String(htmlAnswer("", { canTry: true }).headers?.["content-security-policy"]);
+  const policy = String(htmlAnswer("", true).headers?.["content-security-policy"]);
   assert.ok(script.includes("fetch("));
   assert.ok(policy.includes(`script-src 'sha256-${hash}'; connect-src 'self';`));
   assert.ok(!page("x", html``).includes("<script"));

@@ -184,11 +184,7 @@ const scriptHash = createHash("sha256").update(tryItScript).digest("base64");
 /** For the page that can call this server. */
 const tryingPolicy = `${contentSecurityPolicy}; script-src 'sha256-${scriptHash}'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'`;
 
-export function page(
-  title: string,
-  body: Html,
-  { canTry = false }: { readonly canTry?: boolean } = {},
-): string {
+export function page(title: string, body: Html, canTry = false): string {
   return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>${title}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>${new Html(style)}</style></head>
@@ -196,7 +192,7 @@ export function page(
 `.text;
 }
 
-export function htmlAnswer(text: string, { canTry = false }: { readonly canTry?: boolean } = {}): Answer {
+export function htmlAnswer(text: string, canTry = false): Answer {
   return {
     status: 200,
     headers: {

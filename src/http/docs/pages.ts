@@ -78,7 +78,7 @@ export function createDocsPage(openApi: JsonObject): string {
 <input id="try-key" type="password" autocomplete="off" spellcheck="false"></label></p>
 <nav><ul>${document.tags.map(({ name }) => html`<li><a href="#${anchor(name)}">${name}</a></li>`)}<li><a href="#schemas">Schemas</a></li></ul></nav>
 ${sections}<h2 id="schemas">Schemas</h2>${Object.entries(document.components.schemas).map(describeSchema)}`,
-    { canTry: true },
+    true,
   );
 }
 

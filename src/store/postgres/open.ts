@@ -2,11 +2,9 @@ import type { LookupFunction } from "node:net";
 import type pg from "pg";
 import { type Store, type StoreFacts, storeTroubles, StoreUnavailableError } from "../../ports/store.ts";
 import type { ConfigChange } from "../../ports/store/changes.ts";
-import { Alerts } from "../documents/alerts.ts";
 import { Audit } from "../documents/audit.ts";
+import { documentStores } from "../documents/document-stores.ts";
 import { Gateway } from "../documents/gateway.ts";
-import { Notifications as NotificationDocuments } from "../documents/notifications.ts";
-import { Operations } from "../documents/operations.ts";
 import { Portal } from "../documents/portal.ts";
 import { Problems } from "../documents/problems.ts";
 import { Registry } from "../documents/registry.ts";
@@ -288,10 +286,8 @@ async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promi
     webhooks: announcedWebhooks(new Webhooks(sql), config),
     registry: announcedRegistry(new Registry(sql), config),
     idempotency: new PostgresIdempotency(database),
-    operations: new Operations(sql),
+    ...documentStores(sql),
     audit: new Audit(sql, maintenanceSql),
-    alerts: new Alerts(sql),
-    notifications: new NotificationDocuments(sql),
     portal: announcedPortal(new Portal(sql, maintenanceSql), config),
     gateway: announcedGateway(
       new Gateway(sql, maintenanceSql, new PostgresRequestLog(database, maintenance)),

@@ -2,11 +2,9 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type Store, StoreUnavailableError } from "../../ports/store.ts";
-import { Alerts } from "../documents/alerts.ts";
 import { Audit } from "../documents/audit.ts";
+import { documentStores } from "../documents/document-stores.ts";
 import { Gateway } from "../documents/gateway.ts";
-import { Notifications } from "../documents/notifications.ts";
-import { Operations } from "../documents/operations.ts";
 import { Portal } from "../documents/portal.ts";
 import { Problems } from "../documents/problems.ts";
 import { Registry } from "../documents/registry.ts";
@@ -134,10 +132,8 @@ function assemble(
     webhooks: new Webhooks(sql),
     registry: new Registry(sql),
     idempotency: new SqliteIdempotency(connection),
-    operations: new Operations(sql),
+    ...documentStores(sql),
     audit: new Audit(sql, sql),
-    alerts: new Alerts(sql),
-    notifications: new Notifications(sql),
     portal: new Portal(sql, sql),
     gateway: new Gateway(sql, sql, new SqliteRequestLog(connection, requests, requestsBySource, answers)),
     statistics,

@@ -1,13 +1,14 @@
 /** Every resource that callers set, with both ways to set it: a route of the API and a call of the library. */
 import assert from "node:assert/strict";
 import {
-  libraryApiKeys,
-  libraryDeadLetters,
-  libraryDeliveries,
-  libraryEvents,
-  libraryEventTypes,
-  libraryProblems,
-  libraryWebhooks,
+  type LibraryApiKeys,
+  type LibraryDeadLetters,
+  type LibraryDeliveries,
+  type LibraryEvents,
+  type LibraryEventTypes,
+  libraryOf,
+  type LibraryProblems,
+  type LibraryWebhooks,
 } from "../../../src/app/library-calls.ts";
 import type { RunningPosthorn } from "../../../src/app/posthorn.ts";
 import { ProblemList, readFields } from "../../../src/features/input.ts";
@@ -49,12 +50,12 @@ import { newSecret, webhookSpecials } from "./webhook-specials.fixture.ts";
 export async function resourcesOf(running: RunningPosthorn): Promise<readonly Resource[]> {
   const { services } = running;
   const admin = { tenantId: null };
-  const webhooks = libraryWebhooks(services, admin);
+  const webhooks = libraryOf<LibraryWebhooks>(services, "webhooks", admin);
   const newWebhook = async () =>
     (await webhooks.create({ url: "https://example.com/", events: ["*"] })).view.webhook.id;
   const webhookId = await newWebhook();
   const { id: eventId } = await services.events.publish(admin, { eventType: "a.b", data: { n: 1 } });
-  const events = libraryEvents(services, admin);
+  const events = libraryOf<LibraryEvents>(services, "events", admin);
   const [delivery] = (await events.deliveries({ eventId })).rows;
   const deliveryId = await delivered(running, delivery?.delivery.id ?? "");
   const fixed = (path: string) => () => Promise.resolve(path);
@@ -64,7 +65,7 @@ export async function resourcesOf(running: RunningPosthorn): Promise<readonly Re
       fields: apiKeyFields,
       method: "POST",
       path: fixed("/v1/api-keys"),
-      call: (input) => libraryApiKeys(services, admin).create(input as never),
+      call: (input) => libraryOf<LibraryApiKeys>(services, "apiKeys", admin).create(input as never),
       always: { name: "a key", role: "read" },
       specials: { tenantId: { accepted: ["default"] } },
     },
@@ -129,7 +130,8 @@ export async function resourcesOf(running: RunningPosthorn): Promise<readonly Re
       fields: eventTypeFields,
       method: "PUT",
       path: fixed("/v1/event-types/probe"),
-      call: (input) => libraryEventTypes(services, admin).put({ name: "probe", ...input }),
+      call: (input) =>
+        libraryOf<LibraryEventTypes>(services, "eventTypes", admin).put({ name: "probe", ...input }),
       always: {},
       specials: {},
     },
@@ -210,7 +212,12 @@ export async function resourcesOf(running: RunningPosthorn): Promise<readonly Re
       fields: deliveryRetryFields,
       method: "POST",
       path: fixed(`/v1/webhooks/${webhookId}/deliveries/${deliveryId}/retry`),
-      call: (input) => libraryDeliveries(services, admin).retry({ webhookId, deliveryId, ...input }),
+      call: (input) =>
+        libraryOf<LibraryDeliveries>(services, "deliveries", admin).retry({
+          webhookId,
+          deliveryId,
+          ...input,
+        }),
       always: {},
       specials: {},
     },
@@ -220,7 +227,7 @@ export async function resourcesOf(running: RunningPosthorn): Promise<readonly Re
       method: "POST",
       path: fixed("/v1/dlq/retry-batch"),
       call: (input) =>
-        libraryDeadLetters(services, admin).retryBatch({
+        libraryOf<LibraryDeadLetters>(services, "deadLetters", admin).retryBatch({
           ...input,
           ...("startAt" in input && input.startAt === soonText && { startAt: soon }),
         }),
@@ -286,9 +293,9 @@ function inTime(input: object): object {
 async function problemResource(running: RunningPosthorn): Promise<Resource> {
   const admin = { tenantId: null };
   const { services } = running;
-  const problems = libraryProblems(services, admin);
+  const problems = libraryOf<LibraryProblems>(services, "problems", admin);
   const refused = { url: `https://example.com${refusingPath}`, events: ["probe.refused"] };
-  await libraryWebhooks(services, admin).create(refused);
+  await libraryOf<LibraryWebhooks>(services, "webhooks", admin).create(refused);
   await services.events.publish(admin, { eventType: "probe.refused", data: {} });
   const id = await firstProblem(running);
   return {
@@ -311,7 +318,7 @@ async function problemResource(running: RunningPosthorn): Promise<Resource> {
 
 async function firstProblem({ services }: RunningPosthorn): Promise<string> {
   for (;;) {
-    const { rows } = await libraryProblems(services, { tenantId: null }).list();
+    const { rows } = await libraryOf<LibraryProblems>(services, "problems", { tenantId: null }).list();
     if (rows[0] !== undefined) return rows[0].problem.id;
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -341,7 +348,10 @@ const soonText = new Date(soon).toISOString();
 /** Either `ids` or `filter` is given. */
 function bulkResources({ services }: RunningPosthorn): readonly Resource[] {
   const admin = { tenantId: null };
-  const [deliveries, deadLetters] = [libraryDeliveries(services, admin), libraryDeadLetters(services, admin)];
+  const [deliveries, deadLetters] = [
+    libraryOf<LibraryDeliveries>(services, "deliveries", admin),
+    libraryOf<LibraryDeadLetters>(services, "deadLetters", admin),
+  ];
   const fixed = (path: string) => () => Promise.resolve(path);
   const common = {
     method: "POST",

@@ -6,6 +6,7 @@ import { Sessions } from "../../../src/http/sessions.ts";
 import type { Clock } from "../../../src/ports/clock.ts";
 import { type SecretBox, SecretUnreadableError } from "../../../src/ports/secret-box.ts";
 import type { OpenedApi } from "../../scenarios/api/client.fixture.ts";
+import type { Store } from "../../../src/ports/store.ts";
 import { createStandInGateway } from "./gateway.fixture.ts";
 import { StandInIdempotencyStore } from "./idempotency-store.fixture.ts";
 import { createStandInServices } from "./services.fixture.ts";
@@ -44,7 +45,7 @@ export async function openStandIn(
       },
     }),
     takesInbound: true,
-    idempotency: answers,
+    store: { idempotency: answers } as unknown as Store,
     secretBox,
     clock,
     random: { bytes: (count) => randomBytes(count) },

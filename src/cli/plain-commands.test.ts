@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { type Probe, probesOf } from "../../test/api/fields/probes.fixture.ts";
 import type { Field } from "../resources/field.ts";
 import { UsageError } from "./failures.ts";
-import { FieldOption } from "./field-option.ts";
+import { FieldOption } from "./plain-commands.ts";
 import { createProgram } from "./program.ts";
 import { Terminal } from "./terminal.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { defaultSettings } from "../../config/resolve.ts";
-import { ManualClock } from "../../engine/manual-clock.fixture.ts";
-import type { Logger } from "../../ports/telemetry.ts";
-import { stopInTime } from "../../app/listeners.ts";
+import { defaultSettings } from "../config/resolve.ts";
+import { ManualClock } from "../engine/manual-clock.fixture.ts";
+import type { Logger } from "../ports/telemetry.ts";
+import { stopInTime } from "./posthorn.ts";
 
 const shutdownGraceMs = 20_000;
 
