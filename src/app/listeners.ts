@@ -1,9 +1,5 @@
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { extname, join } from "node:path";
-import { pathToFileURL } from "node:url";
-import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import type { Settings } from "../config/options.ts";
 import { profiles } from "../domain/profiles/index.ts";
 import { codeOf, messageOf } from "../domain/thrown.ts";
@@ -21,7 +17,6 @@ import {
   type Readiness,
 } from "../http/server.ts";
 import { Sessions } from "../http/sessions.ts";
-import { type Clock, withDeadline } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
 import type { Logger } from "../ports/telemetry.ts";
@@ -31,8 +26,11 @@ import type { PrometheusMetrics } from "../system/telemetry/prometheus-metrics.t
 import { receiverExaminer } from "./examine-receiver.ts";
 import type { Keys } from "./keys.ts";
 import { isLoopback, type LocalAddress } from "./notification-means.ts";
-import type { RunningPosthorn } from "./posthorn.ts";
 import { version } from "./version.ts";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { extname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
 /** The verification types of the receiver kit in the form of the API: providers first, then schemes, both by name. */
 export const sourceTypes: readonly SourceType[] = verificationTypes
@@ -332,58 +330,3 @@ function fileOf(path: string, body: Uint8Array): DashboardFile {
       path === "index.html" ? {} : { br: brotliCompressSync(body, { params }), gzip: gzipSync(body) },
   };
 }
-
-/**
- * Calls back with the kinds of resources still open when the process has not ended within a time. The timer does not
- * keep the process alive, so the callback indicates a leak.
- */
-export function whenUnended(afterMs: number, tell: (open: readonly string[]) => void): void {
-  setTimeout(() => tell(process.getActiveResourcesInfo()), afterMs).unref();
-}
-
-interface StopInTimeOptions {
-  readonly clock: Pick<Clock, "schedule">;
-  readonly exit: (status: number) => never;
-}
-
-/** Stops a server. The process then exits when nothing keeps it open; anything that does is logged. */
-export async function stopServer(running: RunningPosthorn, exit: StopInTimeOptions["exit"]): Promise<void> {
-  await stopInTime(running, { clock: systemClock, exit });
-  const { log } = running;
-  log.info({}, "stopped");
-  whenUnended(unendedMs, (open) => {
-    log.error({ open }, "stopped, but open handles keep the process alive; exiting now");
-    exit(1);
-  });
-}
-
-/**
- * Stops a server. Parts that do not stop in time are logged and killed with the process, because a hanging server
- * keeps its data folder and its webhooks from its successor. Nothing is lost: deliveries that were not settled are
- * sent again.
- */
-export async function stopInTime(
-  running: Pick<RunningPosthorn, "settings" | "log" | "stop" | "stopping">,
-  { clock, exit }: StopInTimeOptions,
-): Promise<void> {
-  const { log, settings } = running;
-  const graceMs = settings.shutdownGraceMs;
-  const late = clock.schedule(graceMs + lateMs, () =>
-    log.warn({ ...running.stopping() }, "stopping takes longer than the grace period"),
-  );
-  try {
-    const stopped = running.stop().then(() => true);
-    if ((await withDeadline(stopped, { clock, timeoutMs: graceMs + overdueMs })) !== null) return;
-    log.error({ ...running.stopping() }, "stopping did not finish in time; exiting now");
-    exit(1);
-  } finally {
-    late.cancel();
-  }
-}
-
-/** After the grace period, but before orchestrators kill the process, so that the line is written. */
-const lateMs = 5_000;
-/** For connections, threads and the last commits, which all have separate time limits. */
-const overdueMs = 30_000;
-/** Everything that was closed has ended long before. */
-const unendedMs = 10_000;

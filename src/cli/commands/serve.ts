@@ -1,4 +1,3 @@
-import { stopServer } from "../../app/listeners.ts";
 import { relative } from "node:path";
 import type { Command } from "commander";
 import type { RunningPosthorn } from "../../app/posthorn.ts";

@@ -17,7 +17,6 @@ import { requireWebhook, resolveTenant, tenantFilter } from "../scope.ts";
 import type { Scope } from "../services.ts";
 import type { TenantDirectory } from "../tenants/tenant-service.ts";
 import { type AlertPreview, previewOf } from "./alert-preview.ts";
-import { mutedUntil } from "./alert-watch.ts";
 import {
   alertKey,
   alertMetrics,
