@@ -442,7 +442,8 @@ const checks: { readonly [K in Kind as K["is"]]: Check<K> } = {
 };
 
 function isValid(kind: Kind, value: unknown): boolean {
-  return (checks[kind.is] as Check<Kind>)(kind, value);
+  const check = (checks as Readonly<Record<string, Check<never>>>)[kind.is];
+  return check?.(kind as never, value) === true;
 }
 
 function bytesOf(value: unknown): number {
