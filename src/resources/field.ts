@@ -119,7 +119,7 @@ export type InputOf<F extends Fields> = Flat<
   }
 >;
 
-/** What is stored and shown of fields: all of them have a value. */
+/** The stored and shown form of fields: all of them have a value. */
 export type StoredOf<F extends Fields> = { readonly [Name in keyof F]: Whole<ValueOf<F[Name]>> };
 type Whole<Value> = Value extends readonly (infer Item)[]
   ? readonly Whole<Item>[]
