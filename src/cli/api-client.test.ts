@@ -13,7 +13,7 @@ for (const [url, flag] of [
   ["https://example.com/posthorn/", " --url https://example.com/posthorn"],
 ] as const) {
   test(`suggested commands for ${url} use ${flag === "" ? "no --url" : flag.trim()}`, () => {
-    assert.equal(new ApiClient({ url, key: "key" }).urlFlag, flag);
+    assert.equal(new ApiClient(url, "key").urlFlag, flag);
   });
 }
 
@@ -30,7 +30,7 @@ async function serve(t: TestContext, answer: RequestListener) {
     server.close();
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { url, seen, client: new ApiClient({ url, key: "canary" }) };
+  return { url, seen, client: new ApiClient(url, "canary") };
 }
 
 const index = JSON.stringify({ service: "posthorn" });
@@ -96,7 +96,7 @@ test("an unexpected empty response is an error", async (t) => {
 
 test("https to a server without TLS is reported", async (t) => {
   const { url } = await serve(t, (_, response) => response.end(index));
-  const client = new ApiClient({ url: url.replace("http:", "https:"), key: "canary" });
+  const client = new ApiClient(url.replace("http:", "https:"), "canary");
   await assert.rejects(client.get("/v1/events"), (error) => {
     assert.ok(error instanceof CommandFailure);
     assert.match(error.message, /does not support TLS/);

@@ -33,7 +33,7 @@ export class ApiClient {
   readonly #caller: Caller;
   #recognised: Promise<void> | null = null;
 
-  constructor({ url, key }: { readonly url: string; readonly key: string }) {
+  constructor(url: string, key: string) {
     this.#caller = new Caller({ url, key, timeoutMs, retry }, { readJson: readKeepingNumbers });
   }
 

@@ -102,14 +102,11 @@ export function clientCommand(
     command.option("--profile <name>", profileHelp);
   command.action(async () => {
     const options = new OptionValues(command.opts());
-    const terminal = invocation.terminal({
-      json: options.flag("json"),
-      fields: options.list("fields") ?? null,
-    });
+    const terminal = invocation.terminal(options.flag("json"), options.list("fields"));
     const server = findServer(givenServer(command, options), invocation.env);
     if (server.keyFile !== null)
       terminal.note(terminal.errStyle("dim", `using the admin key of ${server.keyFile}`));
-    const client = new ApiClient(server);
+    const client = new ApiClient(server.url, server.key);
     try {
       const call = { client, terminal, args: command.args, options, invocation };
       await (repeats(command) && options.given("watch") ? watch(call, run) : run(call));

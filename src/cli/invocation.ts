@@ -10,7 +10,7 @@ export const demoCommand: string = import.meta.url.endsWith(".ts") ? "npm run de
 export interface Invocation {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: AsyncIterable<string | Uint8Array>;
-  terminal(options: { readonly json: boolean; readonly fields?: readonly string[] | null }): Terminal;
+  terminal(json: boolean, fields?: readonly string[] | null): Terminal;
   /** Exits immediately, on a second signal. */
   exit(status: number): never;
 }
@@ -19,8 +19,7 @@ export function processInvocation(): Invocation {
   return {
     env: process.env,
     stdin: process.stdin,
-    terminal: (options) =>
-      new Terminal({ ...options, out: process.stdout, err: process.stderr, env: process.env }),
+    terminal: (json, fields) => new Terminal(process.stdout, process.stderr, process.env, json, fields),
     exit: (status) => process.exit(status),
   };
 }

@@ -40,7 +40,7 @@ function program(): Command {
   return createProgram({
     env: {},
     stdin: Readable.from([]),
-    terminal: ({ json }) => new Terminal({ json, out: nowhere, err: nowhere, env: {} }),
+    terminal: (json) => new Terminal(nowhere, nowhere, {}, json),
     exit: () => assert.fail("unexpected exit"),
   });
 }

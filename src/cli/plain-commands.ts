@@ -78,7 +78,7 @@ function boundsInHelp(kind: Kind): string {
 }
 
 /** `says` describes the rate. "none" removes the limit. */
-export function addRateLimitOptions(command: Command, says: string): Command {
+function addRateLimitOptions(command: Command, says: string): Command {
   return command
     .addOption(
       new FieldOption(
@@ -97,7 +97,7 @@ export function addRateLimitOptions(command: Command, says: string): Command {
 }
 
 /** Undefined if not given, null to remove the limit. */
-export function rateLimitOf(options: OptionValues): object | null | undefined {
+function rateLimitOf(options: OptionValues): object | null | undefined {
   const burst = options.number("burst");
   const isLifted = options.text("rateLimit") === "none";
   const perMinute = isLifted ? undefined : options.number("rateLimit");
@@ -211,7 +211,7 @@ function columnsOf<Shown extends Fields>(shown: Shown, table: ColumnTable<Shown>
   return columns(Object.fromEntries(cells) as Parameters<typeof columns<Json>>[0]);
 }
 
-/** What its commands need to know about a resource. */
+/** The parts of a resource that its commands use. */
 type Commanded<Input extends Fields, Shown extends Fields> = Pick<Resource, "path"> &
   Partial<Pick<Resource<Input, Shown>, "key" | "input" | "shown" | "filters">> & {
     readonly schemas?: { readonly query: unknown };

@@ -91,7 +91,7 @@ Exit status: 0 success, 1 failure, 2 invalid usage. Data goes to standard output
 
 /** Runs one command line and returns the exit status. */
 export async function runProgram(args: readonly string[], invocation: Invocation): Promise<number> {
-  const terminal = invocation.terminal({ json: false });
+  const terminal = invocation.terminal(false);
   const program = createProgram(invocation);
   configure(program, invocation);
   try {
@@ -118,7 +118,7 @@ function helpOfInner(program: Command, args: readonly string[]): readonly string
 
 /** Sets options on all commands, because commander only applies them to commands that are added later. */
 function configure(command: Command, invocation: Invocation, path = ""): void {
-  const terminal = invocation.terminal({ json: false });
+  const terminal = invocation.terminal(false);
   command.showHelpAfterError(`See: posthorn ${path}--help`);
   command.exitOverride().configureOutput({
     writeOut: (text) => terminal.data(text.replace(/\n$/, "")),

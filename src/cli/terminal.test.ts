@@ -5,7 +5,7 @@ import { Terminal } from "./terminal.ts";
 function open(isTTY: boolean) {
   const written: string[] = [];
   const stream = { isTTY, write: (text: string) => void written.push(text) };
-  return { written, terminal: new Terminal({ json: false, out: stream, err: stream, env: {} }) };
+  return { written, terminal: new Terminal(stream, stream, {}, false) };
 }
 
 /** Sequences that clear the screen, set the title, hide text and move the cursor, including one-byte C1 forms. */

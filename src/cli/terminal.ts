@@ -37,18 +37,18 @@ export class Terminal {
   readonly #err: Stream;
   readonly #env: Readonly<Record<string, string | undefined>>;
 
-  constructor(options: {
-    readonly json: boolean;
-    readonly fields?: readonly string[] | null;
-    readonly out: Stream;
-    readonly err: Stream;
-    readonly env: Readonly<Record<string, string | undefined>>;
-  }) {
-    this.json = options.json;
-    this.fields = options.fields ?? null;
-    this.#out = options.out;
-    this.#err = options.err;
-    this.#env = options.env;
+  constructor(
+    out: Stream,
+    err: Stream,
+    env: Readonly<Record<string, string | undefined>>,
+    json: boolean,
+    fields: readonly string[] | null = null,
+  ) {
+    this.#out = out;
+    this.#err = err;
+    this.#env = env;
+    this.json = json;
+    this.fields = fields;
   }
 
   /** Whether progress may redraw a line. */

@@ -8,8 +8,8 @@ import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { Logger } from "../ports/telemetry.ts";
 import type { Schema } from "../resources/schema.ts";
-import { plainAddress } from "./client-address.ts";
 import type { Answer, AuditedAction, Call, Route } from "./route.ts";
+import { plainAddress } from "./serve-inbound.ts";
 
 /** Replaces a value that is never shown. */
 const masked = "…";

@@ -1,7 +1,6 @@
-import type { ClientCertificateSource } from "./client-address.ts";
-import type { SourceType } from "../features/gateway/source.ts";
 import type { Profile } from "../domain/profile.ts";
 import type { GatewayServices } from "../features/gateway/gateway-services.ts";
+import type { SourceType } from "../features/gateway/source.ts";
 import type { Services } from "../features/services.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
@@ -9,6 +8,7 @@ import type { SecretBox } from "../ports/secret-box.ts";
 import type { Store, StoreFacts } from "../ports/store.ts";
 import type { Logger, Metrics } from "../ports/telemetry.ts";
 import type { CallRates } from "./authentication.ts";
+import type { ClientCertificateSource } from "./serve-inbound.ts";
 import type { Sessions } from "./sessions.ts";
 
 /** The dependencies of the API. They are borrowed: closing the API leaves them open. */

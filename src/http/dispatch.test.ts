@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { choice, flag, integer, list, nullable } from "../resources/field.ts";
+import { anyJson, choice, flag, integer, line, list, nullable } from "../resources/field.ts";
 import { closed, freeObject, schemaOfField, Type } from "../resources/schema.ts";
 import { compileValidator } from "./dispatch.ts";
 
@@ -39,6 +39,19 @@ test("messages say what is wrong", () => {
     count: "must be a whole number from 1 to 9, or null",
   });
   assert.deepEqual(problems([]), { "": "must be an object" });
+});
+
+test("an item that is listed twice is reported at its second place", () => {
+  for (const field of [
+    list(line({ lengthMax: 9 }), { countMax: 9, isSet: true }),
+    list(anyJson({}), { countMax: 9, isSet: true }),
+  ]) {
+    const errors = compileValidator(
+      closed({ names: schemaOfField(field) }),
+      "body",
+    )({ names: ["a", "b", "a"] });
+    assert.deepEqual(errors, [{ field: "names[2]", message: "is listed twice" }]);
+  }
 });
 
 test("unknown fields are reported with the closest name", () => {

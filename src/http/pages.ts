@@ -58,7 +58,7 @@ function fileAt(
   return { ...file, body: Buffer.from(text), headers: pageHeaders };
 }
 
-/** The document refers to its files relative to the root of all pages, so that it works below any proxy prefix. */
+/** The document refers to its files relative to the root of all pages, so it works below any proxy prefix. */
 function atDepth(text: string, path: string): string {
   const depth = path.split("/").length - 1;
   return text.replaceAll('"./assets/', `"${depth === 0 ? "./" : "../".repeat(depth)}assets/`);

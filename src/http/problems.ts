@@ -36,17 +36,16 @@ function describe(error: ErrorObject): FieldError | null {
   // Errors of individual branches are confusing; the union itself reports one.
   if (/\/(anyOf|oneOf)\/\d+\//.test(error.schemaPath)) return null;
   const path = fieldPath(error.instancePath);
-  const message = boundOf(error) ?? messageOf(error);
-  const {
-    missingProperty,
-    additionalProperty,
-    propertyName,
-    i: index,
-  } = error.params as Record<string, unknown>;
-  // Some keywords report the object or list although one of its members is invalid.
+  return { field: clip(placeOf(error, path)), message: boundOf(error) ?? messageOf(error) };
+}
+
+/** Some keywords report the object or list although one of its members is invalid. */
+function placeOf({ keyword, params }: ErrorObject, path: string): string {
+  const { missingProperty, additionalProperty, propertyName, i, j } = params as Record<string, unknown>;
+  // Which of the two indexes comes first depends on the type of the items.
+  if (keyword === "uniqueItems") return `${path}[${Math.max(Number(i), Number(j))}]`;
   const name = missingProperty ?? additionalProperty ?? propertyName;
-  const field = typeof name === "string" ? join(path, name) : path;
-  return { field: clip(error.keyword === "uniqueItems" ? `${path}[${String(index)}]` : field), message };
+  return typeof name === "string" ? join(path, name) : path;
 }
 
 type Describer = (params: Record<string, unknown>, error: ErrorObject) => string;

@@ -119,7 +119,7 @@ export type InputOf<F extends Fields> = Flat<
   }
 >;
 
-/** What is stored and shown of fields: all of them have a value. */
+/** The stored and shown form of fields: all of them have a value. */
 export type StoredOf<F extends Fields> = { readonly [Name in keyof F]: Whole<ValueOf<F[Name]>> };
 type Whole<Value> = Value extends readonly (infer Item)[]
   ? readonly Whole<Item>[]
@@ -442,7 +442,8 @@ const checks: { readonly [K in Kind as K["is"]]: Check<K> } = {
 };
 
 function isValid(kind: Kind, value: unknown): boolean {
-  return (checks[kind.is] as Check<Kind>)(kind, value);
+  const check = (checks as Readonly<Record<string, Check<never>>>)[kind.is];
+  return check?.(kind as never, value) === true;
 }
 
 function bytesOf(value: unknown): number {

@@ -7,7 +7,7 @@ import { createServer, request as httpsRequest } from "node:https";
 import type { AddressInfo } from "node:net";
 import { after, before, suite, test, type TestContext } from "node:test";
 import type { TLSSocket } from "node:tls";
-import { clientCertificateReader, readCertificate } from "../../src/http/client-address.ts";
+import { clientCertificateReader, readCertificate } from "../../src/http/serve-inbound.ts";
 import { resolveValues } from "../../src/config/resolve.ts";
 import { expiredPair, type KeyPair, otherHostPair, testAuthority, validPair } from "../peers/certificates.ts";
 import { assertProblem } from "./api/client.fixture.ts";

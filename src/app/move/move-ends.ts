@@ -25,7 +25,7 @@ export interface MoveFrom {
 
 export interface Stopped {
   /** If the move is not complete, servers may use the store again. */
-  readonly release: (moved: boolean) => Promise<void>;
+  readonly release: (isMoved: boolean) => Promise<void>;
 }
 
 /** The store to move into. */

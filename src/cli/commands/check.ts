@@ -107,7 +107,7 @@ async function check(url: string | undefined, options: OptionValues, invocation:
     throw new UsageError("check requires the URL of a receiver, or --sender PORT");
   if (url !== undefined && port !== undefined)
     throw new UsageError("check takes a URL or --sender, not both");
-  const terminal = invocation.terminal({ json: options.flag("json") });
+  const terminal = invocation.terminal(options.flag("json"));
   const findings = await (url === undefined
     ? watchSender(port ?? 0, { options, invocation, terminal })
     : examineReceiver(url, { options, invocation, terminal })

@@ -210,7 +210,7 @@ export function addCompletionCommand(program: Command, invocation: Invocation): 
     .addArgument(new Argument("<shell>", "shell").choices(shells))
     .addHelpText("after", `\n${howTo}`)
     .action((shell: keyof typeof completionScripts) => {
-      invocation.terminal({ json: false }).data(completionScripts[shell](program).trimEnd());
+      invocation.terminal(false).data(completionScripts[shell](program).trimEnd());
     });
 }
 

@@ -25,7 +25,7 @@ export function addConfigCommand(program: Command, invocation: Invocation): void
     .option("--json", "print JSON, one setting per line");
   command.action(async () => {
     const flags = command.opts<Flags>();
-    const terminal = invocation.terminal({ json: flags.json === true });
+    const terminal = invocation.terminal(flags.json === true);
     const page = await pageOf(flags, program);
     if (page !== null) return terminal.data(page.trimEnd());
     const resolution = resolveFor(command, invocation);

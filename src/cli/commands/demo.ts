@@ -27,7 +27,7 @@ export function addDemoCommand(program: Command, invocation: Invocation): void {
     try {
       // Not inside `demo`: TypeScript 7.0.2 does not rewrite imports in functions with `await using`.
       const { startPosthorn } = await import("../../app/posthorn.ts");
-      await demo(invocation.terminal({ json: json === true }), startPosthorn);
+      await demo(invocation.terminal(json === true), startPosthorn);
     } catch (error) {
       throw startFailure(error);
     }
@@ -68,7 +68,7 @@ async function demo(terminal: Terminal, startPosthorn: typeof StartPosthorn): Pr
     `listening on ${receiver.url}; its first ${failuresFirst} responses will be 503 with Retry-After: 1`,
   );
 
-  const client = new ApiClient({ url: running.url ?? "", key: running.adminKey });
+  const client = new ApiClient(running.url ?? "", running.adminKey);
   const webhook = await client.post("/v1/webhooks", {
     body: { url: receiver.url, events: ["order.*"], retry_config: { schedule_ms: [1_000, 1_000, 2_000] } },
   });

@@ -166,7 +166,7 @@ export function addListenCommand(program: Command, invocation: Invocation): void
 async function listen(command: Command, invocation: Invocation): Promise<void> {
   const options = new OptionValues(command.opts());
   const { parts, json } = printedParts(options);
-  const terminal = invocation.terminal({ json });
+  const terminal = invocation.terminal(json);
   if (options.given("source")) return followed(command, options, invocation, terminal, parts);
   const answer = answererOf(options, parts);
   const profile = profileOf(options);
@@ -185,7 +185,7 @@ async function listen(command: Command, invocation: Invocation): Promise<void> {
       return;
     }
     const server = findServer(givenServer(command, options), invocation.env);
-    const client = new ApiClient(server);
+    const client = new ApiClient(server.url, server.key);
     await using registration = await register({
       types,
       url: receiver.url,
@@ -213,9 +213,10 @@ async function followed(
   for (const name of ["register", "replay", "port", "profile"])
     if (options.given(name)) throw new UsageError(`--source cannot be combined with --${name}`);
   const target = forwardTarget(options.text("forwardTo"));
+  const server = findServer(givenServer(command, options), invocation.env);
   await listenToSource({
     name: options.text("source") ?? "",
-    client: new ApiClient(findServer(givenServer(command, options), invocation.env)),
+    client: new ApiClient(server.url, server.key),
     terminal,
     parts,
     secrets: options.list("secret") ?? [],

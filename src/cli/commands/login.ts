@@ -38,7 +38,7 @@ export function addLoginCommands(program: Command, invocation: Invocation): void
 }
 
 async function logIn(name: string, options: OptionValues, invocation: Invocation): Promise<void> {
-  const terminal = invocation.terminal({ json: options.flag("json") });
+  const terminal = invocation.terminal(options.flag("json"));
   if (!namePattern.test(name))
     throw new UsageError(`"${name}" is not a valid name. Use up to 63 letters, digits, _ and -`);
   const given = options.text("url");
@@ -47,7 +47,7 @@ async function logIn(name: string, options: OptionValues, invocation: Invocation
   const { href: url } = parseServerUrl(given);
   const key = await keyOf(options, invocation);
   // Validate before saving, so that a wrong key is reported now.
-  const me = await new ApiClient({ url, key }).get("/v1/me");
+  const me = await new ApiClient(url, key).get("/v1/me");
   const path = saveProfiles(new Map([...readProfiles(invocation.env), [name, { url, key }]]), invocation.env);
   if (terminal.json)
     return terminal.object({ name, url, role: me["role"], tenant_id: me["tenant_id"] ?? null });
@@ -60,7 +60,7 @@ async function keyOf(options: OptionValues, invocation: Invocation): Promise<str
   const given = options.text("key");
   if (given !== undefined && given !== "-") return given;
   const { env } = invocation;
-  const terminal = invocation.terminal({ json: false });
+  const terminal = invocation.terminal(false);
   if (env["POSTHORN_KEY"] !== undefined && given === undefined && env["POSTHORN_KEY"] !== "")
     return env["POSTHORN_KEY"];
   terminal.note("enter the API key, then press Enter and Ctrl D:");
@@ -75,12 +75,12 @@ function logOut(name: string, invocation: Invocation): void {
   if (!profiles.delete(name)) throw new CommandFailure(`profile "${name}" does not exist`);
   saveProfiles(profiles, env);
   invocation
-    .terminal({ json: false })
+    .terminal(false)
     .note(`deleted profile ${name}. The key itself stays valid until: posthorn keys revoke`);
 }
 
 function listProfiles(options: OptionValues, invocation: Invocation): void {
-  const terminal = invocation.terminal({ json: options.flag("json") });
+  const terminal = invocation.terminal(options.flag("json"));
   const rows = [...readProfiles(invocation.env)].map(([name, { url }]) => ({ name, url }));
   if (terminal.json) {
     for (const row of rows) terminal.object(row);

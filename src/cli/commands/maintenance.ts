@@ -29,7 +29,7 @@ function addMigrateCommand(program: Command, invocation: Invocation): void {
       newDigestKey?: true;
     }>();
     const settings = settingsFor(command, invocation);
-    const terminal = invocation.terminal({ json: json === true });
+    const terminal = invocation.terminal(json === true);
     process.umask(ownerOnly);
     const { migrateStore, planMigrations } = await import("../../app/maintenance.ts");
     try {
@@ -56,7 +56,7 @@ function addBackupCommand(program: Command, invocation: Invocation): void {
   ).option("--json", "print JSON");
   command.action(async (file: string) => {
     const settings = settingsFor(command, invocation);
-    const terminal = invocation.terminal({ json: command.opts<{ json?: true }>().json === true });
+    const terminal = invocation.terminal(command.opts<{ json?: true }>().json === true);
     process.umask(ownerOnly);
     const { backupStore } = await import("../../app/maintenance.ts");
     try {

@@ -31,7 +31,7 @@ export function addMoveCommand(program: Command, invocation: Invocation): void {
     .addHelpText("after", helpEnd);
   command.action(async () => {
     const options = command.opts<MoveOptions>();
-    const terminal = invocation.terminal({ json: options.json === true });
+    const terminal = invocation.terminal(options.json === true);
     process.umask(ownerOnly);
     try {
       await run(options, terminal, invocation.env);

@@ -13,7 +13,7 @@ export function addServeCommand(program: Command, invocation: Invocation): void 
   command.action(async () => {
     const { settings, sources } = resolvedFor(command, invocation);
     process.umask(ownerOnly);
-    const terminal = invocation.terminal({ json: false });
+    const terminal = invocation.terminal(false);
     // Loaded on demand, so that client commands start fast.
     const { startPosthorn, stopServer } = await import("../../app/posthorn.ts");
     let running: RunningPosthorn;

@@ -4,10 +4,11 @@ import {
   eventStatisticsFields,
   gaugeStatisticsFields,
 } from "../../resources/statistics.ts";
-import type { Json } from "../api-client.ts";
+import type { Fields } from "../../resources/field.ts";
+import type { CallOptions, Json } from "../api-client.ts";
 import { type ClientCall, clientCommand, collect } from "../client-command.ts";
 import type { Invocation } from "../invocation.ts";
-import { FieldOption, tenantOption } from "../plain-commands.ts";
+import { addFieldOptions, FieldOption, queryOf, tenantFilterOption } from "../plain-commands.ts";
 import { cellText, type Column, printTable } from "../table.ts";
 
 export function addStatisticsCommands(program: Command, invocation: Invocation): void {
@@ -18,14 +19,24 @@ export function addStatisticsCommands(program: Command, invocation: Invocation):
     deliveryStatisticsFields,
   ).option("--webhook <id>", "only this webhook, repeatable", collect);
   clientCommand(deliveries, invocation, (call) =>
-    printStatistics(call, "/v1/stats/deliveries", deliveryColumns, webhooksOf(call)),
+    printStatistics(call, "/v1/stats/deliveries", deliveryColumns, {
+      ...queryOf(call.options, deliveryStatisticsFields, commonOptions),
+      webhook_id: call.options.list("webhook"),
+    }),
   );
 
   const events = withCommon(
     stats.command("events").description("published events over time"),
     eventStatisticsFields,
   );
-  clientCommand(events, invocation, (call) => printStatistics(call, "/v1/stats/events", eventColumns, {}));
+  clientCommand(events, invocation, (call) =>
+    printStatistics(
+      call,
+      "/v1/stats/events",
+      eventColumns,
+      queryOf(call.options, eventStatisticsFields, commonOptions),
+    ),
+  );
 
   const gauges = withTime(
     stats
@@ -35,22 +46,21 @@ export function addStatisticsCommands(program: Command, invocation: Invocation):
   clientCommand(gauges, invocation, printGauges);
 }
 
-function webhooksOf({ options }: ClientCall): { readonly webhook_id: readonly string[] | undefined } {
-  return { webhook_id: options.list("webhook") };
-}
-
 function withCommon(
   command: Command,
   fields: typeof deliveryStatisticsFields | typeof eventStatisticsFields,
 ): Command {
-  return withTime(command)
-    .addOption(new FieldOption("--step <length>", fields.step))
-    .addOption(new FieldOption("--group-by <what>", fields.groupBy))
-    .addOption(new FieldOption("--measures <names>", fields.measures))
-    .addOption(new FieldOption("--limit <count>", fields.limit))
-    .addOption(new FieldOption("--time-zone <name>", fields.timeZone))
-    .addOption(tenantOption());
+  return addFieldOptions<Fields>(withTime(command), fields, commonOptions);
 }
+
+const commonOptions = {
+  step: "--step <length>",
+  groupBy: "--group-by <what>",
+  measures: "--measures <names>",
+  limit: "--limit <count>",
+  timeZone: "--time-zone <name>",
+  ...tenantFilterOption,
+};
 
 function withTime(command: Command): Command {
   return command
@@ -107,21 +117,10 @@ async function printStatistics(
   { client, terminal, options }: ClientCall,
   path: string,
   columns: readonly string[],
-  more: Json,
+  filters: CallOptions["query"],
 ): Promise<void> {
-  const answer = await client.get(path, {
-    query: {
-      from: options.time("since"),
-      to: options.time("until"),
-      step: options.text("step"),
-      group_by: options.text("groupBy"),
-      measures: options.list("measures"),
-      limit: options.text("limit"),
-      time_zone: options.text("timeZone"),
-      tenant_id: options.text("tenant"),
-      ...(more as Record<string, readonly string[] | undefined>),
-    },
-  });
+  const query = { ...filters, from: options.time("since"), to: options.time("until") };
+  const answer = await client.get(path, { query });
   if (terminal.json) return terminal.object(answer);
   const series = answer["series"] as readonly Json[];
   const rows = series.flatMap((each) =>

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { clientAddressReader } from "../../http/client-address.ts";
+import { clientAddressReader } from "../../http/serve-inbound.ts";
 import { ManualClock } from "../../engine/manual-clock.fixture.ts";
 import type { LogFields } from "../../ports/telemetry.ts";
 import { FailedSenders } from "./request-admission.ts";

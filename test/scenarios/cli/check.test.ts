@@ -210,7 +210,7 @@ async function onTerminal(args: Args, extra: Readonly<Record<string, string>> = 
   const invocation: Invocation = {
     env: environment,
     stdin: (async function* () {})(),
-    terminal: ({ json }) => new Terminal({ json, out: stream("out"), err: stream("err"), env: environment }),
+    terminal: (json) => new Terminal(stream("out"), stream("err"), environment, json),
     exit: () => assert.fail("nobody sent a signal"),
   };
   const server = await listen(careless);

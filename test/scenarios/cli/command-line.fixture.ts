@@ -43,7 +43,7 @@ export async function posthornHere(args: Args, { env = {}, input = "" }: RunOpti
   const status = await runProgram(args, {
     env,
     stdin: Readable.from(input === "" ? [] : [input]),
-    terminal: (shown) => new Terminal({ ...shown, out, err, env }),
+    terminal: (json, fields) => new Terminal(out, err, env, json, fields),
     exit: (ended) => {
       throw new Error(`ended with ${ended}`);
     },
