@@ -10,8 +10,7 @@ export function clientNetwork(address: string): string {
   const parsed = isIPv6(plain) ? parseAddress(plain) : null;
   if (parsed === null) return plain;
   const { bits, value } = parsed;
-  const part = (from: number, size: number): number =>
-    Number(BigInt.asUintN(size, value >> BigInt(from)));
+  const part = (from: number, size: number): number => Number(BigInt.asUintN(size, value >> BigInt(from)));
   if (bits === 32) return [24, 16, 8, 0].map((from) => part(from, 8)).join(".");
   return `${[112, 96, 80, 64].map((from) => part(from, 16).toString(16)).join(":")}::/64`;
 }

@@ -106,7 +106,11 @@ export function createMailgunVerifier(crypto: ReceiverCrypto, options: MailgunOp
   });
 }
 
-function mailgunClaim(message: ReceivedMessage, nowSeconds: number, toleranceSeconds: number): Claim | Rejected {
+function mailgunClaim(
+  message: ReceivedMessage,
+  nowSeconds: number,
+  toleranceSeconds: number,
+): Claim | Rejected {
   const body = unprovenBody(message);
   if (isRejected(body)) return body;
   const fields: JsonObject = objectOf(body["signature"]) ?? {};
