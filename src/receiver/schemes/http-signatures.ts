@@ -1,5 +1,5 @@
 import { encodeBase64Url } from "../../domain/base64.ts";
-import { type ContentDigest, parseContentDigest } from "../../domain/signing/content-digest-field.ts";
+import { type ContentDigest, parseContentDigest } from "../../domain/signing/content-digest.ts";
 import {
   buildSignatureBase,
   type LabelledSignature,
