@@ -4,11 +4,10 @@
  */
 export type * from "./api-types.ts";
 export type { CallContent, CallOptions, ConnectionOptions } from "./caller.ts";
-export type { Client } from "./client.ts";
+export type { AnyEvents, BatchResult, Client, EventOf, Publishing, RawEvent } from "./client.ts";
 export { createClient } from "./client.ts";
 export type { ErrorCode, FailedCall } from "./client-error.ts";
 export { ApiError, PosthornClientError, UnansweredError, UnexpectedAnswerError } from "./client-error.ts";
 export type { Deliveries, Operations, Pages, Resources } from "./calls.ts";
-export type { AnyEvents, BatchResult, EventOf, Publishing, RawEvent } from "./publishing.ts";
 export type { RetryOptions } from "./caller.ts";
 export type { StreamedEvent, StreamOptions } from "./stream.ts";

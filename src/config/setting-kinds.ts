@@ -152,8 +152,8 @@ export const shortName: ValueKind<string> = {
   title: "name",
   read: (raw) =>
     /^[a-z0-9][a-z0-9_-]{0,62}$/.test(String(raw))
-      ? { kind: "value", value: String(raw) }
-      : { kind: "problem", problem: "must have 1 to 63 characters of a to z, 0 to 9, - and _" },
+      ? valid(String(raw))
+      : problem("must have 1 to 63 characters of a to z, 0 to 9, - and _"),
 };
 
 /** CIDR blocks, such as `10.0.0.0/8`. */
@@ -191,7 +191,7 @@ export const publicUrl: ValueKind<string | null> = {
     const fits = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
     return fits && url.search === "" && url.hash === ""
       ? { kind: "value", value: url.href.replace(/\/+$/, "") }
-      : { kind: "problem", problem: "must be a URL such as https://hooks.example.com, without a query" };
+      : problem("must be a URL such as https://hooks.example.com, without a query");
   },
 };
 
@@ -201,8 +201,8 @@ export const optionalHeaderName: ValueKind<string | null> = {
   title: "header",
   read: (raw) =>
     /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/.test(String(raw))
-      ? { kind: "value", value: String(raw) }
-      : { kind: "problem", problem: "must be the name of a header such as Client-Cert" },
+      ? valid(String(raw))
+      : problem("must be the name of a header such as Client-Cert"),
 };
 
 /** Path prefix under which a proxy serves this server; empty for none. */
@@ -213,7 +213,7 @@ export const basePath: ValueKind<string> = {
     const path = String(raw).replace(/\/+$/, "");
     return path === "" || /^(\/[\w.~-]+)+$/.test(path)
       ? { kind: "value", value: path }
-      : { kind: "problem", problem: "must be a path such as /hooks" };
+      : problem("must be a path such as /hooks");
   },
 };
 
@@ -225,20 +225,18 @@ export const originName: ValueKind<string | null> = {
   ...optionalText,
   title: "DNS name",
   read: (raw) =>
-    dnsName.test(String(raw))
-      ? { kind: "value", value: String(raw) }
-      : { kind: "problem", problem: "must be a DNS name such as events.example.com" },
+    dnsName.test(String(raw)) ? valid(String(raw)) : problem("must be a DNS name such as events.example.com"),
 };
 
 /** Credentials in a URL must be percent-encoded. The problem does not quote them. */
-function credentialsProblem(url: URL): { readonly kind: "problem"; readonly problem: string } | null {
+function credentialsProblem(url: URL): ReturnType<typeof problem> | null {
   // An unencoded / ? or # in a password ends the credentials early.
   const isCut = /@/.test(url.pathname + url.search + url.hash);
   if (!isCut && isDecodable(url.username) && isDecodable(url.password)) return null;
-  const problem =
+  return problem(
     "has special characters in user or password that must be percent-encoded: write %25 for %, %40 for @, %2F for /, " +
-    "%3F for ? and %23 for #";
-  return { kind: "problem", problem };
+      "%3F for ? and %23 for #",
+  );
 }
 
 /** May contain credentials, so it is never shown. */
@@ -250,8 +248,8 @@ function serverUrl(protocols: RegExp, example: string): ValueKind<string | null>
     read: (raw) => {
       const url = URL.parse(String(raw));
       if (url === null || !protocols.test(url.protocol) || url.hostname === "")
-        return { kind: "problem", problem: `must be a URL such as ${example}` };
-      return credentialsProblem(url) ?? { kind: "value", value: String(raw) };
+        return problem(`must be a URL such as ${example}`);
+      return credentialsProblem(url) ?? valid(String(raw));
     },
   };
 }

@@ -20,7 +20,7 @@ function markdownTable(titles: readonly string[], rows: readonly (readonly strin
   return [line(titles), `|${"---|".repeat(titles.length)}`, ...rows.map(line)].join("\n");
 }
 
-function escapeCell(text: string): string {
+export function escapeCell(text: string): string {
   return text.replaceAll("|", "\\|");
 }
 

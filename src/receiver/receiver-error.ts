@@ -53,6 +53,11 @@ export class ReceiverError extends Error {
   }
 }
 
+/** The error for an option, key or address that cannot work. */
+export function misconfigured(detail: string): ReceiverError {
+  return new ReceiverError("misconfigured", detail);
+}
+
 /**
  * A signature covers bytes, but the body has already been converted. Only the application can fix that, so the error
  * shows how.

@@ -12,7 +12,7 @@ import type {
   Verification,
   VerifiedMessage,
 } from "./message/message.ts";
-import { ReceiverError } from "./receiver-error.ts";
+import { misconfigured } from "./receiver-error.ts";
 
 /**
  * An event that honest senders do not cause: a message that is not authentic, one outside the tolerance for timestamps,
@@ -313,8 +313,4 @@ function checkStatuses(statuses: StatusOverrides): void {
 /** Undefined means the default, even if it is given explicitly. */
 function withoutUndefined<T extends object>(options: T): T {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T;
-}
-
-function misconfigured(detail: string): ReceiverError {
-  return new ReceiverError("misconfigured", detail);
 }

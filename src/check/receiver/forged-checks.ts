@@ -1,4 +1,4 @@
-import { contentDigest } from "../../domain/signing/content-digest.ts";
+import { contentDigest } from "../../domain/signing/http-signatures.ts";
 import { failed, notApplicable, passed, type Result, type Rule } from "../finding.ts";
 import { type Bench, describe, isRefused, type ReceiverCheck } from "./check.ts";
 import { headerOf, honestWord, type SampleMessage, withHeader, withoutHeader } from "./messages.ts";

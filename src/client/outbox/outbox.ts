@@ -3,8 +3,7 @@ import { errorOf, messageOf } from "../../domain/thrown.ts";
 import type { EventBatchResult, EventList, Problem } from "../api-types.ts";
 import { randomKey, systemTime, type Time } from "../caller.ts";
 import { ApiError } from "../client-error.ts";
-import type { Client } from "../client.ts";
-import type { AnyEvents, EventOf } from "../publishing.ts";
+import type { AnyEvents, Client, EventOf } from "../client.ts";
 import type { OutboxEntry, OutboxStore, ParkedEntry } from "./outbox-store.ts";
 
 interface PublisherOptions {

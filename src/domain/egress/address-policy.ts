@@ -233,7 +233,7 @@ function prefixBitsOf(prefix: string | undefined, address: string, ip: IpAddress
   return Number(prefix) - (isMapped ? 96 : 0);
 }
 
-function parseAddress(text: string): IpAddress | null {
+export function parseAddress(text: string): IpAddress | null {
   if (isIPv4(text)) return { bits: 32, value: ipv4Value(text) };
   if (!isIPv6(text) || text.includes("%")) return null;
   const value = ipv6Value(text);

@@ -1,4 +1,5 @@
 import { isIPv6 } from "node:net";
+import { parseAddress } from "../egress/address-policy.ts";
 
 /**
  * The key by which per-address limits count. A provider's customer has a whole /64 of IPv6 addresses and could use
@@ -6,33 +7,12 @@ import { isIPv6 } from "node:net";
  */
 export function clientNetwork(address: string): string {
   const plain = address.replace(/%.*$/s, "").toLowerCase();
-  if (!isIPv6(plain)) return plain;
-  const groups = groupsOf(plain);
-  const isMapped = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;
-  if (isMapped)
-    return groups
-      .slice(6)
-      .flatMap((group) => [group >> 8, group & 0xff])
-      .join(".");
-  const network = groups.slice(0, 4).map((group) => group.toString(16));
-  return `${network.join(":")}::/64`;
-}
-
-/** All eight groups of an address that `isIPv6` accepts. */
-function groupsOf(address: string): readonly number[] {
-  const [head = "", tail] = address.split("::");
-  const start = numbersOf(head);
-  const end = numbersOf(tail ?? "");
-  return [...start, ...Array<number>(8 - start.length - end.length).fill(0), ...end];
-}
-
-function numbersOf(text: string): readonly number[] {
-  if (text === "") return [];
-  return text.split(":").flatMap((group) => {
-    if (!group.includes(".")) return [Number.parseInt(group, 16)];
-    const [a = 0, b = 0, c = 0, d = 0] = group.split(".").map(Number);
-    return [a * 256 + b, c * 256 + d];
-  });
+  const parsed = isIPv6(plain) ? parseAddress(plain) : null;
+  if (parsed === null) return plain;
+  const { bits, value } = parsed;
+  const part = (from: number, size: number): number => Number(BigInt.asUintN(size, value >> BigInt(from)));
+  if (bits === 32) return [24, 16, 8, 0].map((from) => part(from, 8)).join(".");
+  return `${[112, 96, 80, 64].map((from) => part(from, 16).toString(16)).join(":")}::/64`;
 }
 
 /** True for the names and addresses of this machine. */

@@ -4,8 +4,8 @@ import { createHash } from "node:crypto";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import published from "./content-digest-vectors.fixture.json" with { type: "json" };
-import { contentDigest } from "./content-digest.ts";
-import { parseContentDigest } from "./content-digest-field.ts";
+import { parseContentDigest } from "./content-digest.ts";
+import { contentDigest } from "./http-signatures.ts";
 
 const sha256 = "sha-256=:RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=:";
 

@@ -3,8 +3,7 @@ import { Buffer } from "node:buffer";
 import { createHmac, randomBytes, verify } from "node:crypto";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { contentDigest } from "./content-digest.ts";
-import { type HttpMessageToSign, prepareHttpSignatureSigner } from "./http-signatures.ts";
+import { contentDigest, type HttpMessageToSign, prepareHttpSignatureSigner } from "./http-signatures.ts";
 import { buildSignatureBase, type LabelledSignature, parseSignatures } from "./signature-base.ts";
 import { UnsignableMessageError } from "./schemes.ts";
 import {

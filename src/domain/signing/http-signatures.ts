@@ -12,9 +12,9 @@
  * signature-base.ts; a test compares the two.
  */
 import { Buffer } from "node:buffer";
-import { sign as signEd25519 } from "node:crypto";
+import { hash, sign as signEd25519 } from "node:crypto";
 import { serializeString } from "../http/structured-fields.ts";
-import { contentDigest } from "./content-digest.ts";
+import type { DigestAlgorithm } from "./content-digest.ts";
 import { type Content, contentBytes, placeContent, prepareMac } from "./signed-content.ts";
 import { requireUnixSeconds, UnsignableMessageError } from "./schemes.ts";
 import { type AsymmetricKey, privateKeyObject, publicKeyJwk, type SymmetricKey } from "./signing-key.ts";
@@ -133,4 +133,10 @@ function requireSignable(message: HttpMessageToSign): void {
       "a signed value must be printable ASCII without outer spaces",
     );
   }
+}
+
+/** The value of `Content-Digest` for a body (RFC 9530): the bytes as sent, after any content coding. */
+export function contentDigest(body: Uint8Array, algorithm: DigestAlgorithm = "sha-256"): string {
+  const name = algorithm === "sha-256" ? "sha256" : "sha512";
+  return `${algorithm}=:${hash(name, body, "base64")}:`;
 }

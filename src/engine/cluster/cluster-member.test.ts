@@ -191,7 +191,7 @@ suite("a worker in a cluster", () => {
     const { scene, store, ownership } = await started("mine");
     for (const id of ["b", "c"]) scene.add(id);
     store.requests.length = 0;
-    for (const id of ["mine", "b", "c", "b"]) void ownership.wanted(id);
+    for (const id of ["mine", "b", "c", "b"]) void ownership.acquirer.wanted(id);
     await scene.pass(200);
     const named = store.requests.flatMap(({ from }) => (from.kind === "webhooks" ? [from.ids] : []));
     assert.deepEqual(named, [["b", "c"]]);
@@ -266,7 +266,7 @@ suite("releasing webhooks", () => {
     const { scene, store, ownership } = await started("a", "b");
     ownership.pause();
     scene.add("c");
-    void ownership.wanted("c");
+    void ownership.acquirer.wanted("c");
     await scene.pass(5_000);
     assert.equal(ownership.holds(), true, "requests under way may still be settled");
     await ownership.leave();
@@ -337,7 +337,7 @@ suite("releasing webhooks", () => {
     assert.equal(scene.endpoints.get("b")?.owned, true);
     scene.isBrought = true;
     scene.add("c");
-    scene.member.lookNow();
+    scene.member.acquirer.lookNow();
     await scene.pass(2_000);
     assert.equal(scene.endpoints.get("c")?.owned, true);
   });
@@ -347,7 +347,7 @@ suite("releasing webhooks", () => {
     const tried: string[] = [];
     for (let count = 0; count < 70; count += 1) {
       scene.add(`w${count}`);
-      void ownership.wanted(`w${count}`).then(() => tried.push(`w${count}`));
+      void ownership.acquirer.wanted(`w${count}`).then(() => tried.push(`w${count}`));
     }
     assert.deepEqual(tried, []);
     await scene.pass(300);
@@ -356,7 +356,7 @@ suite("releasing webhooks", () => {
     const named = store.requests.filter(({ from }) => from.kind === "webhooks");
     assert.equal(named.length, 3, "a few calls, not one for each");
     ownership.pause();
-    await ownership.wanted("w1");
+    await ownership.acquirer.wanted("w1");
   });
 
   test("other workers learn the number under which it can be notified", async () => {

@@ -32,7 +32,8 @@ export interface ClusterMemberOptions extends WebhookAcquirerOptions {
 export class ClusterMember {
   readonly #options: ClusterMemberOptions;
   readonly #work: SerialWork;
-  readonly #acquirer: WebhookAcquirer;
+  /** Acquires webhooks that have work and no owner. */
+  readonly acquirer: WebhookAcquirer;
   readonly #heartbeatAlarm: Alarm;
   readonly #leavingAlarm: Alarm;
   #worker: number | null = null;
@@ -54,7 +55,7 @@ export class ClusterMember {
     this.#work = new SerialWork((error) => {
       options.telemetry.log.warn({ err: String(error) }, "webhook ownership call failed; retrying");
     });
-    this.#acquirer = new WebhookAcquirer(options, this, this.#work);
+    this.acquirer = new WebhookAcquirer(options, this, this.#work);
   }
 
   /** The number of this worker; null before it joined and after it was reaped. */
@@ -69,27 +70,7 @@ export class ClusterMember {
 
   async start(): Promise<void> {
     await this.#heartbeat();
-    this.#acquirer.start();
-  }
-
-  /** Tries to acquire a webhook, batched with other recent requests. Resolves after the attempt. */
-  wanted(webhookId: string): Promise<void> {
-    return this.#acquirer.wanted(webhookId);
-  }
-
-  /** This process stored work for a webhook that it does not own, and may be about to acquire it. */
-  workAdded(webhookId: string): void {
-    this.#acquirer.workAdded(webhookId);
-  }
-
-  /** Whether this worker recently acquired the webhook and could not serve it because it was deleted. */
-  isUnservable(webhookId: string): boolean {
-    return this.#acquirer.isUnservable(webhookId);
-  }
-
-  /** Checks at once for work without an owner, because hints may be lost. */
-  lookNow(): void {
-    this.#acquirer.lookNow();
+    this.acquirer.start();
   }
 
   /** Orders are pending for a webhook that this worker may own. */
@@ -98,11 +79,6 @@ export class ClusterMember {
       const worker = this.#worker;
       if (worker !== null && this.#options.owned.size > 0) await this.#follow(worker);
     });
-  }
-
-  /** Releases webhooks that this worker owns in the store but does not serve. */
-  releaseUnowned(): void {
-    this.#acquirer.releaseUnowned();
   }
 
   /**
@@ -120,7 +96,7 @@ export class ClusterMember {
 
   pause(): void {
     this.#paused = true;
-    this.#acquirer.pause();
+    this.acquirer.pause();
   }
 
   /** During a shutdown, releases quiet webhooks to other workers at once, and each remaining one when it is quiet. */
@@ -210,7 +186,7 @@ export class ClusterMember {
     this.#options.workers(Math.max(1, heartbeat.workers));
     this.#hold(sentAt.monotonicMs, sentAt.wall);
     this.ordered();
-    this.#acquirer.settleDoubts();
+    this.acquirer.settleDoubts();
     this.#giveBackSpare();
   }
 

@@ -85,9 +85,9 @@ function createShared(parts: OwnershipParts, store: OwnershipStore): Ownership {
     },
     wanted: (webhookId) => {
       if (!delivers) return;
-      member.workAdded(webhookId);
+      member.acquirer.workAdded(webhookId);
       // Every worker receives the hint, and this process may be one of them.
-      if (workQueue?.isConnected !== true) void member.wanted(webhookId);
+      if (workQueue?.isConnected !== true) void member.acquirer.wanted(webhookId);
     },
     order: async (endpoint, order) => {
       if (endpoint.owned) return;
@@ -153,7 +153,7 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
     hasQueue: queue !== undefined,
     news,
     consider: (lane) => dispatcher.consider(lane),
-    wanted: (id) => member.wanted(id),
+    wanted: (id) => member.acquirer.wanted(id),
     ordered: () => member.ordered(),
   });
   const leaderships = new Leaderships(store, parts.nextId());
@@ -168,7 +168,7 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
     endpoint,
     worker: () => (member.holds() ? member.worker : null),
     reread: (lane) => dispatcher.reread(lane),
-    releaseUnowned: () => member.releaseUnowned(),
+    releaseUnowned: () => member.acquirer.releaseUnowned(),
   });
   const resign = (): Promise<void> => leaderships.resign();
   const shared = { owned, sync, member, listener, reporter, stalled, isLeader, resign };
@@ -180,10 +180,10 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
     endpoint,
     worker: () => member.worker,
     lookInto: (lane) => listener.lookInto(lane),
-    acquire: (webhookId) => member.wanted(webhookId),
-    isUnservable: (webhookId) => member.isUnservable(webhookId),
+    acquire: (webhookId) => member.acquirer.wanted(webhookId),
+    isUnservable: (webhookId) => member.acquirer.isUnservable(webhookId),
     missed: () => {
-      member.lookNow();
+      member.acquirer.lookNow();
       void listener.lookEverywhere();
     },
   });

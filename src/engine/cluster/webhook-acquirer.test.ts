@@ -66,7 +66,7 @@ suite("acquisitions that the worker did not receive", () => {
     store.requests.length = 0;
     for (let tenths = 0; tenths < 50; tenths += 1) {
       scene.add(`w${tenths}`);
-      void ownership.wanted(`w${tenths}`);
+      void ownership.acquirer.wanted(`w${tenths}`);
       await scene.pass(100);
     }
     assert.ok(store.requests.length <= 7, `${store.requests.length} calls in five seconds`);
@@ -79,15 +79,15 @@ suite("webhooks that cannot be served", () => {
     store.free.push("deleted");
     store.requests.length = 0;
     for (let tenths = 0; tenths < 50; tenths += 1) {
-      void ownership.wanted("deleted");
+      void ownership.acquirer.wanted("deleted");
       await scene.pass(100);
     }
     const tried = store.requests.filter(({ from }) => from.kind === "webhooks" && from.ids.length > 0);
     assert.equal(tried.length, 1);
-    assert.equal(ownership.isUnservable("deleted"), true);
+    assert.equal(ownership.acquirer.isUnservable("deleted"), true);
     assert.deepEqual(store.released, [], "nothing was written over its state");
     await scene.pass(60_000);
-    assert.equal(ownership.isUnservable("unheard of"), false);
+    assert.equal(ownership.acquirer.isUnservable("unheard of"), false);
     assert.ok(tried.length < store.requests.length);
   });
 
@@ -111,7 +111,7 @@ suite("webhooks that cannot be served", () => {
     scene.load = away;
     store.free.push("a");
     await scene.pass(1_500);
-    assert.equal(ownership.isUnservable("a"), false);
+    assert.equal(ownership.acquirer.isUnservable("a"), false);
     scene.load = async (ids) => {
       for (const id of ids) scene.endpoints.set(id, scene.bare(id));
     };
@@ -127,9 +127,9 @@ suite("between request and response", () => {
     store.acquireGate = () => gate.promise;
     const [a, b] = [scene.add("a"), scene.add("b")];
     for (const endpoint of [a, b]) endpoint.lanes.set("n", new Lane(key, endpoint));
-    ownership.workAdded("b");
+    ownership.acquirer.workAdded("b");
     await scene.pass(1_500);
-    ownership.workAdded("a");
+    ownership.acquirer.workAdded("a");
     gate.resolve(undefined);
     await scene.pass(100);
     assert.equal(a.owned, true);

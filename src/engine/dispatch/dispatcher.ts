@@ -304,7 +304,7 @@ export class Dispatcher implements FlightListener {
         if (this.#capacity.recallNext()) continue;
         break;
       }
-      tenantQueue.standInRound(false);
+      tenantQueue.queued = false;
       if (tenantQueue.wakeAt !== null) {
         this.#capacity.tenantSleeps(tenantQueue);
         continue;
@@ -444,7 +444,7 @@ export class Dispatcher implements FlightListener {
 
   #enqueueTenantQueue(tenantQueue: TenantQueue): void {
     if (tenantQueue.queued || tenantQueue.parked || tenantQueue.wakeAt !== null) return;
-    tenantQueue.standInRound(true);
+    tenantQueue.queued = true;
     this.#round.push(tenantQueue);
   }
 

@@ -52,9 +52,12 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
   readonly lanes = new Map<string, Lane>();
   /** By the priority of their head. */
   readonly #readyLanes = new ReadyLists<Lane>();
-  #readyTier = -1;
-  #inLine = false;
-  #waitsAt: Host | null = null;
+  /** Its ready list in the tenant queue; -1 if it is in none. Managed by ready-lists.ts. */
+  readyTier = -1;
+  /** It is in line for a slot. Managed by fair-shares.ts. */
+  inLine = false;
+  /** The host at which it waits for a slot. Managed by host-places.ts. */
+  waitsAt: Host | null = null;
   readonly #wakes: EndpointWakes;
 
   #config: EndpointConfig;
@@ -453,36 +456,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
   }
 
   unlistLanes(): void {
-    for (const lane of this.lanes.values()) lane.listedIn(-1);
+    for (const lane of this.lanes.values()) lane.readyTier = -1;
     this.#readyLanes.clear();
-  }
-
-  // ---- turns --------------------------------------------------------------------------------------------------
-
-  /** Its ready list in the tenant queue; -1 if it is in none. */
-  get readyTier(): number {
-    return this.#readyTier;
-  }
-
-  listedIn(tier: number): void {
-    this.#readyTier = tier;
-  }
-
-  /** It is in line for a slot (fair-shares.ts). */
-  get inLine(): boolean {
-    return this.#inLine;
-  }
-
-  standInLine(inLine: boolean): void {
-    this.#inLine = inLine;
-  }
-
-  /** The host at which it waits for a slot (host-places.ts). */
-  get waitsAt(): Host | null {
-    return this.#waitsAt;
-  }
-
-  waitAt(host: Host | null): void {
-    this.#waitsAt = host;
   }
 }

@@ -51,7 +51,7 @@ export class FairShares {
 
   /** Removes the tenant from the round until `next` returns it. */
   park(tenantQueue: TenantQueue): void {
-    tenantQueue.park(true);
+    tenantQueue.parked = true;
     this.#turns[parked].push(tenantQueue);
   }
 
@@ -60,7 +60,7 @@ export class FairShares {
     const share = shareOf[endpoint.pace];
     if (this.#mayHave(endpoint, share)) return false;
     if (endpoint.inLine) return true;
-    endpoint.standInLine(true);
+    endpoint.inLine = true;
     const { tenantQueue } = endpoint;
     const line = tenantQueue.lines[share];
     if (line.length === 0) this.#turns[share].push(tenantQueue);
@@ -100,7 +100,7 @@ export class FairShares {
     for (let left = turns.length; left > 0; left -= 1) {
       const tenantQueue = turns.shift() as TenantQueue;
       if (!this.isUsedUp(tenantQueue)) {
-        tenantQueue.park(false);
+        tenantQueue.parked = false;
         return tenantQueue;
       }
       turns.push(tenantQueue);
@@ -117,7 +117,7 @@ export class FairShares {
       const endpoint = this.#firstOf(tenantQueue, share);
       if (tenantQueue.lines[share].length > 0) turns.push(tenantQueue);
       if (endpoint === undefined) continue;
-      endpoint.standInLine(false);
+      endpoint.inLine = false;
       return endpoint;
     }
     return undefined;

@@ -64,7 +64,7 @@ export class HostPlaces {
     if (!line.has(endpoint)) {
       this.#leave(endpoint);
       line.add(endpoint);
-      endpoint.waitAt(host);
+      endpoint.waitsAt = host;
     }
     return true;
   }
@@ -115,7 +115,7 @@ export class HostPlaces {
   #leave(endpoint: Endpoint): void {
     endpoint.waitsAt?.quickLine.delete(endpoint);
     endpoint.waitsAt?.cautiousLine.delete(endpoint);
-    endpoint.waitAt(null);
+    endpoint.waitsAt = null;
     endpoint.tenantQueue.recalled.delete(endpoint);
   }
 

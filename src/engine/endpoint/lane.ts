@@ -43,7 +43,8 @@ export class Lane extends Sleeper implements Listed {
   #lostForgotten = 0;
   #freedAt = 0;
   #settling = 0;
-  #readyTier = -1;
+  /** Its ready list in the endpoint; -1 if it is in none. Managed by ready-lists.ts. */
+  readyTier = -1;
   #buffered = 0;
   #bufferedBytes = 0;
   #leasedUntil = 0;
@@ -165,15 +166,6 @@ export class Lane extends Sleeper implements Listed {
   }
 
   // ---- turns --------------------------------------------------------------------------------------------------
-
-  /** Its ready list in the endpoint; -1 if it is in none. */
-  get readyTier(): number {
-    return this.#readyTier;
-  }
-
-  listedIn(tier: number): void {
-    this.#readyTier = tier;
-  }
 
   /** A due time was reached: check the store again. */
   wake(): void {
@@ -300,7 +292,7 @@ export class Lane extends Sleeper implements Listed {
     this.#more.fill(false);
     this.#moreWhileClaiming.fill(false);
     this.stayAwake();
-    this.#readyTier = -1;
+    this.readyTier = -1;
     this.#reservedBeforeEmptied = 0;
     this.#claimedBeforeEmptied = false;
   }

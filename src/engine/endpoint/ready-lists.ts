@@ -62,8 +62,7 @@ export class Fifo<Item> {
 /** An entry knows its list, so when it moves to another list, the stale entry can stay and no search is needed. */
 export interface Listed {
   /** Its list: 0 high, 1 normal, 2 low; -1 if it is in none. */
-  readonly readyTier: number;
-  listedIn(tier: number): void;
+  readyTier: number;
 }
 
 /** Entries that may have deliveries to send, by priority. */
@@ -77,13 +76,13 @@ export class ReadyLists<Entry extends Listed> {
   /** Lists an entry, or moves it to a higher list. */
   push(entry: Entry, tier: number): void {
     if (entry.readyTier !== -1 && entry.readyTier <= tier) return;
-    entry.listedIn(tier);
+    entry.readyTier = tier;
     this.#lists[tier]?.push(entry);
   }
 
   /** Lists an entry before all others of its tier. */
   unshift(entry: Entry, tier: number): void {
-    entry.listedIn(tier);
+    entry.readyTier = tier;
     this.#lists[tier]?.unshift(entry);
   }
 
@@ -92,7 +91,7 @@ export class ReadyLists<Entry extends Listed> {
     const list = this.#lists[tier];
     for (let entry = list.shift(); entry !== undefined; entry = list.shift()) {
       if (entry.readyTier !== tier) continue;
-      entry.listedIn(-1);
+      entry.readyTier = -1;
       return entry;
     }
     return undefined;

@@ -29,8 +29,10 @@ export class TenantQueue extends Sleeper {
     new Fifo(),
     new Fifo(),
   ];
-  #queued = false;
-  #parked = false;
+  /** It is in the dispatcher's round. */
+  queued = false;
+  /** It holds its part of all slots and waits for one. Managed by fair-shares.ts. */
+  parked = false;
   /** Active requests by share; a narrower share also counts in the wider ones. Managed by fair-shares.ts. */
   readonly held: HeldSlots = [0, 0, 0];
   #gateLog: GateLog | null = null;
@@ -105,24 +107,6 @@ export class TenantQueue extends Sleeper {
   }
 
   // ---- turns --------------------------------------------------------------------------------------------------
-
-  /** Whether it is in the dispatcher's round. */
-  get queued(): boolean {
-    return this.#queued;
-  }
-
-  standInRound(queued: boolean): void {
-    this.#queued = queued;
-  }
-
-  /** It holds its part of all slots and waits for one (fair-shares.ts). */
-  get parked(): boolean {
-    return this.#parked;
-  }
-
-  park(parked: boolean): void {
-    this.#parked = parked;
-  }
 
   /** Active requests that hold a slot of this share or of a narrower one. */
   holds(share: number): number {

@@ -258,7 +258,7 @@ export class RabbitMqWorkQueue implements RabbitMqQueue {
     return this.#canSend && this.#publisher.send(hints);
   }
 
-  notify(message: { readonly worker: number; readonly lanes: readonly LaneKey[] }): boolean {
+  notify(message: Parameters<WorkQueue["notify"]>[0]): boolean {
     return this.#canSend && this.#publisher.notify(message.worker, message.lanes);
   }
 

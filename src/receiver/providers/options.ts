@@ -1,5 +1,5 @@
 import { andThen, type MaybePromise, type ReceiverCrypto } from "../crypto/crypto.ts";
-import { ReceiverError } from "../receiver-error.ts";
+import { misconfigured } from "../receiver-error.ts";
 import { fieldOf, hexOf, utf8 } from "./reading.ts";
 
 /**
@@ -85,11 +85,6 @@ export function publicUrlOf({ publicUrl }: PublicUrlOptions): string {
     /^https?:\/\/[^/?#\s]+[^#\s]*$/i.test(publicUrl);
   if (isUsable) return publicUrl;
   throw misconfigured("publicUrl must be the whole address, such as https://example.com/hooks");
-}
-
-/** The error for a key, address or tolerance that cannot work, thrown while a verifier is created. */
-export function misconfigured(detail: string): ReceiverError {
-  return new ReceiverError("misconfigured", detail);
 }
 
 // Challenges with which providers check an address. Only for bodies of verified messages, because all of these parse

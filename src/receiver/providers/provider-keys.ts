@@ -1,7 +1,7 @@
 /** Keys that need decoding. All functions throw ReceiverError `misconfigured`, never with a part of the key. */
 import { decodeBase64 } from "../../domain/base64.ts";
 import { base64Bytes, hexBytes } from "./reading.ts";
-import { misconfigured } from "./options.ts";
+import { misconfigured } from "../receiver-error.ts";
 
 const ed25519KeyBytes = 32;
 /** An uncompressed P-256 point in its SPKI frame, which always has the same beginning (RFC 5480). */

@@ -1,7 +1,8 @@
 import { andThen, type MaybePromise } from "../crypto/crypto.ts";
 import type { MessageVerifier, RejectionCause, Verification } from "../message/message.ts";
-import { keyTexts, misconfigured } from "../providers/options.ts";
+import { keyTexts } from "../providers/options.ts";
 import { isRejected, type Rejected } from "../providers/reading.ts";
+import { misconfigured } from "../receiver-error.ts";
 
 /**
  * Accepts only messages that every verifier accepts, such as a signature and a bearer token. They run in order, and the

@@ -1,11 +1,12 @@
 /** Any scheme with an HMAC signature in a header, for senders without a dedicated verifier. */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier } from "../message/message.ts";
-import { keyTexts, misconfigured, type SecretOptions, type ToleranceOptions } from "../providers/options.ts";
+import { keyTexts, type SecretOptions, type ToleranceOptions } from "../providers/options.ts";
 import { base64Key, hexKey } from "../providers/provider-keys.ts";
 import { type TimestampForm, utf8 } from "../providers/reading.ts";
 import { createSchemeVerifier, type ProviderScheme } from "../providers/scheme-verifier.ts";
 import { headerName } from "./plain-credentials.ts";
+import { misconfigured } from "../receiver-error.ts";
 
 export interface HmacOptions extends SecretOptions, ToleranceOptions {
   /** The header with the signature. */

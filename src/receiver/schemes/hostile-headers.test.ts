@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import * as nodeCrypto from "node:crypto";
 import { test } from "node:test";
-import { contentDigest } from "../../domain/signing/content-digest.ts";
+import { contentDigest } from "../../domain/signing/http-signatures.ts";
 import { createNodeCrypto } from "../crypto/crypto-node.ts";
 import type { Verification } from "../message/message.ts";
 import { prepareHttpSignaturesVerifier } from "./http-signatures.ts";

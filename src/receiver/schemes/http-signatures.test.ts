@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { contentDigest } from "../../domain/signing/content-digest.ts";
+import { contentDigest } from "../../domain/signing/http-signatures.ts";
 import { cryptos } from "../crypto/cryptos.fixture.ts";
 import type { ReceivedMessage, Verification } from "../message/message.ts";
 import { ReceiverError } from "../receiver-error.ts";

@@ -1,5 +1,5 @@
 import { encodeBase64Url } from "../../domain/base64.ts";
-import { type ContentDigest, parseContentDigest } from "../../domain/signing/content-digest-field.ts";
+import { type ContentDigest, parseContentDigest } from "../../domain/signing/content-digest.ts";
 import {
   buildSignatureBase,
   type LabelledSignature,
@@ -9,10 +9,11 @@ import {
 } from "../../domain/signing/signature-base.ts";
 import { andThen, type MaybePromise, type ReceiverCrypto, whenAll } from "../crypto/crypto.ts";
 import type { MessageVerifier, ReceivedMessage, Verification } from "../message/message.ts";
-import { keyTexts, misconfigured, toleranceOf, type ToleranceOptions } from "../providers/options.ts";
+import { keyTexts, toleranceOf, type ToleranceOptions } from "../providers/options.ts";
 import { ageProblem, isRejected, type Rejected, rejected, replayIdOf, utf8 } from "../providers/reading.ts";
 import { firstMatch, firstVerified } from "./first-match.ts";
 import { readVerificationKey, type VerificationKey } from "./key-text.ts";
+import { misconfigured } from "../receiver-error.ts";
 
 /** Keys for HTTP Message Signatures, looked up by `keyid`. */
 

@@ -3,7 +3,7 @@
  * kind of key is needed, and which kind was given. Messages reveal nothing of a key except its length.
  */
 import { decodeBase64 } from "../../domain/base64.ts";
-import { misconfigured } from "../providers/options.ts";
+import { misconfigured } from "../receiver-error.ts";
 
 /** Bounds of a shared secret. */
 const sharedBytesMin = 24;

@@ -2,9 +2,10 @@ import { decodeBase64 } from "../../domain/base64.ts";
 import type { ClientCertificateSeen } from "../../domain/http/client-certificate.ts";
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import { type MessageVerifier, type ReceivedMessage, queryOf } from "../message/message.ts";
-import { keyTexts, misconfigured } from "../providers/options.ts";
+import { keyTexts } from "../providers/options.ts";
 import { headerOf, isRejected, rejected, type Rejected, utf8 } from "../providers/reading.ts";
 import { type ByProducer, readByProducer } from "./first-match.ts";
+import { misconfigured } from "../receiver-error.ts";
 
 /** A secret that senders send unchanged. */
 interface KnownToken {

@@ -139,7 +139,6 @@ for (const [name, crypto] of cryptos) {
       ["longer", `${v1a}A ${v1}A`],
       ["truncated", `${v1a.slice(0, -6)} ${v1.slice(0, -6)}`],
       ["empty", "v1, v1a,"],
-      ["behind 32 other entries", `${"v0,x ".repeat(32)}${v1a} ${v1}`],
     ] as const) {
       test(`EDS-11.3-1 signatures that are ${what} are rejected`, async () => {
         const message = received({ ...valid, "webhook-signature": signature });

@@ -5,7 +5,7 @@ import standalone from "ajv/dist/standalone/index.js";
 import type { FieldProblem, SchemaRefusal } from "../../ports/schema-compiler.ts";
 import { type GeneratedCode, readyCode, type RuntimeName, toFieldProblems } from "./generated-validator.ts";
 import { compilePattern } from "./pattern-program.ts";
-import { hasEndlessReference, type Subschema, surveySchema } from "./schema-limits.ts";
+import { hasEndlessReference, refusal, type Subschema, surveySchema } from "./schema-limits.ts";
 import { costOf, safeFormats, type SubschemaCost } from "./validation-cost.ts";
 
 /** Marks every subschema with the cost of applying it. */
@@ -190,8 +190,4 @@ function problemsOfPatternsAndFormats(subschemas: readonly Subschema[]): readonl
     }
   }
   return problems.slice(0, 10);
-}
-
-function refusal(problems: readonly FieldProblem[]): SchemaRefusal {
-  return { kind: "refused", problems };
 }

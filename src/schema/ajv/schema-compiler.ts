@@ -1,8 +1,8 @@
 import { Worker } from "node:worker_threads";
-import type { FieldProblem, SchemaCompiler, SchemaRefusal } from "../../ports/schema-compiler.ts";
+import type { FieldProblem, SchemaCompiler } from "../../ports/schema-compiler.ts";
 import type { CheckedSchema } from "./check-schema.ts";
 import { createValidator } from "./generated-validator.ts";
-import { sizeProblemOf } from "./schema-limits.ts";
+import { refusal, sizeProblemOf } from "./schema-limits.ts";
 
 /**
  * Compiles tenants' schemas with ajv, on the assumption that schema and data are written to block the process:
@@ -110,7 +110,3 @@ const beyondBounds: FieldProblem = {
 const compileMsMax = 60_000;
 const idleMs = 30_000;
 const threadMbMax = 256;
-
-function refusal(problems: readonly FieldProblem[]): SchemaRefusal {
-  return { kind: "refused", problems };
-}

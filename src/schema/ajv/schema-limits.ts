@@ -1,4 +1,4 @@
-import type { FieldProblem } from "../../ports/schema-compiler.ts";
+import type { FieldProblem, SchemaRefusal } from "../../ports/schema-compiler.ts";
 
 /** A registered schema is untrusted input; these limits bound the cost of reading it. */
 const schemaBytesMax = 64 * 1024;
@@ -167,6 +167,10 @@ function decodePointer(reference: string): string {
   } catch {
     return "";
   }
+}
+
+export function refusal(problems: readonly FieldProblem[]): SchemaRefusal {
+  return { kind: "refused", problems };
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

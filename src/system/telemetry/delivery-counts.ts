@@ -1,7 +1,6 @@
 import { type DeliveryState, deliveryStates } from "../../domain/delivery.ts";
 import { failureCategories, type FailureCategory } from "../../domain/classify.ts";
-import type { GatewayOutcome } from "../../features/gateway/relayed.ts";
-import type { AttemptFact } from "../../ports/telemetry.ts";
+import type { AttemptFact, Metrics } from "../../ports/telemetry.ts";
 import {
   Buckets,
   histogram,
@@ -23,11 +22,7 @@ export class GatewayCounts {
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
   ]);
 
-  request(fact: {
-    readonly sourceId: string;
-    readonly outcome: GatewayOutcome;
-    readonly durationMs: number;
-  }): void {
+  request(fact: Parameters<NonNullable<Metrics["gatewayRequest"]>>[0]): void {
     const name = `${this.#sources.admit(fact.sourceId)} ${fact.outcome}`;
     this.#requests.set(name, (this.#requests.get(name) ?? 0) + 1);
     this.#seconds.observe(fact.durationMs / 1_000);

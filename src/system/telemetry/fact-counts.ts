@@ -1,5 +1,5 @@
 import { createHistogram, type RecordableHistogram } from "node:perf_hooks";
-import type { CircuitState } from "../../domain/circuit-breaker.ts";
+import type { CircuitTransition } from "../../domain/circuit-breaker.ts";
 import type { Outcome } from "../../domain/classify.ts";
 import type { Alarm, AttemptFact, Metrics } from "../../ports/telemetry.ts";
 import { DeliveryCounts, GatewayCounts } from "./delivery-counts.ts";
@@ -69,10 +69,7 @@ export class FactCounts implements Metrics {
     transient: new Buckets(attemptBounds),
     terminal: new Buckets(attemptBounds),
   };
-  readonly #transitions = new Map<
-    string,
-    { readonly from: CircuitState; readonly to: CircuitState; readonly count: number }
-  >();
+  readonly #transitions = new Map<string, CircuitTransition & { readonly count: number }>();
   readonly #limitedWebhooks = new LabelValues(webhooksMax);
   readonly #limitHits = new Map<string, number>();
   readonly #limitedCalls = new Map<string, number>();
@@ -106,12 +103,12 @@ export class FactCounts implements Metrics {
     if (this.#sinceFade > 1_000) this.#fade();
   }
 
-  eventPublished(fact: { readonly duplicate: boolean }): void {
+  eventPublished(fact: Parameters<Metrics["eventPublished"]>[0]): void {
     if (fact.duplicate) this.#duplicates += 1;
     else this.#published += 1;
   }
 
-  circuitMoved({ from, to }: { readonly from: CircuitState; readonly to: CircuitState }): void {
+  circuitMoved({ from, to }: CircuitTransition): void {
     const key = `${from} ${to}`;
     const count = (this.#transitions.get(key)?.count ?? 0) + 1;
     this.#transitions.set(key, { from, to, count });
@@ -126,7 +123,7 @@ export class FactCounts implements Metrics {
     this.#limitedCalls.set(limit, (this.#limitedCalls.get(limit) ?? 0) + 1);
   }
 
-  notified({ channel, outcome }: { readonly channel: string; readonly outcome: string }): void {
+  notified({ channel, outcome }: Parameters<Metrics["notified"]>[0]): void {
     const name = `${channel} ${outcome}`;
     this.#notified.set(name, (this.#notified.get(name) ?? 0) + 1);
   }
@@ -143,7 +140,7 @@ export class FactCounts implements Metrics {
     this.#largePayloads += 1;
   }
 
-  commitWritten(fact: { readonly writes: number; readonly durationMs: number }): void {
+  commitWritten(fact: Parameters<Metrics["commitWritten"]>[0]): void {
     this.#commitSizes.observe(fact.writes);
     this.#commitSeconds.observe(fact.durationMs / 1_000);
   }

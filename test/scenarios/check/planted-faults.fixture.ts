@@ -1,6 +1,6 @@
 /** Single mistakes of receivers, and the rules that must find them. */
 import type { ReceiverUnderCheck } from "../../../src/check/receiver/messages.ts";
-import { contentDigest } from "../../../src/domain/signing/content-digest.ts";
+import { contentDigest } from "../../../src/domain/signing/http-signatures.ts";
 import type { ReceiverAnswer } from "../../../src/receiver/handler-answer.ts";
 import type { ReceiverOptions } from "../../../src/receiver/receiver-options.ts";
 import { answerWith, type Arrival, type Fault } from "./sloppy-receiver.fixture.ts";
