@@ -1,38 +1,19 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
 import { callApi } from "../../shared/api.ts";
 import { refreshAll } from "../../shared/queries.ts";
 import type { Secrets, Webhook } from "../../shared/resources.ts";
-import { CopyButton } from "../../shared/ui/copy-button.tsx";
 import { SelectField } from "../../shared/ui/field.tsx";
+import { SecretText } from "../../shared/ui/secret-text.tsx";
 import { moment, span, t } from "../shell/language.ts";
 import { Action } from "../shell/parts.tsx";
 import { portalPath } from "../shell/paths.ts";
 import { may } from "../shell/session.ts";
 
-const shownMs = 30_000;
-
 /** Shows a secret. It is hidden after 30 seconds, unless `isKept` is set. */
-export function SecretText({
-  secret,
-  isKept = false,
-}: {
-  readonly secret: string;
-  readonly isKept?: boolean;
-}) {
-  const isShown = useSignal(true);
-  useEffect(() => {
-    isShown.value = true;
-    if (isKept) return undefined;
-    const timer = setTimeout(() => (isShown.value = false), shownMs);
-    return () => clearTimeout(timer);
-  }, [secret]);
-  if (!isShown.value) return <p class="soft">{t("secret.hiddenAgain")}</p>;
+export function ShownSecret(props: { readonly secret: string; readonly isKept?: boolean }) {
+  const hidden = props.isKept === true ? null : t("secret.hiddenAgain");
   return (
-    <p class="command">
-      <code>{secret}</code>
-      <CopyButton text={secret} label={t("secret.copy")} said={t("copied")} />
-    </p>
+    <SecretText secret={props.secret} hidden={hidden} copyLabel={t("secret.copy")} copied={t("copied")} />
   );
 }
 
@@ -63,7 +44,7 @@ export function SecurityPanel({ webhook }: { readonly webhook: Webhook }) {
           <code>{webhook.secret ?? "–"}</code>
         </p>
       ) : (
-        <SecretText key={shown.value.secret} secret={shown.value.secret ?? "–"} />
+        <ShownSecret key={shown.value.secret} secret={shown.value.secret ?? "–"} />
       )}
       {previous !== null && (
         <p class="soft">{t("secret.previous", { until: moment(previous.expires_at) })}</p>
