@@ -14,11 +14,7 @@ export function StatusBadge({ status }: { readonly status: Delivery["status"] })
   return <Badge {...wordsOf(status)} />;
 }
 
-export const eventTypeColumn: Column<Delivery> = column.link(
-  "Event type",
-  ({ id }) => `deliveries/${id}`,
-  (row) => row.event_type,
-);
+export const eventTypeColumn = column.link<Delivery>("Event type", "deliveries", (row) => row.event_type);
 
 /** Response to the last attempt. */
 export const answerColumn: Column<Delivery> = {

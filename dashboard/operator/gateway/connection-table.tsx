@@ -11,11 +11,7 @@ export function connectionsOf(sourceId: string) {
 }
 
 export const connectionColumns: readonly Column<SourceConnection>[] = [
-  column.link(
-    "Connection",
-    ({ id }) => `connections/${id}`,
-    ({ id, name }) => name || `${id.slice(0, 13)}…`,
-  ),
+  column.link("Connection", "connections", ({ id, name }) => name || `${id.slice(0, 13)}…`),
   {
     title: "From",
     cell: (row) => <SourceLink id={row.source_id} />,

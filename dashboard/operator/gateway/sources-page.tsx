@@ -23,11 +23,7 @@ interface Beside {
 
 function columnsOf({ titles, connections }: Beside): readonly Column<Source>[] {
   return [
-    column.link(
-      "Source",
-      ({ id }) => `sources/${id}`,
-      ({ name }) => name,
-    ),
+    column.link("Source", "sources", ({ name }) => name),
     column.text("State", (row) => <SourceBadges source={row} />),
     column.text(
       "Verified as",

@@ -16,10 +16,14 @@ export function only(name: string, value: string | null, text = value): CellValu
 export const column = {
   text: <Row,>(title: string, cell: Cell<Row>, needs?: Needs): Column<Row> => ({ title, cell, needs }),
   /** A link to the page of the row. */
-  link: <Row,>(title: string, page: (row: Row) => string, text: Cell<Row>): Column<Row> => ({
+  link: <Row extends { readonly id: string }>(
+    title: string,
+    collection: string,
+    text: Cell<Row>,
+  ): Column<Row> => ({
     title,
     cell: (row) => (
-      <a href={pagePath(page(row))} class="row-link">
+      <a href={pagePath(`${collection}/${row.id}`)} class="row-link">
         {text(row)}
       </a>
     ),

@@ -33,11 +33,11 @@ import { WebhookBadge, WebhookLink } from "../webhook/webhook-link.tsx";
 import { tenantCommand, tenantFields } from "./tenant-fields.ts";
 
 const tenantColumns: readonly Column<Row>[] = [
-  column.link(
-    "Tenant",
-    (row) => `tenants/${encodeURIComponent(fieldText(row, "id"))}`,
-    (row) => fieldText(row, "id"),
-  ),
+  column.text("Tenant", (row) => (
+    <a href={pagePath(`tenants/${encodeURIComponent(fieldText(row, "id"))}`)} class="row-link">
+      {fieldText(row, "id")}
+    </a>
+  )),
   column.text("Name", (row) => fieldText(row, "name")),
   column.text("Rate limit", (row) => rateText(row["rate_limit"]), "medium"),
   column.figure("Maximum webhooks", (row) => fieldText(row, "webhooks_max") || "–", "medium"),

@@ -9,12 +9,16 @@ import { Action } from "../shell/parts.tsx";
 import { portalPath } from "../shell/paths.ts";
 import { may } from "../shell/session.ts";
 
-/** Shows a secret. It is hidden after 30 seconds, unless `isKept` is set. */
-export function ShownSecret(props: { readonly secret: string; readonly isKept?: boolean }) {
-  const hidden = props.isKept === true ? null : t("secret.hiddenAgain");
-  return (
-    <SecretText secret={props.secret} hidden={hidden} copyLabel={t("secret.copy")} copied={t("copied")} />
-  );
+/** In the language of the session. */
+export function ShownSecret({
+  secret,
+  isKept = false,
+}: {
+  readonly secret: string;
+  readonly isKept?: boolean;
+}) {
+  const texts = { hidden: t("secret.hiddenAgain"), copy: t("secret.copy"), copied: t("copied") };
+  return <SecretText secret={secret} isKept={isKept} texts={{ ...texts, note: "", announced: "" }} />;
 }
 
 const overlapsOffered = [3_600, 86_400, 604_800] as const;

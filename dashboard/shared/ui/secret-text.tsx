@@ -1,41 +1,42 @@
 import { useSignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { announce } from "./announcer.tsx";
 import { CopyButton } from "./copy-button.tsx";
 
 const shownMs = 30_000;
 
-/** Shows a secret. It is removed from the page after 30 seconds, unless `hidden` is null. */
+const english = {
+  note: "The secret is hidden after 30 seconds.",
+  hidden: "The secret is hidden. The API returns it to keys with the manage role.",
+  announced: "Secret hidden",
+  copy: "Copy secret",
+  copied: "Copied",
+};
+
+/** Shows a secret for 30 seconds, then removes it from the page, unless `isKept` is set. Empty texts are left out. */
 export function SecretText(props: {
   readonly secret: string;
-  /** What replaces it. */
-  readonly hidden: string | null;
-  /** Announced then. */
-  readonly announced?: string;
-  readonly copyLabel: string;
-  readonly copied?: string;
-  /** Above the secret while it is shown. */
-  readonly children?: ComponentChildren;
+  readonly texts?: typeof english;
+  readonly isKept?: boolean;
 }) {
-  const { secret, hidden, announced, copyLabel, copied = "Copied", children } = props;
+  const { secret, texts = english, isKept = false } = props;
   const isShown = useSignal(true);
   useEffect(() => {
     isShown.value = true;
-    if (hidden === null) return undefined;
+    if (isKept) return undefined;
     const timer = setTimeout(() => {
       isShown.value = false;
-      if (announced !== undefined) announce(announced);
+      if (texts.announced !== "") announce(texts.announced);
     }, shownMs);
     return () => clearTimeout(timer);
   }, [secret]);
-  if (!isShown.value) return <p class="soft">{hidden}</p>;
+  if (!isShown.value) return <p class="soft">{texts.hidden}</p>;
   return (
     <>
-      {children}
+      {texts.note !== "" && <p class="soft">{texts.note}</p>}
       <p class="command">
         <code>{secret}</code>
-        <CopyButton text={secret} label={copyLabel} said={copied} />
+        <CopyButton text={secret} label={texts.copy} said={texts.copied} />
       </p>
     </>
   );
