@@ -1,6 +1,5 @@
 // The static checks of `npm test`, in the order of running. The most frequent problems come first.
 
-import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { join } from "node:path";
@@ -9,6 +8,7 @@ import type { Check, CheckResult } from "./check.ts";
 import { checkClientTypes } from "./client-types.ts";
 import { checkConformance } from "./conformance.ts";
 import { checkLockFile } from "./lock-file.ts";
+import { outputOf } from "./program-output.ts";
 import { codeFolders, projectRoot } from "./source-files.ts";
 import { tidyRules } from "./tidy.ts";
 
@@ -64,21 +64,11 @@ async function tool(
   const missing = missingProgram(script);
   if (missing !== null) return { problems: [], missing };
   const colours = process.stdout.isTTY ? { FORCE_COLOR: "1" } : { NO_COLOR: "1" };
-  const child = spawn(process.execPath, [join("node_modules", script), ...args], {
+  const command = [join("node_modules", script), ...args];
+  const { status, output } = await outputOf(command, {
     cwd: projectRoot,
-    stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, ...colours, ...settings },
   });
-  let output = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
-  child.stderr.setEncoding("utf8").on("data", (text: string) => (output += text));
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  child.once("error", reject);
-  child.once("close", (code, signal) => {
-    if (signal !== null) output += `\nended by ${signal}`;
-    resolve(code ?? 1);
-  });
-  const status = await promise;
   if (status === 0) return { problems: [] };
   // Some tools always colour their output in CI.
   const report = (process.stdout.isTTY ? output : stripVTControlCharacters(output)).trim();

@@ -6,7 +6,6 @@
 //
 // Exit status 1 when a test stayed green, when it failed without the mutation, or when a mutation does not apply.
 
-import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,6 +15,7 @@ import { cewMutations, idkMutations } from "./mutations/idk-and-cew.ts";
 import { aroundMutation, type Mutation } from "./mutations/mutation.ts";
 import { ts16Mutations } from "./mutations/ts16.ts";
 import { wdsMutations } from "./mutations/wds.ts";
+import { outputOf } from "./program-output.ts";
 import { projectFiles, projectRoot } from "./source-files.ts";
 
 const page = "docs/mutations.md";
@@ -110,7 +110,7 @@ async function tried(mutation: Mutation, tree: ScratchTree): Promise<Result> {
       run(mutation, tree, { ...process.env, POSTHORN_TEST_WAIT_MS: String(brokenWaitMs) }),
     );
     // A file that cannot be loaded fails for another reason than the intended one.
-    if (/SyntaxError|ReferenceError|FAIL the file itself/.test(broken))
+    if (/SyntaxError|ReferenceError|FAIL the file itself|^ended by SIG/m.test(broken))
       return { kind: "failed", detail: broken };
     return /, [1-9]\d* failed/.test(broken) ? { kind: "red" } : { kind: "green", detail: broken };
   } catch (error) {
@@ -121,22 +121,8 @@ async function tried(mutation: Mutation, tree: ScratchTree): Promise<Result> {
 /** The output of `npm test -- FILE --name NAME` in the copy. */
 async function run({ test, name }: Mutation, { root }: ScratchTree, env: NodeJS.ProcessEnv): Promise<string> {
   const args = ["--conditions=posthorn-source", "scripts/test.ts", test, "--name", RegExp.escape(name)];
-  const child = spawn(process.execPath, args, {
-    cwd: root,
-    stdio: ["ignore", "pipe", "pipe"],
-    env: { ...env, NO_COLOR: "1" },
-    timeout: runMsMax,
-  });
-  let output = "";
-  const keep = (text: string): void => void (output += text);
-  child.stdout.setEncoding("utf8").on("data", keep);
-  child.stderr.setEncoding("utf8").on("data", keep);
-  const { promise, resolve, reject } = Promise.withResolvers<null>();
-  child.once("error", reject);
-  child.once("close", (_, signal) =>
-    signal === null ? resolve(null) : reject(new Error(`ended by ${signal}`)),
-  );
-  await promise;
+  const options = { cwd: root, env: { ...env, NO_COLOR: "1" }, timeout: runMsMax };
+  const { output } = await outputOf(args, options);
   const text = stripVTControlCharacters(output).trim();
   return text.length > 2_000 ? `${text.slice(0, 1_000)}\n…\n${text.slice(-1_000)}` : text;
 }

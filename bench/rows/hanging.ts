@@ -1,9 +1,14 @@
 import { writeFileSync } from "node:fs";
-import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type NameServer, startNameServer } from "../../test/peers/name-server.ts";
+import {
+  type Reaction,
+  type ReceivedRequest,
+  type Receiver as ScriptedReceiver,
+  startReceiver,
+} from "../../test/peers/receiver.ts";
 import { callApi, type Home, ProductProcess, type ServedProduct } from "../product/product.ts";
 import type { Context, Line, Row } from "../row.ts";
 import { startServers } from "../servers.ts";
@@ -118,7 +123,7 @@ async function measure(context: Context, name: string, mode: Mode, home: Home): 
     ];
   } finally {
     await product.kill();
-    receiver.close();
+    await receiver.close();
     await names?.close();
   }
 }
@@ -226,7 +231,7 @@ async function gatewayLine(context: Context): Promise<Line> {
     };
   } finally {
     await product.kill();
-    receiver.close();
+    await receiver.close();
   }
 }
 
@@ -292,40 +297,34 @@ class Api {
 /** Receivers that are quick, and that hang in several ways. */
 class Receiver {
   turned = false;
-  origin = "";
+  readonly #http: ScriptedReceiver;
   readonly #names: NameServer | null;
   /** Requests, and connections without a TLS handshake. */
   #hanging = 0;
-  readonly #http = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => this.#answer(request.url ?? "", Buffer.concat(chunks).toString(), response));
-  });
   /** Accepts connections and says nothing, so that no TLS handshake ends. */
   readonly #silent = createTcpServer((socket) => {
     this.#hanging += 1;
     socket.on("error", () => socket.destroy());
   });
   readonly #awaited = new Map<string, (at: number) => void>();
-  readonly #drips = new Set<NodeJS.Timeout>();
 
-  constructor(names: NameServer | null) {
+  private constructor(http: ScriptedReceiver, names: NameServer | null) {
+    this.#http = http;
     this.#names = names;
     // The shortest time for which a name is cached: quick webhooks look up theirs again while others hang.
     if (names !== null) names.ttlS = 1;
+    http.script((request) => this.#answer(request));
   }
 
   /** With a name server, each URL has its own host name. */
   static async start(names: NameServer | null): Promise<Receiver> {
-    const receiver = new Receiver(names);
-    await new Promise<void>((resolve) => receiver.#http.listen(0, "127.0.0.1", resolve));
+    const receiver = new Receiver(await startReceiver({ record: false }), names);
     await new Promise<void>((resolve) => receiver.#silent.listen(0, "127.0.0.1", resolve));
-    receiver.origin = `http://127.0.0.1:${receiver.#port}`;
     return receiver;
   }
 
-  get #port(): number {
-    return (this.#http.address() as AddressInfo).port;
+  get origin(): string {
+    return this.#http.origin;
   }
 
   /** How much has hung until now: requests, TLS handshakes, host names. */
@@ -338,7 +337,7 @@ class Receiver {
     if (this.#names === null) return `${this.origin}/quick`;
     const hostname = `${label}.hooks.test`;
     this.#names.addresses.set(hostname, ["127.0.0.1"]);
-    return `http://${hostname}:${this.#port}/quick`;
+    return `http://${hostname}:${this.#http.port}/quick`;
   }
 
   hangingUrl(hang: Mode["hang"], index: number): string {
@@ -348,38 +347,27 @@ class Receiver {
     if (hang !== "dns") return `${this.origin}/hang`;
     const hostname = `hang-${index}.hooks.test`;
     this.#names?.unanswered.add(hostname);
-    return `http://${hostname}:${this.#port}/hang`;
+    return `http://${hostname}:${this.#http.port}/hang`;
   }
 
   arrival(id: string): Promise<number> {
     return new Promise((resolve) => void this.#awaited.set(id, resolve));
   }
 
-  close(): void {
-    for (const drip of this.#drips) clearInterval(drip);
-    this.#http.closeAllConnections();
-    this.#http.close();
+  close(): Promise<void> {
     this.#silent.close();
+    return this.#http.close();
   }
 
-  #answer(path: string, body: string, response: ServerResponse): void {
+  async #answer({ path, text }: ReceivedRequest): Promise<Reaction> {
     const isDrip = path.startsWith("/drip");
     const isSilent = path.startsWith("/hang") || (path.startsWith("/turn") && this.turned);
     if (isDrip || isSilent) this.#hanging += 1;
-    if (isSilent) return;
-    if (isDrip) {
-      response.writeHead(200, { "content-type": "text/plain" });
-      const drip = setInterval(() => response.write("."), 500);
-      this.#drips.add(drip);
-      response.on("close", () => clearInterval(drip));
-      return;
-    }
-    const id = /"id":"(n\d+)"/.exec(body)?.[1] ?? "";
+    if (isDrip) return { drip: ".", everyMs: 500 };
+    if (isSilent) return "hang";
+    await sleep(quickMs);
+    this.#awaited.get(/"id":"(n\d+)"/.exec(text)?.[1] ?? "")?.(performance.now());
     // A connection that is kept needs no name.
-    if (this.#names !== null) response.setHeader("connection", "close");
-    setTimeout(() => {
-      response.end();
-      this.#awaited.get(id)?.(performance.now());
-    }, quickMs);
+    return this.#names === null ? {} : { headers: { connection: "close" } };
   }
 }

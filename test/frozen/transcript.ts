@@ -93,7 +93,7 @@ const uuid = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g
 
 /** What differs from run to run, and what the transcript has instead; in this order. */
 const masks: readonly (readonly [RegExp, string])[] = [
-  [/[\w/.-]*\/posthorn-frozen-\w+/g, "<folder>"],
+  [/[\w/.-]*\/posthorn-server-\w+/g, "<folder>"],
   [/\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, "<time>"],
   [/\b17\d{8}(?:\d{3})?\b/g, "<epoch>"],
   [/\b127\.0\.0\.1:\d+/g, "127.0.0.1:<port>"],

@@ -69,9 +69,15 @@ export interface Answer {
   readonly delayMs?: number;
 }
 
+/** A response that never ends: its head, then this text again and again. */
+export interface Drip {
+  readonly drip: string;
+  readonly everyMs: number;
+}
+
 /** `hang` keeps the connection open without an answer, `reset` ends it with a TCP reset, `close` with a FIN. */
 export type Script = (request: ReceivedRequest, index: number) => Reaction | Promise<Reaction>;
-export type Reaction = Answer | "hang" | "reset" | "close";
+export type Reaction = Answer | Drip | "hang" | "reset" | "close";
 
 export interface ReceiverOptions {
   /** PEM; the origin is then `https://`. */
@@ -241,6 +247,7 @@ class ScriptedReceiver implements Receiver {
     if (reaction === "hang") return;
     if (reaction === "reset") return void response.socket?.resetAndDestroy();
     if (reaction === "close") return void response.socket?.destroy();
+    if ("drip" in reaction) return drip(response, reaction);
     if (reaction.delayMs !== undefined) await delay(reaction.delayMs);
     if (response.destroyed) return;
     const body = reaction.body ?? "";
@@ -258,6 +265,12 @@ class ScriptedReceiver implements Receiver {
       waiter.resolve();
     }
   }
+}
+
+function drip(response: ServerResponse, { drip: text, everyMs }: Drip): void {
+  response.writeHead(200, { "content-type": "text/plain" });
+  const timer = setInterval(() => response.write(text), everyMs);
+  response.once("close", () => clearInterval(timer));
 }
 
 function delay(delayMs: number): Promise<void> {

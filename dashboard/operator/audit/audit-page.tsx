@@ -8,28 +8,24 @@ import type { Column } from "../../shared/ui/data-table.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { RangePicker } from "../../shared/ui/range-picker.tsx";
 import { When } from "../../shared/ui/when.tsx";
-import { column } from "../lists/columns.tsx";
+import { column, only } from "../lists/columns.tsx";
 import { type CsvCells, ExportButton } from "../lists/export-button.tsx";
 import { TextFilter } from "../lists/filters.tsx";
 import { ResourceList } from "../lists/list-page.tsx";
 
 const columns: readonly Column<AuditEntry>[] = [
-  { title: "Action", cell: (row) => row.action, value: (row) => filterOf("action", row.action) },
+  { title: "Action", cell: (row) => row.action, value: (row) => only("action", row.action) },
   column.text("When", (row) => <When at={row.at} />),
   {
     title: "Who",
     cell: actorText,
-    value: (row) => filterOf("actor", row.actor.key_name ?? row.actor.key_id),
+    value: (row) => only("actor", row.actor.key_name ?? row.actor.key_id),
   },
   column.text("From", (row) => row.address ?? "–", "wide"),
-  { title: "What", cell: (row) => <Target entry={row} />, value: (row) => filterOf("target", row.target.id) },
+  { title: "What", cell: (row) => <Target entry={row} />, value: (row) => only("target", row.target.id) },
   column.text("Tenant", (row) => row.tenant_id ?? "–", "wide"),
   column.prose("Changes", (row) => changesText(row) || "–", "medium"),
 ];
-
-function filterOf(name: string, value: string | null) {
-  return value === null ? null : { text: value, only: { name, values: [value] } };
-}
 
 const pages: Readonly<Record<string, string>> = {
   webhook: "webhooks",

@@ -4,6 +4,7 @@ import { pagePath } from "../../shared/root.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
 import type { Column } from "../../shared/ui/data-table.tsx";
 import { When } from "../../shared/ui/when.tsx";
+import { column, only } from "../lists/columns.tsx";
 import type { CsvCells } from "../lists/export-button.tsx";
 import { TimePhrase } from "../shell/detail-page.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
@@ -13,14 +14,7 @@ export function StatusBadge({ status }: { readonly status: Delivery["status"] })
   return <Badge {...wordsOf(status)} />;
 }
 
-export const eventTypeColumn: Column<Delivery> = {
-  title: "Event type",
-  cell: (row) => (
-    <a href={pagePath(`deliveries/${row.id}`)} class="row-link">
-      {row.event_type}
-    </a>
-  ),
-};
+export const eventTypeColumn = column.link<Delivery>("Event type", "deliveries", (row) => row.event_type);
 
 /** Response to the last attempt. */
 export const answerColumn: Column<Delivery> = {
@@ -40,7 +34,7 @@ const shown: readonly DeliveryColumn[] = [
     ...eventTypeColumn,
     name: "event_type",
     isUsual: true,
-    value: ({ event_type: text }) => ({ text, only: { name: "event_type", values: [text] } }),
+    value: (row) => only("event_type", row.event_type),
   },
   {
     name: "status",
@@ -60,10 +54,7 @@ const shown: readonly DeliveryColumn[] = [
     cell: (row) => (
       <WebhookLink id={row.webhook_id} url={row.webhook?.url ?? null} health={row.webhook?.health} />
     ),
-    value: (row) => ({
-      text: row.webhook?.url ?? row.webhook_id,
-      only: { name: "webhook_id", values: [row.webhook_id] },
-    }),
+    value: ({ webhook_id: id, webhook }) => only("webhook_id", id, webhook?.url ?? id),
     needs: "medium",
   },
   {
@@ -73,7 +64,7 @@ const shown: readonly DeliveryColumn[] = [
     value: (row) => {
       const text = answerText({ status_code: row.last_http_status_code, category: row.failure_category });
       if (row.attempt_count === 0) return null;
-      return { text, only: { name: "http_status", values: [String(row.last_http_status_code ?? "none")] } };
+      return only("http_status", String(row.last_http_status_code ?? "none"), text);
     },
   },
   {
@@ -97,10 +88,7 @@ const shown: readonly DeliveryColumn[] = [
     title: "Waiting for",
     isUsual: true,
     cell: (row) => <WaitsFor row={row} />,
-    value: ({ waiting_for: reason }) =>
-      reason === null
-        ? null
-        : { text: waitingOf(reason).short, only: { name: "waiting_for", values: [reason] } },
+    value: ({ waiting_for: reason }) => only("waiting_for", reason, waitingOf(reason ?? "").short),
     needs: "medium",
   },
 ];
@@ -110,22 +98,19 @@ const optional: readonly DeliveryColumn[] = [
     name: "failure",
     title: "Failure",
     cell: (row) => categoryText(row.failure_category) || <span class="soft">–</span>,
-    value: ({ failure_category: category }) =>
-      category === null
-        ? null
-        : { text: categoryText(category), only: { name: "failure_category", values: [category] } },
+    value: ({ failure_category: name }) => only("failure_category", name, categoryText(name)),
   },
   {
     name: "tenant",
     title: "Tenant",
     cell: (row) => row.tenant_id,
-    value: ({ tenant_id: text }) => ({ text, only: { name: "tenant_id", values: [text] } }),
+    value: (row) => only("tenant_id", row.tenant_id),
   },
   {
     name: "origin",
     title: "Origin",
     cell: (row) => row.origin,
-    value: ({ origin: text }) => ({ text, only: { name: "origin", values: [text] } }),
+    value: (row) => only("origin", row.origin),
   },
   { name: "priority", title: "Priority", cell: (row) => row.priority },
   {
@@ -138,7 +123,7 @@ const optional: readonly DeliveryColumn[] = [
     name: "event",
     title: "Event",
     cell: (row) => <a href={pagePath(`events/${row.event_id}`)}>{row.event_id}</a>,
-    value: ({ event_id: text }) => ({ text, only: { name: "event_id", values: [text] } }),
+    value: (row) => only("event_id", row.event_id),
   },
   { name: "last", title: "Last attempt", cell: (row) => <When at={row.last_attempt_at} />, isFigure: true },
   { name: "ended", title: "Ended", cell: (row) => <When at={row.completed_at} />, isFigure: true },

@@ -26,11 +26,7 @@ import { EventContent } from "./event-content.tsx";
 import { PublishCopy } from "./publish-copy.tsx";
 
 const eventColumns: readonly Column<EventSummary>[] = [
-  column.text("Event type", (row) => (
-    <a href={pagePath(`events/${row.id}`)} class="row-link">
-      {row.event_type}
-    </a>
-  )),
+  column.link("Event type", "events", (row) => row.event_type),
   column.figure("Deliveries", (row) => row.deliveries),
   column.text(
     "Idempotency key",

@@ -13,6 +13,7 @@ import { SelectField, TextField } from "../../shared/ui/field.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
+import { SecretText } from "../../shared/ui/secret-text.tsx";
 import { TextView } from "../../shared/ui/text-view.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { ActionButton, LinkButton, mayManage } from "../form/action-button.tsx";
@@ -21,7 +22,6 @@ import { saveChanges } from "../form/resource-form.tsx";
 import { LinkedFilters } from "../lists/filters.tsx";
 import { ResourceList } from "../lists/list-page.tsx";
 import { DetailPage, Trail, useRouteId } from "../shell/detail-page.tsx";
-import { SecretOnce } from "../webhook/secret-once.tsx";
 import { shortUrl, WebhookLink } from "../webhook/webhook-link.tsx";
 import { connectionFields, ConnectionForm, FilterTrial } from "./connection-form.tsx";
 import { ConnectionBadge, connectionColumns, heldCountText } from "./connection-table.tsx";
@@ -218,7 +218,7 @@ export function NewConnectionPage() {
       {made.value?.isConnected === true && (
         <Modal title="Connection created" onClose={leave}>
           <p>The receiver of the new webhook verifies messages with this secret.</p>
-          <SecretOnce secret={made.value.webhook.secret ?? ""} />
+          <SecretText secret={made.value.webhook.secret ?? ""} />
           <button type="button" class="primary" onClick={leave}>
             Open source
           </button>

@@ -1,8 +1,7 @@
 import type { SourceConnection } from "../../shared/resources.ts";
-import { pagePath } from "../../shared/root.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
 import type { Column } from "../../shared/ui/data-table.tsx";
-import { column } from "../lists/columns.tsx";
+import { column, only } from "../lists/columns.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { SourceLink } from "./parts.tsx";
 
@@ -12,20 +11,16 @@ export function connectionsOf(sourceId: string) {
 }
 
 export const connectionColumns: readonly Column<SourceConnection>[] = [
-  column.text("Connection", (row) => (
-    <a href={pagePath(`connections/${row.id}`)} class="row-link">
-      {row.name === "" ? `${row.id.slice(0, 13)}…` : row.name}
-    </a>
-  )),
+  column.link("Connection", "connections", ({ id, name }) => name || `${id.slice(0, 13)}…`),
   {
     title: "From",
     cell: (row) => <SourceLink id={row.source_id} />,
-    value: ({ source_id: id }) => ({ text: id, only: { name: "source_id", values: [id] } }),
+    value: (row) => only("source_id", row.source_id),
   },
   {
     title: "To",
     cell: (row) => <WebhookLink id={row.webhook_id} url={null} />,
-    value: ({ webhook_id: id }) => ({ text: id, only: { name: "webhook_id", values: [id] } }),
+    value: (row) => only("webhook_id", row.webhook_id),
   },
   column.text("State", (row) => <ConnectionBadge connection={row} />),
   column.text("Filter", (row) => filterText(row.filter), "medium"),

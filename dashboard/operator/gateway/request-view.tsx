@@ -14,7 +14,7 @@ import type { Tone } from "../../shared/ui/tone.ts";
 import { When } from "../../shared/ui/when.tsx";
 import { listedColumns } from "../delivery/delivery-table.tsx";
 import { ActionButton, DialogButton, mayManage } from "../form/action-button.tsx";
-import { column } from "../lists/columns.tsx";
+import { column, only } from "../lists/columns.tsx";
 import { ResourceList } from "../lists/list-page.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { RequestBadge, SourceLink } from "./parts.tsx";
@@ -42,29 +42,25 @@ export const requestColumns: readonly Column<GatewayRequest>[] = [
   {
     title: "Outcome",
     cell: (row) => <RequestBadge outcome={row.outcome} />,
-    value: ({ outcome }) => ({
-      text: outcomeOf(outcome).text,
-      only: { name: "outcome", values: [outcome] },
-    }),
+    value: ({ outcome }) => only("outcome", outcome, outcomeOf(outcome).text),
   },
   {
     title: "Cause",
     cell: ({ rejection_cause: cause }) => cause?.replaceAll("_", " ") ?? <span class="soft">–</span>,
-    value: ({ rejection_cause: cause }) =>
-      cause === null ? null : { text: cause, only: { name: "rejection_cause", values: [cause] } },
+    value: (row) => only("rejection_cause", row.rejection_cause),
     needs: "medium",
   },
   {
     title: "Response",
     cell: (row) => row.status,
-    value: ({ status }) => ({ text: String(status), only: { name: "status", values: [String(status)] } }),
+    value: ({ status }) => only("status", String(status)),
     isFigure: true,
     needs: "medium",
   },
   {
     title: "Source",
     cell: (row) => <SourceLink id={row.source_id} />,
-    value: ({ source_id: id }) => ({ text: id, only: { name: "source_id", values: [id] } }),
+    value: (row) => only("source_id", row.source_id),
     needs: "wide",
   },
   column.figure("Duration", (row) => duration(row.duration_ms), "wide"),

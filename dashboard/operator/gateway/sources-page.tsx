@@ -23,11 +23,7 @@ interface Beside {
 
 function columnsOf({ titles, connections }: Beside): readonly Column<Source>[] {
   return [
-    column.text("Source", (row) => (
-      <a href={pagePath(`sources/${row.id}`)} class="row-link">
-        {row.name}
-      </a>
-    )),
+    column.link("Source", "sources", ({ name }) => name),
     column.text("State", (row) => <SourceBadges source={row} />),
     column.text(
       "Verified as",

@@ -1,13 +1,33 @@
 import type { ComponentChildren } from "preact";
+import { pagePath } from "../../shared/root.ts";
+import type { CellValue } from "../../shared/ui/cell-actions.tsx";
 import type { Column } from "../../shared/ui/data-table.tsx";
 import { When } from "../../shared/ui/when.tsx";
 
 type Needs = Column<never>["needs"];
 type Cell<Row> = (row: Row) => ComponentChildren;
 
+/** The value of a cell that filters the list to it, by the name of the address parameter. */
+export function only(name: string, value: string | null, text = value): CellValue | null {
+  return value === null || text === null ? null : { text, only: { name, values: [value] } };
+}
+
 /** Columns of tables by what their cells are. `needs` is the minimum table width for the column to be shown. */
 export const column = {
   text: <Row,>(title: string, cell: Cell<Row>, needs?: Needs): Column<Row> => ({ title, cell, needs }),
+  /** A link to the page of the row. */
+  link: <Row extends { readonly id: string }>(
+    title: string,
+    collection: string,
+    text: Cell<Row>,
+  ): Column<Row> => ({
+    title,
+    cell: (row) => (
+      <a href={pagePath(`${collection}/${row.id}`)} class="row-link">
+        {text(row)}
+      </a>
+    ),
+  }),
   /** Numbers, aligned right. */
   figure: <Row,>(title: string, cell: Cell<Row>, needs?: Needs): Column<Row> => ({
     title,

@@ -7,10 +7,10 @@ import type { BulkStarted, Webhook, WebhookHealth } from "../../shared/resources
 import { pagePath } from "../../shared/root.ts";
 import { parseTime } from "../../shared/time-range.ts";
 import { CheckBoxes, SelectField, TextField } from "../../shared/ui/field.tsx";
+import { SecretText } from "../../shared/ui/secret-text.tsx";
 import { OpenCircuits } from "../bulk/bulk-dialog.tsx";
 import { ActionButton, ConfirmButton, DialogButton, LinkButton, mayManage } from "../form/action-button.tsx";
 import { HoldButton } from "../form/hold-button.tsx";
-import { SecretOnce } from "./secret-once.tsx";
 
 export function WebhookActions(props: { readonly webhook: Webhook; readonly health: WebhookHealth | null }) {
   const { webhook, health } = props;
@@ -110,7 +110,7 @@ function Rotation({ path }: { readonly path: string }) {
     return (
       <>
         <p>The new secret:</p>
-        <SecretOnce secret={secret.value} />
+        <SecretText secret={secret.value} />
       </>
     );
   return (

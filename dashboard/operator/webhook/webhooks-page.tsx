@@ -11,6 +11,7 @@ import { Command } from "../../shared/ui/as-api.tsx";
 import type { Column } from "../../shared/ui/data-table.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
+import { SecretText } from "../../shared/ui/secret-text.tsx";
 import { LinkButton, mayManage } from "../form/action-button.tsx";
 import { EditPage, ResourceForm } from "../form/resource-form.tsx";
 import { column } from "../lists/columns.tsx";
@@ -18,7 +19,6 @@ import { Chips, LinkedFilters, TextFilter } from "../lists/filters.tsx";
 import { pageSize, ResourceList } from "../lists/list-page.tsx";
 import { Trail, useRouteId } from "../shell/detail-page.tsx";
 import { webhookFilterNames } from "../../shared/webhook-settings.ts";
-import { SecretOnce } from "./secret-once.tsx";
 import { typedWebhook, webhookFields } from "./webhook-fields.ts";
 import { durationText, failedText, useCourses, WaitingText } from "./webhook-figures.tsx";
 import { healthStates, healthWords, shortUrl, WebhookBadge, WebhookLink } from "./webhook-link.tsx";
@@ -137,7 +137,7 @@ export function NewWebhookPage() {
       {made.value !== null && made.value.secret !== null && (
         <Modal title="Webhook created" onClose={leave}>
           <p>The receiver verifies messages with this secret.</p>
-          <SecretOnce secret={made.value.secret} />
+          <SecretText secret={made.value.secret} />
           <button type="button" class="primary" onClick={leave}>
             Open webhook
           </button>

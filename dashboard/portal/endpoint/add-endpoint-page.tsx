@@ -9,7 +9,7 @@ import { Form } from "../shell/parts.tsx";
 import { portalPath } from "../shell/paths.ts";
 import { may, noun } from "../shell/session.ts";
 import { draftBody, EndpointFields, useDraft } from "./endpoint-form.tsx";
-import { SecretText } from "./secrets.tsx";
+import { ShownSecret } from "./secrets.tsx";
 import { SendTest } from "./send-test.tsx";
 
 export function AddEndpointPage() {
@@ -67,7 +67,7 @@ function Made({ webhook }: { readonly webhook: Webhook }) {
         <section class="panel">
           <h2>{t("secret.title")}</h2>
           <p>{t("secret.once")}</p>
-          <SecretText secret={webhook.secret} isKept />
+          <ShownSecret secret={webhook.secret} isKept />
           <p>
             <a href={portalPath("help", { endpoint: webhook.id })}>{t("help.verify.link")}</a>
           </p>

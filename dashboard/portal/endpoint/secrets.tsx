@@ -1,39 +1,24 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
 import { callApi } from "../../shared/api.ts";
 import { refreshAll } from "../../shared/queries.ts";
 import type { Secrets, Webhook } from "../../shared/resources.ts";
-import { CopyButton } from "../../shared/ui/copy-button.tsx";
 import { SelectField } from "../../shared/ui/field.tsx";
+import { SecretText } from "../../shared/ui/secret-text.tsx";
 import { moment, span, t } from "../shell/language.ts";
 import { Action } from "../shell/parts.tsx";
 import { portalPath } from "../shell/paths.ts";
 import { may } from "../shell/session.ts";
 
-const shownMs = 30_000;
-
-/** Shows a secret. It is hidden after 30 seconds, unless `isKept` is set. */
-export function SecretText({
+/** In the language of the session. */
+export function ShownSecret({
   secret,
   isKept = false,
 }: {
   readonly secret: string;
   readonly isKept?: boolean;
 }) {
-  const isShown = useSignal(true);
-  useEffect(() => {
-    isShown.value = true;
-    if (isKept) return undefined;
-    const timer = setTimeout(() => (isShown.value = false), shownMs);
-    return () => clearTimeout(timer);
-  }, [secret]);
-  if (!isShown.value) return <p class="soft">{t("secret.hiddenAgain")}</p>;
-  return (
-    <p class="command">
-      <code>{secret}</code>
-      <CopyButton text={secret} label={t("secret.copy")} said={t("copied")} />
-    </p>
-  );
+  const texts = { hidden: t("secret.hiddenAgain"), copy: t("secret.copy"), copied: t("copied") };
+  return <SecretText secret={secret} isKept={isKept} texts={{ ...texts, note: "", announced: "" }} />;
 }
 
 const overlapsOffered = [3_600, 86_400, 604_800] as const;
@@ -63,7 +48,7 @@ export function SecurityPanel({ webhook }: { readonly webhook: Webhook }) {
           <code>{webhook.secret ?? "–"}</code>
         </p>
       ) : (
-        <SecretText key={shown.value.secret} secret={shown.value.secret ?? "–"} />
+        <ShownSecret key={shown.value.secret} secret={shown.value.secret ?? "–"} />
       )}
       {previous !== null && (
         <p class="soft">{t("secret.previous", { until: moment(previous.expires_at) })}</p>

@@ -14,7 +14,7 @@ import type { Channel, Page, Secrets, SentNotification } from "../../shared/reso
 import { Badge } from "../../shared/ui/badge.tsx";
 import type { Tone } from "../../shared/ui/tone.ts";
 import { useEndpoints } from "../endpoint/endpoint-state.ts";
-import { SecretText } from "../endpoint/secrets.tsx";
+import { ShownSecret } from "../endpoint/secrets.tsx";
 import { moment, t } from "../shell/language.ts";
 import { Action, ConfirmButton, ListState, Table, When } from "../shell/parts.tsx";
 import { ChannelForm, channelsPath, kindText, topicText } from "./channel-form.tsx";
@@ -71,7 +71,7 @@ function Channels(props: {
         <section class="panel" aria-label={t("secret.title")}>
           <h2>{t("secret.title")}</h2>
           <p>{t("secret.once")}</p>
-          <SecretText secret={secret} isKept />
+          <ShownSecret secret={secret} isKept />
         </section>
       )}
       {isAdding.value && data !== null && (
@@ -195,7 +195,7 @@ function ChannelActions(props: {
       {secret.value !== null && (
         <>
           <p>{t("told.rotated")}</p>
-          <SecretText key={secret.value} secret={secret.value} />
+          <ShownSecret key={secret.value} secret={secret.value} />
         </>
       )}
     </>

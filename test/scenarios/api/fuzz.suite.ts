@@ -124,10 +124,12 @@ export function fuzzSuite(client: () => Client): void {
     const query = fc.array(fc.tuple(fc.nat(), fc.oneof(...valuesTried.map(fc.constant), fc.string())), {
       maxLength: 5,
     });
+    // The URL parser of the client resolves `.` and `..`.
+    const ends = fc.string().filter((end) => end !== "." && end !== "..");
     for (const { path, get } of reads) {
       const names = (get.parameters ?? []).filter((one) => one.in === "query").map(({ name }) => name);
       await fc.assert(
-        fc.asyncProperty(query, fc.string(), async (pairs, end) => {
+        fc.asyncProperty(query, ends, async (pairs, end) => {
           const search = pairs
             .map(([index, value]) => [
               [...names, "x"][index % (names.length + 1)] ?? "",
