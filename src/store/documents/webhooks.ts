@@ -22,6 +22,9 @@ import { eventCalls } from "./operational-events.ts";
 import { auditCalls, type PlacedDocument, pageOf, type Sql } from "./sql.ts";
 import { batch, type Call, rowsOf, sql } from "./statement.ts";
 
+/** Limit per webhook on stored revisions, and on other entries. */
+export const historyEntriesMax = 100;
+
 /** The owner kinds in the table of secrets; part of the stored format. */
 const ownerKinds = { webhook: 0, tenant: 1 } as const;
 type Owner = readonly [kind: 0 | 1, id: string];
@@ -302,6 +305,4 @@ export function historyDocument(entry: WebhookHistoryEntry): string {
   );
 }
 
-/** Limit per webhook on stored revisions, and on other entries. */
-export const historyEntriesMax = 100;
 const valueLengthMax = 1_024;
