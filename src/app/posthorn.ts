@@ -200,7 +200,7 @@ function watchRoles(
 ): () => Promise<void> {
   presence.start({
     hasSources: () => listens && gatewayDirectory.sources().some(({ active }) => active),
-    hasChannels: async () => ((await store.notifications?.channels()) ?? []).length > 0,
+    hasChannels: async () => (await store.notifications.channels()).length > 0,
   });
   return () => presence.stop();
 }
@@ -237,7 +237,7 @@ function sampleGauges(of: {
   readonly log: Logger;
 }): () => void {
   const { settings, store, engine, clock, random, log } = of;
-  if (store.statistics === undefined || !settings.stats) return () => undefined;
+  if (!settings.stats) return () => undefined;
   const gauges = new ProcessGauges({ engine, store, delivers: settings.roles.includes("worker") });
   const read = () => gauges.read();
   const sampler = new GaugeSampler({ store: store.statistics, clock, random, log, read });

@@ -135,6 +135,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     random,
     telemetry,
     urlRules,
+    countsStatistics: settings.stats,
     statisticsKeptMs,
     tenants,
     schemas,

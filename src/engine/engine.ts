@@ -34,9 +34,9 @@ import {
   stopSharedParts,
 } from "./engine-options.ts";
 import { CommitGroup } from "./commit/commit-group.ts";
-import { WaitingStates, createCommitRiders } from "./commit/write-group.ts";
+import { WaitingStates, CommitRiders } from "./commit/write-group.ts";
 import { type CommitStatistics, createStatistics } from "./commit/commit-statistics.ts";
-import { createProblemWatch, type ProblemListener, type ProblemWatch } from "./commit/problem-watch.ts";
+import { type ProblemListener, ProblemWatch } from "./commit/problem-watch.ts";
 import { OAuth2Tokens } from "./credentials/oauth2-tokens.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { createOldestDue, type OldestDue } from "./dispatch/oldest-due.ts";
@@ -69,7 +69,7 @@ export class Engine implements EngineAccess {
   readonly #shared: SharedParts;
   readonly #directory: Directory;
   readonly #statistics: CommitStatistics | null;
-  readonly #problems: ProblemWatch | null;
+  readonly #problems: ProblemWatch;
   readonly #commits: CommitGroup;
   readonly #dispatcher: Dispatcher;
   readonly publisher: Publisher;
@@ -125,7 +125,8 @@ export class Engine implements EngineAccess {
       touch: () => this.#commits.touch(),
     });
     this.#statistics = createStatistics(options, () => this.#commits.touch());
-    this.#problems = createProblemWatch(options.store, { ...this.#common(), relay: this.relay });
+    this.#problems = new ProblemWatch({ ...this.#common(), store: options.store.problems });
+    this.#problems.watch((move) => this.relay.problemMoved(move));
     this.#commits = this.#makeCommitGroup();
     this.#flights = new Flights(clock);
     this.#shortages = new Shortages({ ...this.#common(), dispatcher: () => this.#dispatcher });
@@ -184,7 +185,7 @@ export class Engine implements EngineAccess {
       ...this.#common(),
       store: store.deliveries,
       waitingStates: new WaitingStates(() => this.#states.take(), this.relay.events),
-      riders: createCommitRiders({ statistics: this.#statistics, problems: this.#problems }),
+      riders: new CommitRiders(this.#statistics, this.#problems),
       recovered: () => this.#dispatcher.schedulePump(),
       windowMs: limits.commitWindowMs,
       rowsMax: limits.commitRowsMax,
@@ -271,15 +272,15 @@ export class Engine implements EngineAccess {
     return new Upkeep({
       ...this.#common(),
       store: store.upkeep,
-      statistics: store.statistics ?? null,
+      statistics: store.statistics,
       webhooks: store.webhooks,
       gateway: store.gateway,
-      notifications: store.notifications ?? null,
+      notifications: store.notifications,
       states: this.#states,
       ownership: this.#ownership,
       statisticsKeptMs: statisticsKeptMs ?? statisticsKeptMsDefault,
       countsEnds: this.#statistics !== null,
-      problems: store.problems === undefined ? null : new ProblemUpkeep(store.problems, this.#problems),
+      problems: new ProblemUpkeep(store.problems, this.#problems),
       directory: this.#directory,
       dispatcher: this.#dispatcher,
       lifecycle: this.#lifecycle,
@@ -319,7 +320,7 @@ export class Engine implements EngineAccess {
   async start(): Promise<void> {
     await loadWebhooks(this.#options.store.webhooks, this.#directory);
     const { delivers, schedules } = this.#options;
-    if (delivers) await this.#problems?.load();
+    if (delivers) await this.#problems.load();
     if (delivers) this.#dispatcher.start();
     if (delivers || schedules) this.#upkeep.start();
     this.relay.start();
@@ -439,7 +440,7 @@ export class Engine implements EngineAccess {
    * subscription.
    */
   watchProblems(listener: ProblemListener): () => void {
-    return this.#problems?.watch(listener) ?? (() => undefined);
+    return this.#problems.watch(listener);
   }
 
   /** Runs one round of upkeep at once, for tests and commands. */

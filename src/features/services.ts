@@ -39,7 +39,6 @@ import type { Deliveries } from "./deliveries/delivery-service.ts";
 import type { Events } from "./events/event-service.ts";
 import type { LiveFeed } from "./live/live-feed.ts";
 import type { NotificationChannels } from "./notifications/notification-channels.ts";
-import type { NotificationDesk } from "./notifications/notification-desk.ts";
 import type { PortalLooks } from "./portal/portal-looks.ts";
 import type { PortalSessions } from "./portal/portal-sessions.ts";
 import type { DeliveryProblems } from "./problems/problem-service.ts";
@@ -84,12 +83,9 @@ export interface Services {
   readonly live: LiveService;
   readonly audit: AuditService;
   readonly statistics: StatisticsService;
-  /** Null if alerts are not supported. */
-  readonly alerts: AlertService | null;
-  /** Accepts notifications; null if the store does not support them. */
-  readonly desk: Pick<NotificationDesk, "enqueue"> | null;
+  readonly alerts: AlertService;
   readonly urlChecks: UrlCheckService;
-  readonly notifications: NotificationService | null;
+  readonly notifications: NotificationService;
   readonly portalSessions: PortalSessionService;
   readonly portalLooks: PortalLookService;
   readonly problems: ProblemService;
@@ -126,9 +122,7 @@ export type PortalLookService = Pick<PortalLooks, keyof PortalLooks>;
 /** In alerts/alert-service.ts. */
 export type AlertService = Pick<Alerts, keyof Alerts>;
 
-/**
- * Notification channels, in notifications/notification-channels.ts; null if the store does not support notifications.
- */
+/** Notification channels, in notifications/notification-channels.ts. */
 export type NotificationService = Pick<NotificationChannels, keyof NotificationChannels>;
 
 // ---- audit log ------------------------------------------------------------------------------------------------

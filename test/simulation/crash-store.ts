@@ -8,6 +8,7 @@ import type {
   Settlement,
   SettlementResult,
 } from "../../src/ports/store/deliveries.ts";
+import { noAlerts, noNotifications, noProblems, noStatistics } from "./model-store/quiet-parts.ts";
 import type { VirtualTime } from "./fake-clock.ts";
 import type { Ledger } from "./ledger.ts";
 import type { SeededRandom } from "./seeded-random.ts";
@@ -197,6 +198,10 @@ export class CrashStore {
       audit: inner().audit,
       portal: inner().portal,
       gateway: inner().gateway,
+      alerts: noAlerts,
+      notifications: noNotifications,
+      statistics: noStatistics,
+      problems: noProblems,
       facts: () => via("read", () => inner().facts()),
       ping: () => via("read", () => inner().ping()),
       close: () => Promise.resolve(),

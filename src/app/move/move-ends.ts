@@ -151,7 +151,7 @@ async function countJournal(url: string, masterKeys: () => MasterKeys): Promise<
   const store = await openPostgresStore({ url, now, masterKeyIds, evenIfMoved: true });
   try {
     const step = { writtenBefore: Number.MAX_SAFE_INTEGER, limit: 1_000 };
-    while ((await store.statistics?.recover(step))?.more === true);
+    while ((await store.statistics.recover(step)).more);
     await writeFollowing(store);
   } finally {
     await store.close();

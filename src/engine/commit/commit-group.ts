@@ -106,8 +106,7 @@ interface CommitGroupOptions {
   readonly telemetry: Telemetry;
   /** Webhook states and events that are added when a batch is composed. */
   readonly waitingStates: WaitingStates;
-  /** Null if neither statistics nor problems are tracked. */
-  readonly riders: CommitRiders | null;
+  readonly riders: Pick<CommitRiders, keyof CommitRiders>;
   /** The store accepts writes again after a failure. */
   readonly recovered: () => void;
   readonly windowMs: number;
@@ -234,9 +233,9 @@ export class CommitGroup {
   async drain(): Promise<void> {
     const failuresBefore = this.#failures;
     const { riders } = this.#options;
-    riders?.end();
+    riders.end();
     const hasWork = (): boolean =>
-      this.backlog > 0 || this.#writing || this.#waiting || (riders?.unwrittenSince ?? null) !== null;
+      this.backlog > 0 || this.#writing || this.#waiting || riders.unwrittenSince !== null;
     while (hasWork() && this.#failures <= failuresBefore + 1) {
       await this.#nextWrite();
     }
@@ -316,7 +315,6 @@ export class CommitGroup {
   /** Writes a group with its statistics and problems. */
   async #commit(group: Group, rows: { readonly carriesRows: boolean }): Promise<CommitResult> {
     const { store, riders } = this.#options;
-    if (riders === null) return store.commit(group.batch);
     const riding = riders.compose(group, rows.carriesRows);
     try {
       const result = await store.commit({ ...group.batch, ...riding });

@@ -134,12 +134,12 @@ export class CommitStatistics {
   }
 }
 
-/** Statistics for as long as the store keeps them; null if disabled. */
+/** Null if statistics are disabled. */
 export function createStatistics(
   { store, countsStatistics, clock, random }: EngineOptions,
   touch: () => void,
 ): CommitStatistics | null {
-  if (store.statistics === undefined || countsStatistics === false) return null;
+  if (countsStatistics === false) return null;
   const statistics = new CommitStatistics({ store: store.statistics, clock, random, touch });
   store.watchRestarts?.(() => statistics.restart());
   return statistics;

@@ -1,6 +1,5 @@
 import { problemKind, type ProblemMove, resolvesWith } from "../../features/problems/problem.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Store } from "../../ports/store.ts";
 import type { CommitResult, PublishCommand, Settlement } from "../../ports/store/deliveries.ts";
 import type {
   DeliveryProblemStore,
@@ -141,19 +140,6 @@ export class ProblemWatch {
     this.#troubled.delete(webhookId);
     this.#resolved.add(webhookId);
   }
-}
-
-/** Null if the store does not keep problems. */
-export function createProblemWatch(
-  store: Pick<Store, "problems">,
-  parts: Pick<ProblemWatchOptions, "clock" | "telemetry"> & {
-    readonly relay: { problemMoved(move: ProblemMove): void };
-  },
-): ProblemWatch | null {
-  if (store.problems === undefined) return null;
-  const watch = new ProblemWatch({ ...parts, store: store.problems });
-  watch.watch((move) => parts.relay.problemMoved(move));
-  return watch;
 }
 
 function failureOf({

@@ -145,12 +145,12 @@ export class OperationalRelay {
   }
 }
 
-/** Does nothing if the store keeps no events, or if other processes are responsible. */
+/** Does nothing if other processes are responsible. */
 export function createRelay(
   { store, schedules, delivers }: Pick<EngineOptions, "store" | "schedules" | "delivers">,
   parts: Omit<OperationalRelayOptions, "queue" | "isShared">,
 ): OperationalRelay {
-  const queue = (schedules ?? delivers) ? (store.notifications ?? null) : null;
+  const queue = (schedules ?? delivers) ? store.notifications : null;
   return new OperationalRelay({ ...parts, queue, isShared: store.ownership !== undefined });
 }
 

@@ -66,7 +66,7 @@ async function requireRoom(tenantId: string, options: WebhookRoomOptions): Promi
   let count = 0;
   for (const { webhook } of access.webhooks()) if (webhook.tenantId === tenantId) count += 1;
   if (count < limit) return;
-  await options.store.notifications?.appendEvents([limitReached(tenantId, limit, options.clock.now())]);
+  await options.store.notifications.appendEvents([limitReached(tenantId, limit, options.clock.now())]);
   access.relay.stored();
   throw new PosthornError(
     "limit_reached",

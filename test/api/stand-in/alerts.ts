@@ -52,6 +52,7 @@ export function createStandInAlerts(given: {
   return new Alerts({
     store,
     statistics: statistics as unknown as StatisticsStore,
+    isCounting: true,
     access: { webhook: () => undefined },
     tenants: { has: given.tenantExists },
     clock: { now: given.now } as never,

@@ -4,7 +4,7 @@ import type { EndCommand } from "../../../src/ports/store/deliveries.ts";
 import type { StatisticsQuery } from "../../../src/ports/store/statistics.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import { commit, day, hour, lane, minute, only, publish, retryCommand, runToEnd, start } from "./scene.ts";
-import { batch, statisticsOf } from "./statistics.ts";
+import { batch } from "./statistics.ts";
 import type { StoreTheme } from "./suite.ts";
 
 /** Deliveries that end without an attempt. */
@@ -55,14 +55,14 @@ export const statisticsOfEnds: StoreTheme = (check) => {
     await commit(store, { retries: [retryCommand(id)], statistics: batch({ number: 1 }) });
     assert.deepEqual(await endings(store, { level: "all" }), { all: { cancelled: 1 } });
     await store.deliveries.end(cancel);
-    await runToEnd(() => statisticsOf(store).recover({ writtenBefore: start + day, limit: 10 }));
+    await runToEnd(() => store.statistics.recover({ writtenBefore: start + day, limit: 10 }));
     assert.deepEqual(await endings(store, { level: "all" }), { all: { cancelled: 2 } });
   });
 };
 
 /** Ends without a settlement, by which reader finds them. */
 async function endings(store: Store, of: StatisticsQuery["of"]): Promise<Record<string, object>> {
-  const { rows } = await statisticsOf(store).read({
+  const { rows } = await store.statistics.read({
     kind: "delivery",
     step: "minute",
     from: start,
