@@ -40,7 +40,8 @@ import type {
   WebhookView,
 } from "../features/services.ts";
 import type { EventTypeListQuery } from "../features/event-types/event-type-service.ts";
-import type { DeadLetterQuery, EventSummary } from "../ports/store/history.ts";
+import type { DeadLetterQuery } from "../features/deliveries/dead-letter-service.ts";
+import type { EventSummary } from "../ports/store/history.ts";
 import type { EventType, EventTypeKey } from "../ports/store/registry.ts";
 import type { StoredHistoryEntry } from "../ports/store/webhooks.ts";
 import {

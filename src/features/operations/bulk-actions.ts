@@ -12,6 +12,7 @@ import {
   type OperationOutcome,
   type OperationSelection,
 } from "../../ports/store/operations.ts";
+import { everyDelivery } from "../../ports/store/search.ts";
 import { defaultOf, type Fields } from "../../resources/field.ts";
 import { cancelDeliveriesFields, discardFields, retryDeliveriesFields } from "../../resources/operation.ts";
 import { selectionOf } from "../deliveries/delivery-listing.ts";
@@ -27,7 +28,7 @@ import type {
 } from "../services.ts";
 import { openCircuitsOf } from "../webhooks/webhook-circuit.ts";
 import type { BatchOperations, NewOperation } from "./batch-operations.ts";
-import { positionAboveAll, type SelectionWalk, type Walked } from "./selection-walk.ts";
+import { positionAbove, type SelectionWalk, type Walked } from "./selection-walk.ts";
 
 export interface BulkActionsOptions {
   readonly access: Pick<EngineAccess, "webhook" | "refresh">;
@@ -101,7 +102,7 @@ export class BulkActions {
     const now = this.#options.clock.now();
     const to = Math.min(asked.to ?? now, now);
     const selection = selectionOf(tenantId, { ...asked, to });
-    return { selection, before: await positionAboveAll(this.#options.history, tenantId) };
+    return { selection, before: await this.#positionAboveAll(tenantId) };
   }
 
   async #ofDeadLetters(
@@ -122,7 +123,11 @@ export class BulkActions {
       from,
       to,
     } as const;
-    return { selection, before: await positionAboveAll(this.#options.history, tenantId) };
+    return { selection, before: await this.#positionAboveAll(tenantId) };
+  }
+
+  #positionAboveAll(tenantId: string | null): Promise<number> {
+    return positionAbove(this.#options.history, { ...everyDelivery, tenantId });
   }
 
   async #start(scope: Scope, order: Order, { dryRun }: { readonly dryRun?: boolean }): Promise<BulkStarted> {

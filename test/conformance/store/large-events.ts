@@ -7,7 +7,6 @@ import {
   claimedIds,
   commit,
   day,
-  firstPage,
   idsOf,
   lane,
   newDelivery,
@@ -19,6 +18,7 @@ import {
   start,
 } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
+import { listDeliveries } from "../../listed-deliveries.ts";
 
 /** Two parts follow. */
 function largeEvent() {
@@ -38,13 +38,8 @@ function largeEvent() {
 
 async function listed(store: Store, eventId: string): Promise<readonly string[]> {
   const ids: string[] = [];
-  const query = { tenantId: null, webhookId: null, states: null, from: null, to: null };
   for (let before: number | null = null; ; ) {
-    const { rows } = await store.history.listDeliveries({
-      ...query,
-      eventId,
-      page: { ...firstPage, limit: 500, before },
-    });
+    const { rows } = await listDeliveries(store.history, { eventId }, { limit: 500, before });
     ids.push(...idsOf(rows));
     before = rows.at(-1)?.position ?? null;
     if (rows.length < 500) return ids;

@@ -9,7 +9,6 @@ import {
   claimedIds,
   commit,
   day,
-  firstPage,
   hour,
   idsOf,
   lane,
@@ -31,6 +30,7 @@ import {
   start,
 } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
+import { listDeadLetters } from "../../listed-deliveries.ts";
 
 const key = lane("webhook-1");
 const ordered = lane("webhook-1", "strict");
@@ -59,9 +59,7 @@ async function ended(
 }
 
 async function deadLetters(store: Store): Promise<readonly [listed: number, counted: number]> {
-  const anyDeadLetter = { tenantId: null, webhookIds: null, eventTypes: null, categories: null };
-  const query = { ...anyDeadLetter, from: null, to: null, page: firstPage };
-  const { rows } = await store.history.listDeadLetters(query);
+  const { rows } = await listDeadLetters(store.history);
   return [rows.length, (await store.deliveries.depth()).deadLetters.get("default") ?? 0];
 }
 

@@ -6,20 +6,9 @@ import type { Store } from "../../../src/ports/store.ts";
 import type { ClaimedDelivery, EndCommand } from "../../../src/ports/store/deliveries.ts";
 import type { StoredDelivery } from "../../../src/ports/store/history.ts";
 import { ageMsMax, type Answer, Holder } from "./holder.ts";
-import {
-  claim,
-  day,
-  firstPage,
-  lane,
-  minute,
-  newWebhook,
-  only,
-  publish,
-  retry,
-  runToEnd,
-  start,
-} from "./scene.ts";
+import { claim, day, lane, minute, newWebhook, only, publish, retry, runToEnd, start } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
+import { listDeadLetters } from "../../listed-deliveries.ts";
 
 /** A delivery in the state of a row. */
 interface Subject {
@@ -216,12 +205,10 @@ interface Stand {
 async function standOf({ store, id, webhookId }: Subject): Promise<Stand> {
   const delivery = await store.history.getDelivery(null, id);
   assert.ok(delivery !== null);
-  const ofWebhook = { tenantId: null, webhookIds: [webhookId], eventTypes: null, categories: null };
-  const query = { ...ofWebhook, from: null, to: null, page: firstPage };
   return {
     delivery,
     attempts: (await store.history.listAttempts(id)).length,
-    deadLettersListed: (await store.history.listDeadLetters(query)).rows.length,
+    deadLettersListed: (await listDeadLetters(store.history, { webhookIds: [webhookId] })).rows.length,
     deadLettersCounted: (await store.deliveries.depth()).deadLetters.get("default") ?? 0,
   };
 }

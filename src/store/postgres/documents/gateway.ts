@@ -31,13 +31,8 @@ import {
 } from "../../gateway-rows.ts";
 import type { Database, Runner, Transaction } from "../driver/database.ts";
 import { numbers, plainWords, runCalls, texts } from "../driver/sql.ts";
-import {
-  Parameters,
-  type SeenWindow,
-  searchBounds,
-  type WalkedWindow,
-  walkWindows,
-} from "../lists/search-walk.ts";
+import { Parameters } from "../lists/search-filter.ts";
+import { type SeenWindow, searchBounds, type WalkedWindow, walkWindows } from "../lists/search-walk.ts";
 
 type PlacedRow = readonly [id: string, ...RequestRow];
 
