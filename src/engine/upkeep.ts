@@ -202,13 +202,9 @@ export class Upkeep {
     await this.#repeat("history", (limit) =>
       store.forgetHistory({ createdBefore: clock.now() - historyMs, now: clock.now(), limit }),
     );
-    await this.#repeat("payloads", (limit) =>
-      store.forgetPayloads({ createdBefore: clock.now() - payloadMs, limit }),
-    );
-    await this.#repeat("audit", (limit) =>
-      store.forgetAudit({ createdBefore: clock.now() - auditMs, limit }),
-    );
-    await this.#repeat("keys", (limit) => store.forgetKeys({ now: clock.now(), limit }));
+    await this.#repeat("payloads", (limit) => store.forgetPayloads(clock.now() - payloadMs, limit));
+    await this.#repeat("audit", (limit) => store.forgetAudit(clock.now() - auditMs, limit));
+    await this.#repeat("keys", (limit) => store.forgetKeys(clock.now(), limit));
     await this.#forgetReceived();
     await this.#forgetNotifications();
     await this.#keepStatistics();
@@ -254,16 +250,14 @@ export class Upkeep {
   async #forgetNotifications(): Promise<void> {
     const { notifications, clock } = this.#options;
     await this.#repeat("notifications", (limit) =>
-      notifications.forget({ before: clock.now() - notificationsMs, limit }),
+      notifications.forget(clock.now() - notificationsMs, limit),
     );
   }
 
   /** Recovers the journals of dead processes before rolling up hours and days, then removes old buckets. */
   async #keepStatistics(): Promise<void> {
     const { statistics, statisticsKeptMs: kept, clock } = this.#options;
-    await this.#repeat("statistics left behind", (limit) =>
-      statistics.recover({ writtenBefore: clock.now() - silentWriterMs, limit }),
-    );
+    await this.#repeat("statistics left behind", () => statistics.recover(clock.now() - silentWriterMs));
     await this.#repeat("statistics added up", (limit) => statistics.rollUp(clock.now() - settlingMs, limit));
     const now = clock.now();
     const before = { minute: now - kept.minute, hour: now - kept.hour, day: now - kept.day };

@@ -68,7 +68,7 @@ export async function channelFor(
   const address = "ada@example.com";
   await notifications.rememberAddresses(tenantId, [{ id: `address-${channel.id}`, address, createdAt: 0 }]);
   const consent = (await notifications.consents(tenantId, [address])).get(address);
-  if (consent !== undefined) await notifications.saveConsent({ id: consent.id, at: 0, wanted: true });
+  if (consent !== undefined) await notifications.saveConsent(consent.id, 0, true);
   return channel;
 }
 

@@ -60,7 +60,7 @@ test("alerts and messages to owners are sent once, even when one server takes ov
     channels: [{ kind: "email", address: "ada@example.org", topics: ["first_problem"] }],
   });
   const [consent] = (await world.store.notifications.consents("default", ["ada@example.org"])).values();
-  await world.store.notifications.saveConsent({ id: consent?.id ?? "", at: world.now(), wanted: true });
+  await world.store.notifications.saveConsent(consent?.id ?? "", world.now(), true);
   for (const each of servers) each.world.statuses.set("/hook", 503);
   const { webhook } = await world.createWebhook({ circuitBreaker: { enabled: false } });
   await world.publish();

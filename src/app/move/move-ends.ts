@@ -150,8 +150,7 @@ async function countJournal(url: string, masterKeys: () => MasterKeys): Promise<
   const masterKeyIds = masterKeyIdsOf(masterKeys());
   const store = await openPostgresStore({ url, now, masterKeyIds, evenIfMoved: true });
   try {
-    const step = { writtenBefore: Number.MAX_SAFE_INTEGER, limit: 1_000 };
-    while ((await store.statistics.recover(step)).more);
+    while ((await store.statistics.recover(Number.MAX_SAFE_INTEGER)).more);
     await writeFollowing(store);
   } finally {
     await store.close();

@@ -41,7 +41,7 @@ function begin(pages: readonly (readonly PendingLane[])[], refused = "") {
     isLeader: async () => state.isLeader,
     random: { uniform: () => 0.5, bytes: (count) => new Uint8Array(count) },
     store: {
-      unownedLanes: async ({ after }) => {
+      unownedLanes: async (after) => {
         if (state.isAway) throw new StoreUnavailableError("away");
         asked.push(after);
         const page = Number(after ?? 0);

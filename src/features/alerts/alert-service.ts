@@ -267,7 +267,7 @@ export class Alerts {
   }
 
   async #require(scope: Scope, id: string): Promise<AlertRecord> {
-    const alert = await this.#options.store.get({ tenantId: scope.tenantId, id });
+    const alert = await this.#options.store.get(scope.tenantId, id);
     if (alert === null) throw new NotFoundError("the alert");
     return alert;
   }

@@ -241,7 +241,7 @@ export class Webhooks {
       const deletedAt = this.#options.clock.now();
       const audit = scope.audit?.take({ id, tenantId: webhook.tenantId });
       const events = [deletedEvent(webhook, deletedAt)];
-      await this.#options.store.webhooks.delete({ id, deletedAt }, { audit, events });
+      await this.#options.store.webhooks.delete(id, deletedAt, { audit, events });
       this.#options.access.relay.stored();
       this.#options.access.removeWebhook(id);
       await this.#options.access.cancelWaiting(id);

@@ -11,7 +11,7 @@ export interface OperationStore {
    * Writes it with the next revision. Returns false and writes nothing if another process wrote it since it was read.
    */
   update(operation: BatchOperation, audit?: AuditEntry): Promise<boolean>;
-  get(query: { readonly tenantId: string | null; readonly id: string }): Promise<BatchOperation | null>;
+  get(tenantId: string | null, id: string): Promise<BatchOperation | null>;
   /** Newest first. */
   list(query: OperationQuery): Promise<Page<BatchOperation>>;
   /** Operations that a process should be running, oldest first. */

@@ -128,10 +128,7 @@ export class Webhooks implements WebhookStore {
     return pageOf(rows, asked.limit, toHistoryEntry);
   }
 
-  async delete(
-    { id, deletedAt }: { readonly id: string; readonly deletedAt: number },
-    { audit, events }: WrittenBeside = {},
-  ): Promise<void> {
+  async delete(id: string, deletedAt: number, { audit, events }: WrittenBeside = {}): Promise<void> {
     await this.#sql.run([
       markDeleted(deletedAt, id),
       deleteSecrets(ownerKinds.webhook, id),
@@ -143,7 +140,7 @@ export class Webhooks implements WebhookStore {
     ]);
   }
 
-  async page({ after, limit }: { readonly after: string | null; readonly limit: number }) {
+  async page(after: string | null, limit: number): Promise<readonly StoredWebhook[]> {
     return this.#withSecrets(await this.#sql.read(page(after, limit)));
   }
 
@@ -157,8 +154,8 @@ export class Webhooks implements WebhookStore {
     return rows.map((row) => toStoredWebhook(row, secrets.get(row[0]) ?? []));
   }
 
-  async saveTenantKeys(command: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }) {
-    await this.#sql.run(secretCalls([ownerKinds.tenant, command.tenantId], command.keys));
+  async saveTenantKeys(tenantId: string, keys: readonly StoredSecret[]): Promise<void> {
+    await this.#sql.run(secretCalls([ownerKinds.tenant, tenantId], keys));
   }
 
   async tenantKeys(tenantId: string): Promise<readonly StoredSecret[]> {

@@ -82,7 +82,7 @@ test("a full disk refuses the batch whole: no row, no lease, no counter, no numb
     return true;
   });
   assert.deepEqual(await store.deliveries.depth(), depth);
-  assert.deepEqual((await store.deliveries.lanesWithWork({ after: null, limit: 9 })).lanes, [key]);
+  assert.deepEqual((await store.deliveries.lanesWithWork(null, 9)).lanes, [key]);
   // The same batch succeeds once there is space, with the leases it was refused with.
   db.exec("PRAGMA max_page_count = 1000000");
   const { publishes, settled } = await commit(store, batch);

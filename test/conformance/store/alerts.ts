@@ -63,9 +63,9 @@ export const alerts: StoreTheme = (check) => {
     const fired = { ...first, state: "firing", firedAt: start + 1, summary: "s" } as const;
     await kept.save({ put: [fired], remove: [second.id] });
     assert.deepEqual(await kept.current(start), [fired]);
-    assert.deepEqual(await kept.get({ tenantId: "a", id: first.id }), fired);
-    assert.equal(await kept.get({ tenantId: "b", id: first.id }), null);
-    assert.equal(await kept.get({ tenantId: null, id: second.id }), null);
+    assert.deepEqual(await kept.get("a", first.id), fired);
+    assert.equal(await kept.get("b", first.id), null);
+    assert.equal(await kept.get(null, second.id), null);
   });
 
   check("lists alerts newest first, of one tenant, in some states, of one rule", async (store) => {

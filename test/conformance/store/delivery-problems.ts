@@ -303,7 +303,7 @@ export const deliveryProblems: StoreTheme = (check) => {
       const [kept, gone] = [await newHook(store), await newHook(store)];
       for (const webhookId of [kept, gone]) await fail(store, { webhookId, isDeadLetter: true });
       const late = await newLease(store, { webhookId: gone });
-      await store.webhooks.delete({ id: gone, deletedAt: start });
+      await store.webhooks.delete(gone, start);
       const attempt = newAttempt({ outcome: "transient", category: "timeout" });
       const failures = [factOf(late, attempt, { webhookId: gone, isDeadLetter: true })];
       const progress = progressed({ state: "exhausted" });

@@ -135,7 +135,7 @@ export const handEndings: StoreTheme = (check) => {
       await publishSettled(store, {}, {}),
       await publish(store, { event: { createdAt: later } }),
     ];
-    await runToEnd(() => store.upkeep.forgetPayloads({ createdBefore: later, limit: 10 }));
+    await runToEnd(() => store.upkeep.forgetPayloads(later, 10));
     const ids = [old.event.id, young.event.id, newId(), "no id"];
     assert.deepEqual([...(await store.history.payloadsGone(ids))], [old.event.id]);
   });

@@ -119,7 +119,7 @@ export const largeEvents: StoreTheme = (check) => {
       );
     const forgetAll = async (): Promise<void> => {
       await runToEnd(() => store.upkeep.forgetHistory({ createdBefore: late, now: late, limit: 500 }));
-      await runToEnd(() => store.upkeep.forgetPayloads({ createdBefore: late, limit: 500 }));
+      await runToEnd(() => store.upkeep.forgetPayloads(late, 500));
     };
     await expireAll();
     await forgetAll();
@@ -146,7 +146,7 @@ export const largeEvents: StoreTheme = (check) => {
     await store.webhooks.save(webhook, { secrets: [] });
     const command = { ...publishCommand({ deliveries: [] }), later: [newDelivery({ lane: lane("gone") })] };
     await commit(store, { publishes: [command] });
-    await store.webhooks.delete({ id: "gone", deletedAt: start });
+    await store.webhooks.delete("gone", start);
     await runToEnd(() => store.upkeep.cancelWebhook({ webhookId: "gone", now: start, limit: 10 }));
     assert.deepEqual(await store.webhooks.deletedWithWork(), []);
     await store.deliveries.fanOut();

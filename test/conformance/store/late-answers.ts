@@ -52,7 +52,7 @@ const ends: Readonly<Record<string, (store: Store, delivery: Held) => Promise<un
       store.upkeep.expire({ now: endedAt, limit: 10, ageMsByWebhook: new Map(), ageMsDefault: hour }),
     ),
   cancelled: async (store, { webhookId }) => {
-    await store.webhooks.delete({ id: webhookId, deletedAt: endedAt });
+    await store.webhooks.delete(webhookId, endedAt);
     await store.upkeep.cancelWebhook({ webhookId, now: endedAt, limit: 10 });
   },
 };

@@ -87,7 +87,7 @@ const operationalEvents: StoreTheme = (check) => {
     await notifications.relayed({ keys: [told.key], at: start, notifications: [] });
     await notifications.appendEvents([told]);
     assert.deepEqual(await notifications.pendingEvents(9), []);
-    assert.deepEqual(await notifications.forget({ before: start + 1, limit: 9 }), {
+    assert.deepEqual(await notifications.forget(start + 1, 9), {
       changed: 1,
       more: false,
     });
@@ -107,7 +107,7 @@ const operationalEvents: StoreTheme = (check) => {
     });
     const webhook = newWebhook();
     await store.webhooks.save(webhook);
-    await store.webhooks.delete({ id: webhook.id, deletedAt: start }, { events: [deleted] });
+    await store.webhooks.delete(webhook.id, start, { events: [deleted] });
     assert.deepEqual(await store.notifications.pendingEvents(9), [alone, deleted]);
   });
 
@@ -220,7 +220,7 @@ const queue: StoreTheme = (check) => {
     await notifications.claim(lease);
     const outcome = { attempts: 1, dueAt: start, at: start, error: null, eventId: null };
     await notifications.settle([{ ...outcome, id: sent.id, state: "sent" }], "one");
-    assert.equal((await notifications.forget({ before: start + 1, limit: 9 })).changed, 1);
+    assert.equal((await notifications.forget(start + 1, 9)).changed, 1);
     assert.deepEqual(idsOf((await notifications.list(everything)).rows), [waits.id]);
   });
 };
@@ -234,7 +234,7 @@ const channels: StoreTheme = (check) => {
     await notifications.saveChannels({ tenantId: "a", channels: [first, second] });
     await notifications.saveChannels({ tenantId: null, channels: [global] });
     const status = { ...freshStatus, refusedAt: start, lastError: "550" };
-    await notifications.saveStatus({ channelId: second.id, status });
+    await notifications.saveStatus(second.id, status);
     const renamed = { ...second, name: "Grace" };
     const third = channel();
     await notifications.saveChannels({ tenantId: "a", channels: [third, renamed] });
@@ -273,8 +273,8 @@ const consents: StoreTheme = (check) => {
     assert.deepEqual(await notifications.unconfirmed("a", start), { all: 2, recent: 2 });
     assert.deepEqual(await notifications.unconfirmed("a", start + 1), { all: 2, recent: 0 });
     await notifications.confirmationSent(row.id, start + 1);
-    await notifications.saveConsent({ id: row.id, at: start + 2, wanted: true });
-    await notifications.saveConsent({ id: row.id, at: start + 3, wanted: false });
+    await notifications.saveConsent(row.id, start + 2, true);
+    await notifications.saveConsent(row.id, start + 3, false);
     const stopped = {
       id: row.id,
       confirmationSentAt: start + 1,
@@ -297,7 +297,7 @@ const consents: StoreTheme = (check) => {
       address: "ada@example.com",
       consent: stopped,
     });
-    await reopened.saveConsent({ id: row.id, at: start + 4, wanted: true });
+    await reopened.saveConsent(row.id, start + 4, true);
     const wanted = { ...stopped, unsubscribedAt: null };
     const asked = ["ada@example.com", "new@example.com"];
     assert.deepEqual([...(await reopened.consents("a", asked))], [["ada@example.com", wanted]]);
@@ -319,7 +319,7 @@ const consents: StoreTheme = (check) => {
     await notifications.settle([{ ...outcome, id: sent.id, state: "sent" }], "one", [two, one]);
     const later = { ...one, since: start + hour };
     assert.deepEqual(await notifications.counts([one, two, later]), [2, 1, 0]);
-    assert.equal((await notifications.forget({ before: start + 1, limit: 9 })).changed, 2);
+    assert.equal((await notifications.forget(start + 1, 9)).changed, 2);
     assert.deepEqual(await notifications.counts([one, two]), [0, 0]);
   });
 

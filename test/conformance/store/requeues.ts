@@ -53,7 +53,7 @@ export const requeues: StoreTheme = (check) => {
     const command = { eventId: newId(), deliveries: [newDelivery()] };
     assert.deepEqual(await requeue(store, command), { kind: "event_not_found" });
     const { event } = await publishSettled(store, {}, {});
-    await runToEnd(() => store.upkeep.forgetPayloads({ createdBefore: start + day, limit: 10 }));
+    await runToEnd(() => store.upkeep.forgetPayloads(start + day, 10));
     assert.deepEqual(await requeue(store, { ...command, eventId: event.id }), { kind: "payload_gone" });
   });
 

@@ -139,7 +139,7 @@ export const retries: StoreTheme = (check) => {
     const { deliveries } = await publish(store, { deliveries: [{ claim: true, leaseUntil: later }] });
     assert.deepEqual(await retry(store, only(deliveries).id, { at: later - 1 }), { kind: "in_flight" });
     const gone = await ended(store);
-    await runToEnd(() => store.upkeep.forgetPayloads({ createdBefore: start + day, limit: 10 }));
+    await runToEnd(() => store.upkeep.forgetPayloads(start + day, 10));
     assert.deepEqual(await retry(store, gone, { at: later }), { kind: "payload_gone" });
     assert.deepEqual(await deadLetters(store), [1, 1]);
     assert.equal(await waiting(store), 1);
@@ -290,7 +290,7 @@ export const retries: StoreTheme = (check) => {
     const id = await ended(store);
     await retry(store, id, { at: later });
     const before = { createdBefore: start + 9 * day, limit: 10 };
-    await runToEnd(() => store.upkeep.forgetPayloads(before));
+    await runToEnd(() => store.upkeep.forgetPayloads(before.createdBefore, before.limit));
     await runToEnd(() => store.upkeep.forgetHistory({ ...before, now: start + 9 * day }));
     const taken = only((await claim(store, key, { now: later })).deliveries);
     assert.equal(taken.id, id);

@@ -162,6 +162,6 @@ export const settlements: StoreTheme = (check) => {
       health: null,
     };
     await commit(store, { webhookStates: [{ ...state, pausedUntil: null }, state] });
-    assert.deepEqual(only(await store.webhooks.page({ after: null, limit: 9 })).runtime, state);
+    assert.deepEqual(only(await store.webhooks.page(null, 9)).runtime, state);
   });
 };

@@ -55,7 +55,7 @@ const expireInStore: Step = ({ store, webhookId, since }) =>
   );
 
 const deleteWebhook: Step = async ({ store, webhookId, since }) => {
-  await store.webhooks.delete({ id: webhookId, deletedAt: since });
+  await store.webhooks.delete(webhookId, since);
   await store.upkeep.cancelWebhook({ webhookId, now: since + 5, limit: 10 });
 };
 

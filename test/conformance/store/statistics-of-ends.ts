@@ -55,7 +55,7 @@ export const statisticsOfEnds: StoreTheme = (check) => {
     await commit(store, { retries: [retryCommand(id)], statistics: batch({ number: 1 }) });
     assert.deepEqual(await endings(store, { level: "all" }), { all: { cancelled: 1 } });
     await store.deliveries.end(cancel);
-    await runToEnd(() => store.statistics.recover({ writtenBefore: start + day, limit: 10 }));
+    await runToEnd(() => store.statistics.recover(start + day));
     assert.deepEqual(await endings(store, { level: "all" }), { all: { cancelled: 2 } });
   });
 };

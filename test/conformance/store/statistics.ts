@@ -200,23 +200,23 @@ export const statistics: StoreTheme = (check) => {
     await publishing(store, 3);
     const kept = store.statistics;
     assert.equal((await kept.progress()).unwrittenSince, start);
-    assert.deepEqual(await kept.recover({ writtenBefore: start, limit: 10 }), { changed: 0, more: false });
-    await runToEnd(() => kept.recover({ writtenBefore: start + 1, limit: 10 }));
+    assert.deepEqual(await kept.recover(start), { changed: 0, more: false });
+    await runToEnd(() => kept.recover(start + 1));
     assert.deepEqual(await read(store), [[0, "oak", "webhook-1", 3]]);
     assert.deepEqual(await read(store, { of: { level: "tenants", tenantIds: null } }), [[0, "oak", null, 3]]);
     assert.equal(await sumOf(store), 3);
     assert.equal((await kept.progress()).unwrittenSince, null);
-    await runToEnd(() => kept.recover({ writtenBefore: start + 1, limit: 10 }));
+    await runToEnd(() => kept.recover(start + 1));
     assert.equal(await sumOf(store), 3);
   });
 
   check("a late row of a writer presumed dead replaces what was added for it", async (store) => {
     await publishing(store, 1);
     const kept = store.statistics;
-    await runToEnd(() => kept.recover({ writtenBefore: start + 1, limit: 10 }));
+    await runToEnd(() => kept.recover(start + 1));
     await publishing(store, 2, { rows: [row(1, { countedTo: 1 })], writtenTo: 1 });
     assert.deepEqual(await read(store), [[0, "oak", "webhook-1", 1]]);
-    await runToEnd(() => kept.recover({ writtenBefore: start + 1, limit: 10 }));
+    await runToEnd(() => kept.recover(start + 1));
     assert.deepEqual(await read(store), [[0, "oak", "webhook-1", 2]]);
   });
 
@@ -245,7 +245,7 @@ export const statistics: StoreTheme = (check) => {
     );
     const again = settlement(leases[0] ?? noLease);
     await commit(store, { settlements: [again], statistics: batch({ number: 2, settled: [fact()] }) });
-    await runToEnd(() => store.statistics.recover({ writtenBefore: start + 1, limit: 10 }));
+    await runToEnd(() => store.statistics.recover(start + 1));
     assert.deepEqual(await read(store), [[0, "oak", "webhook-1", 2]]);
   });
 
@@ -255,7 +255,7 @@ export const statistics: StoreTheme = (check) => {
     const count = { accepted: [fact()], duplicate: fact({ subject: "again" }) };
     const published = [count, count];
     await commit(store, { publishes: [command(), command()], statistics: batch({ published }) });
-    await runToEnd(() => store.statistics.recover({ writtenBefore: start + 1, limit: 10 }));
+    await runToEnd(() => store.statistics.recover(start + 1));
     assert.deepEqual(await read(store), [
       [0, "oak", "again", 1],
       [0, "oak", "webhook-1", 1],

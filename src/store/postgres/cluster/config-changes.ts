@@ -66,15 +66,15 @@ export function announcedWebhooks(store: WebhookStore, announcer: ConfigAnnounce
       await changed(webhook.id);
       return saved;
     },
-    delete: async (query, beside) => {
-      await store.delete(query, beside);
-      await changed(query.id);
+    delete: async (id, deletedAt, beside) => {
+      await store.delete(id, deletedAt, beside);
+      await changed(id);
     },
-    saveTenantKeys: async (command) => {
-      await store.saveTenantKeys(command);
-      await announcer.announce({ kind: "tenant_keys", tenantIds: [command.tenantId] });
+    saveTenantKeys: async (tenantId, keys) => {
+      await store.saveTenantKeys(tenantId, keys);
+      await announcer.announce({ kind: "tenant_keys", tenantIds: [tenantId] });
     },
-    page: (query) => store.page(query),
+    page: (after, limit) => store.page(after, limit),
     history: (query) => store.history(query),
     some: (ids) => store.some(ids),
     tenantKeys: (tenantId) => store.tenantKeys(tenantId),
@@ -119,7 +119,7 @@ export function announcedPortal(store: PortalStore, announcer: ConfigAnnouncer):
       if (ended.length > 0) await changed();
       return ended;
     },
-    countSessions: (query) => store.countSessions(query),
+    countSessions: (tenantId, at) => store.countSessions(tenantId, at),
     settings: (tenantId) => store.settings(tenantId),
     saveSettings: async (settings, audit) => {
       await store.saveSettings(settings, audit);

@@ -356,8 +356,8 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
     return { unwrittenSince, countedSince, hoursUntil: hoursUntil ?? 0, daysUntil: daysUntil ?? 0 };
   }
 
-  async recover(step: { readonly writtenBefore: number }): Promise<StepResult> {
-    return this.#upkeep.recover(step.writtenBefore);
+  async recover(writtenBefore: number): Promise<StepResult> {
+    return this.#upkeep.recover(writtenBefore);
   }
 
   async rollUp(endedBefore: number, limit: number): Promise<StepResult> {

@@ -153,16 +153,16 @@ export class PostgresDeliveries implements DeliveryStore {
   }
 
   /** One lane more than the limit shows whether there is another page. */
-  async lanesWithWork(page: { readonly after: string | null; readonly limit: number }): Promise<LanePage> {
+  async lanesWithWork(after: string | null, limit: number): Promise<LanePage> {
     const { database, lanes } = this.#state;
     const rows = await database.rows<[lane: number]>(
       `WITH RECURSIVE ${lanesFound("$1::int")}
        SELECT lane FROM found WHERE lane IS NOT NULL LIMIT $2`,
-      [page.after === null ? 0 : Number(page.after), page.limit + 1],
+      [Number(after ?? 0), limit + 1],
     );
-    const shown = rows.slice(0, page.limit).map(([lane]) => lane);
+    const shown = rows.slice(0, limit).map(([lane]) => lane);
     await lanes.load(shown);
-    const next = rows.length > page.limit ? String(shown.at(-1) ?? page.after ?? 0) : null;
+    const next = rows.length > limit ? String(shown.at(-1) ?? after ?? 0) : null;
     return { lanes: shown.map((ref) => lanes.byRef(ref).key), next };
   }
 

@@ -111,7 +111,7 @@ export class Retention {
   }
 
   /** The oldest rows have the lowest numbers. */
-  async forgetAudit({ createdBefore, limit }: RetentionStep): Promise<StepResult> {
+  async forgetAudit(createdBefore: number, limit: number): Promise<StepResult> {
     const rows = await this.#state.maintenance.rows(
       `DELETE FROM posthorn.audit_log WHERE seq IN (SELECT seq FROM posthorn.audit_log ORDER BY seq LIMIT $1)
        AND at < $2 RETURNING 1`,

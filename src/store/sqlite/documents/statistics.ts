@@ -349,8 +349,8 @@ export class SqliteStatistics implements StatisticsStore {
     });
   }
 
-  async recover(step: { readonly writtenBefore: number }): Promise<StepResult> {
-    return this.#state.connection.write(() => this.#upkeep.recover(step.writtenBefore));
+  async recover(writtenBefore: number): Promise<StepResult> {
+    return this.#state.connection.write(() => this.#upkeep.recover(writtenBefore));
   }
 
   async rollUp(endedBefore: number, limit: number): Promise<StepResult> {
