@@ -30,7 +30,7 @@ export async function planMigrations(
 async function planOf({ databaseUrl: url, dataDir }: Pick<Settings, "dataDir" | "databaseUrl">) {
   if (url === null) {
     const { planStoreMigrations } = await import("../store/sqlite/open.ts");
-    return planStoreMigrations({ dataDir: dataFolderAt(dataDir).path });
+    return planStoreMigrations(dataFolderAt(dataDir).path);
   }
   const { planPostgresMigrations } = await import("../store/postgres/open.ts");
   return planPostgresMigrations({ url });
@@ -42,7 +42,7 @@ async function planOf({ databaseUrl: url, dataDir }: Pick<Settings, "dataDir" | 
  */
 export async function migrateStore(
   settings: MigrationSettings,
-  { newDigestKey = false }: { readonly newDigestKey?: boolean } = {},
+  newDigestKey = false,
 ): Promise<MigrationReport> {
   const report = await planMigrations(settings);
   const isEmbedded = settings.databaseUrl === null;

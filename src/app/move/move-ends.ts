@@ -25,7 +25,7 @@ export interface MoveFrom {
 
 export interface Stopped {
   /** If the move is not complete, servers may use the store again. */
-  readonly release: (end: { readonly moved: boolean }) => Promise<void>;
+  readonly release: (isMoved: boolean) => Promise<void>;
 }
 
 /** The store to move into. */
@@ -51,13 +51,10 @@ export function isPostgres(end: string): boolean {
 
 export async function openSource(
   from: string,
-  given: {
-    readonly masterKeys: () => MasterKeys;
-    /** Read-only: does not even create files. */
-    readonly isLook: boolean;
-  },
+  masterKeys: () => MasterKeys,
+  /** Read-only: does not even create files. */ isLook: boolean,
 ): Promise<MoveFrom> {
-  return isPostgres(from) ? openDatabaseSource(from, given.masterKeys) : openFolderSource(from, given.isLook);
+  return isPostgres(from) ? openDatabaseSource(from, masterKeys) : openFolderSource(from, isLook);
 }
 
 async function openFolderSource(from: string, isLook: boolean): Promise<MoveFrom> {
@@ -69,7 +66,7 @@ async function openFolderSource(from: string, isLook: boolean): Promise<MoveFrom
   const isServed = () => isOwned(folder.path);
   return {
     place: folder.path,
-    rows: openSqliteMoveSource({ dataDir: folder.path, leavesNoTrace: isLook && !isServed() }),
+    rows: openSqliteMoveSource(folder.path, isLook && !isServed()),
     digestKey: () => createDigestKeyFile(folder.digestKeyFile).read(),
     stop: () => stopFolder(folder.path),
     isServed: async () => isServed(),
@@ -94,7 +91,7 @@ async function stopFolder(dataDir: string): Promise<Stopped | null> {
 
 async function openDatabaseSource(url: string, masterKeys: () => MasterKeys): Promise<MoveFrom> {
   const { openPostgresMoveSource } = await import("../../store/postgres/move/moving-source.ts");
-  const source = await openPostgresMoveSource({ url });
+  const source = await openPostgresMoveSource(url);
   return {
     place: source.place,
     rows: source,
@@ -122,7 +119,7 @@ async function stopDatabase(
 ): Promise<Stopped | null> {
   if (await source.isServed()) return null;
   await source.markMoved({ place: incompletePlace, at: systemClock.now() });
-  const release: Stopped["release"] = async ({ moved }) => {
+  const release: Stopped["release"] = async (moved) => {
     if (!moved) await source.markMoved(null);
   };
   try {
@@ -131,10 +128,10 @@ async function stopDatabase(
       return { release };
     }
   } catch (error) {
-    await release({ moved: false });
+    await release(false);
     throw error;
   }
-  await release({ moved: false });
+  await release(false);
   return null;
 }
 
@@ -161,7 +158,7 @@ async function countJournal(url: string, masterKeys: () => MasterKeys): Promise<
 export async function judgeTarget(to: string, source: string): Promise<void> {
   if (!isPostgres(to)) return;
   const { judgePostgresMoveTarget } = await import("../../store/postgres/move/open-moving.ts");
-  await judgePostgresMoveTarget({ url: to, source });
+  await judgePostgresMoveTarget(to, source);
 }
 
 export async function openTarget(to: string, source: string, masterKeys: MasterKeys): Promise<MoveTo> {

@@ -24,7 +24,7 @@ export interface MovePlan {
 /** Inspects both ends without changing anything. */
 export async function planMove(request: MoveRequest): Promise<MovePlan> {
   const { from, to } = request;
-  const source = await openSource(from, { masterKeys: () => masterKeysOf(request), isLook: true });
+  const source = await openSource(from, () => masterKeysOf(request), true);
   try {
     await unlessMoved(source, () => judgeTarget(to, source.place));
     await source.rows.freeze();
@@ -42,7 +42,7 @@ export async function runMove(
   pause: () => Promise<void>,
 ): Promise<MoveReport & { readonly to: string }> {
   const { from, to } = request;
-  const source = await openSource(from, { masterKeys: () => masterKeysOf(request), isLook: false });
+  const source = await openSource(from, () => masterKeysOf(request), false);
   try {
     const masterKeys = masterKeysOf(request);
     const target = await unlessMoved(source, () => openTarget(to, source.place, masterKeys));
@@ -69,7 +69,7 @@ async function unlessMoved<Opened>(source: MoveFrom, open: () => Promise<Opened>
 
 /** Allows servers to use a store again after a move. */
 export async function reopenMoved(request: Omit<MoveRequest, "to">): Promise<void> {
-  const source = await openSource(request.from, { masterKeys: () => masterKeysOf(request), isLook: false });
+  const source = await openSource(request.from, () => masterKeysOf(request), false);
   try {
     await source.markMoved(null);
   } finally {

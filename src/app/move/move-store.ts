@@ -211,7 +211,7 @@ export async function moveStore(move: {
       }
       tell({ kind: "ready", written: parts.reduce((sum, { written }) => sum + written, 0) });
     } finally {
-      await stopped?.release({ moved });
+      await stopped?.release(moved);
     }
     await move.pause();
   }

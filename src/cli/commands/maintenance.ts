@@ -33,9 +33,7 @@ function addMigrateCommand(program: Command, invocation: Invocation): void {
     process.umask(ownerOnly);
     const { migrateStore, planMigrations } = await import("../../app/maintenance.ts");
     try {
-      const report = await (plan === true
-        ? planMigrations(settings)
-        : migrateStore(settings, { newDigestKey }));
+      const report = await (plan === true ? planMigrations(settings) : migrateStore(settings, newDigestKey));
       printReport(terminal, report, plan === true ? "would apply" : "applied");
     } catch (error) {
       throw startFailure(error);

@@ -144,7 +144,7 @@ export async function preparePostgres(
   const pending = await withSetup(driver, direct, (database) => inspect(database, options));
   if (pending > 0) {
     const patient = { ...direct, statementTimeoutMs: 0 };
-    await withSetup(driver, patient, (database) => migrate(database, { now }));
+    await withSetup(driver, patient, (database) => migrate(database, now));
   }
   return { driver, address };
 }

@@ -89,8 +89,8 @@ function openError(cause: unknown, dataDir: string): unknown {
 }
 
 /** The migrations that opening the folder would run. Only reads, even while another process owns the folder. */
-export function planStoreMigrations(options: { readonly dataDir: string }): MigrationPlan {
-  const file = databaseFile(options.dataDir);
+export function planStoreMigrations(dataDir: string): MigrationPlan {
+  const file = databaseFile(dataDir);
   refuseEmptied(file);
   if (!existsSync(file)) return { from: 0, pending: migrations };
   const db = new DatabaseSync(file, { readOnly: true });

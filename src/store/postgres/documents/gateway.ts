@@ -123,9 +123,7 @@ export class PostgresRequestLog implements RequestLog {
   }
 
   async addRequests(requests: readonly ReceivedRequest[]): Promise<void> {
-    await this.#database.transaction((transaction) =>
-      writeRequests(transaction, { requests, replaces: false }),
-    );
+    await this.#database.transaction((transaction) => writeRequests(transaction, requests, false));
   }
 
   searchRequests(search: RequestSearch): Promise<SearchPage<ReceivedRequest, RequestPlace>> {
@@ -223,7 +221,8 @@ const replacedSql = `${insertSql} ON CONFLICT (id) DO UPDATE SET status = exclud
 /** Rows of the gateway's log and of held messages. An existing row is kept, or replaced except for its body. */
 export async function writeRequests(
   transaction: Transaction,
-  { requests, replaces }: { readonly requests: readonly ReceivedRequest[]; readonly replaces: boolean },
+  requests: readonly ReceivedRequest[],
+  replaces: boolean,
 ): Promise<void> {
   if (requests.length === 0) return;
   await transaction.rows(replaces ? replacedSql : keptSql, [

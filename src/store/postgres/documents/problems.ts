@@ -28,7 +28,8 @@ import type { Runner } from "../driver/database.ts";
  */
 export async function writeProblems(
   runner: Runner,
-  { batch, settled }: { readonly batch: ProblemBatch; readonly settled: readonly SettlementResult[] },
+  batch: ProblemBatch,
+  settled: readonly SettlementResult[],
 ): Promise<readonly ProblemMove[]> {
   const facts = problemFactsOf(batch, settled);
   const marked = [...new Set([...batch.recovering, ...batch.resolved])];

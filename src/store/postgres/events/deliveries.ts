@@ -229,16 +229,14 @@ export class PostgresDeliveries implements DeliveryStore {
    * commits deadlock nevertheless, the server ends one after a second and database.ts repeats it.
    */
   async #write(transaction: Transaction, batch: CommitBatch, deliveries: DeliveryRows): Promise<Committed> {
-    const { deltas } = deliveries;
     const need = this.#needOf(batch);
     const isPlain = batch.requeues.length + batch.retries.length === 0 && areNew(batch.publishes);
     const drawn = isPlain
       ? relativeNumbers(need.eventsByTenant)
       : await drawNumbers(transaction, need.eventsByTenant, need.deliveries);
-    const context = { transaction, numbers: drawn, deliveries, deltas, lostLanes: this.#lost.lanes };
-    const publishing = new PublishBatch(this.#state, context);
-    const requeuing = new RequeueBatch(this.#state, context);
-    const retrying = new RetryBatch(this.#state, context);
+    const publishing = new PublishBatch(this.#state, transaction, drawn, deliveries, this.#lost.lanes);
+    const requeuing = new RequeueBatch(this.#state, transaction, drawn, deliveries);
+    const retrying = new RetryBatch(this.#state, transaction, drawn, deliveries);
     const counting = this.#countingOf(batch.statistics);
     const stored =
       isApart(batch) && isPlain
@@ -292,7 +290,7 @@ export class PostgresDeliveries implements DeliveryStore {
       : await publishing.run(batch.publishes);
     const stored = batch.publishes.filter((_, at) => publishes[at]?.kind === "accepted");
     const requests = stored.flatMap(({ request }) => request ?? []);
-    await writeRequests(transaction, { requests, replaces: true });
+    await writeRequests(transaction, requests, true);
     await keepAnswers(
       transaction,
       stored.flatMap(({ answer }) => answer ?? []),
@@ -331,7 +329,8 @@ export class PostgresDeliveries implements DeliveryStore {
   ): Promise<readonly ProblemMove[]> {
     if (problems === undefined) return [];
     const failures = problems.failures.map((fact, at) => (writtenBefore.has(at) ? null : fact));
-    return writeProblems(transaction, withPassedOn({ ...problems, failures }, settled, publishes));
+    const written = withPassedOn({ ...problems, failures }, settled, publishes);
+    return writeProblems(transaction, written.batch, written.settled);
   }
 
   #settleBatch(settlements: readonly Settlement[], counting: Counting | null): SettleBatch {
