@@ -73,8 +73,7 @@ export class IncarnateParts {
     name: Name,
     prototype: Parts[Name],
   ): Parts[Name] {
-    const methods = Object.getOwnPropertyNames(prototype).filter((each) => each !== "constructor");
-    const calls = methods.map((method) => {
+    const calls = methodsOf(prototype).map((method) => {
       const call = (...given: unknown[]): Promise<unknown> =>
         this.#run((parts) => (parts[name] as unknown as Record<string, Call>)[method]?.(...given));
       return [method, call];
@@ -150,6 +149,13 @@ export class IncarnateParts {
 }
 
 type Call = (...given: unknown[]) => Promise<unknown>;
+
+/** With those of the classes that it extends. */
+function methodsOf(prototype: object): readonly string[] {
+  const parent = Object.getPrototypeOf(prototype) as object;
+  const own = Object.getOwnPropertyNames(prototype).filter((each) => each !== "constructor");
+  return parent === Object.prototype ? own : [...methodsOf(parent), ...own];
+}
 
 /** A worker of an earlier server run is not a worker of this one, and its number may be assigned to another worker. */
 function heirOf(before: Membership | undefined): Membership {

@@ -111,7 +111,7 @@ function assemble(
 ): Store {
   const state = loadState(connection);
   const sql = new SqliteSql(connection);
-  const statistics = new SqliteStatistics(state);
+  const statistics = new SqliteStatistics(state, sql);
   const requestsBySource = new RequestsBySource(connection);
   const requests = new GatewayRequestRows(connection, sql, requestsBySource);
   const answers = new GatewayAnswers(connection);

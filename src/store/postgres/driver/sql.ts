@@ -2,12 +2,12 @@ import { storable } from "../../column-values.ts";
 import { Sql } from "../../documents/sql.ts";
 import type { Body, Call, Rows, Scalar, Value } from "../../documents/statement.ts";
 import { searchBounds } from "../lists/search-walk.ts";
-import type { Database, Value as Parameter, Runner } from "./database.ts";
+import type { Value as Parameter, Runner, Transactor } from "./database.ts";
 
 export class PostgresSql extends Sql {
-  readonly #database: Database;
+  readonly #database: Transactor;
 
-  constructor(database: Database) {
+  constructor(database: Transactor) {
     super();
     this.#database = database;
   }
