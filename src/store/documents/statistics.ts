@@ -49,15 +49,15 @@ function statementsOf(kind: FactKind) {
 
 const tables = { delivery: statementsOf("delivery"), event: statementsOf("event") };
 const forgetGauges = forgetting("gauge_stats", "step, bucket, writer");
-const rolledUp = sql<readonly [step: number, until: number]>(
-  "SELECT step, done_until FROM posthorn.stat_progress",
-);
 const saveRolledUp = sql(
   `INSERT INTO posthorn.stat_progress (step, done_until) VALUES ($1, $2)
    ON CONFLICT (step) DO UPDATE SET done_until = excluded.done_until`,
 );
 const untilOf = (step: StatisticsStep): string =>
   `(SELECT done_until FROM posthorn.stat_progress WHERE step = ${stepCode(step)})`;
+const rolledUp = sql<readonly [step: number, until: number]>(
+  `SELECT step, done_until FROM posthorn.stat_progress WHERE step > ${stepCode("minute")}`,
+);
 const firstMinuteOf = (kind: FactKind): string =>
   `(SELECT min(bucket) FROM posthorn.${statisticsTables[kind]} WHERE step = ${stepCode("minute")})`;
 const progress = sql<
