@@ -59,9 +59,11 @@ async function readWindow<Row extends readonly [position: number, ...columns: un
   >(
     `WITH seen AS MATERIALIZED (${seen}),
      edge AS (SELECT seq, created_at FROM seen ORDER BY seq ${opposite} LIMIT 1),
-     found AS MATERIALIZED (${found})
+     found AS MATERIALIZED (
+       ${found})
      SELECT (SELECT count(*) FROM seen), (SELECT seq FROM edge), (SELECT created_at FROM edge), f.*
-     FROM (SELECT) AS one LEFT JOIN (${shown}) f ON true
+     FROM (SELECT) AS one LEFT JOIN (
+       ${shown}) f ON true
      ORDER BY f.seq ${direction}`,
     parameters.values,
     searchBounds,
