@@ -1,7 +1,7 @@
 import type { Settlement } from "../../ports/store/deliveries.ts";
 import { StoreUnavailableError } from "../../ports/store.ts";
 import { Announcer, type PendingLaneQueue } from "./cluster/announcer.ts";
-import type { ConfigAnnouncer } from "./cluster/config-changes.ts";
+import { type ConfigAnnouncer, methodsOf } from "./cluster/config-changes.ts";
 import type { Database } from "./driver/database.ts";
 import { PostgresDeliveries } from "./events/deliveries.ts";
 import { PostgresHistory } from "./lists/history.ts";
@@ -149,13 +149,6 @@ export class IncarnateParts {
 }
 
 type Call = (...given: unknown[]) => Promise<unknown>;
-
-/** With those of the classes that it extends. */
-function methodsOf(prototype: object): readonly string[] {
-  const parent = Object.getPrototypeOf(prototype) as object;
-  const own = Object.getOwnPropertyNames(prototype).filter((each) => each !== "constructor");
-  return parent === Object.prototype ? own : [...methodsOf(parent), ...own];
-}
 
 /** A worker of an earlier server run is not a worker of this one, and its number may be assigned to another worker. */
 function heirOf(before: Membership | undefined): Membership {
