@@ -60,11 +60,11 @@ export class UndoSteps implements AsyncDisposable {
 
 /** Replacements for tests and for the library. */
 export interface Overrides {
-  readonly log?: Logger;
-  readonly transport?: Transport;
-  readonly names?: NameLookup;
+  readonly log?: Logger | undefined;
+  readonly transport?: Transport | undefined;
+  readonly names?: NameLookup | undefined;
   /** Environment with the standard tracing variables; if omitted, none are read. */
-  readonly tracingFrom?: Readonly<Record<string, string | undefined>>;
+  readonly tracingFrom?: Readonly<Record<string, string | undefined>> | undefined;
   /** False starts no HTTP server, regardless of roles. */
   readonly listens?: boolean;
   /** Source of each setting, shown in the API. */
@@ -141,8 +141,8 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
     random,
     telemetry,
     listens,
-    ...(transport !== undefined && { transport }),
-    ...(names !== undefined && { names }),
+    transport,
+    names,
   });
   const { engine, lifecycle, services, gateway, presence } = assembled;
   observe(metrics, { store, companions, clock, assembled, tracer, pool: settings.workerPool });
@@ -278,13 +278,13 @@ function observe(
     pool,
     activity: () => engine.activity(),
     oldestDueMs: () => engine.oldestDue.ageMs(),
-    ...(store.disk !== undefined && { disk: store.disk.bind(store) }),
+    disk: store.disk?.bind(store),
     openSockets: () => transport.openSockets(),
     streamClients: () => services.live.clients,
     portalSessions: () => services.portalSessions.count(),
-    ...(store.ownership === undefined ? {} : { workers: store.ownership.pools.bind(store.ownership) }),
-    ...(store.time !== undefined && { clockOffsetMs: () => clock.offsetMs }),
-    ...(tracer !== null && { spans: () => tracer.read() }),
+    workers: store.ownership?.pools.bind(store.ownership),
+    clockOffsetMs: store.time === undefined ? undefined : () => clock.offsetMs,
+    spans: tracer === null ? undefined : () => tracer.read(),
     ...companionSources(companions),
   });
 }

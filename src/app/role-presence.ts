@@ -10,7 +10,7 @@ export interface RolePresenceOptions {
   /** Roles of this process. */
   readonly roles: readonly string[];
   /** Absent if this process is the only one. */
-  readonly ownership?: Pick<OwnershipStore, "acquireLeadership" | "leaderships">;
+  readonly ownership?: Pick<OwnershipStore, "acquireLeadership" | "leaderships"> | undefined;
   /** Identifies this process among the others. */
   readonly owner: string;
   readonly clock: Pick<Clock, "schedule" | "monotonicMs">;

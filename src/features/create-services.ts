@@ -49,7 +49,7 @@ export interface ServicesOptions {
   readonly publisher: Publisher;
   readonly store: Store;
   /** An additional source of changes. */
-  readonly news?: StoreChanges;
+  readonly news?: StoreChanges | undefined;
   /** External components that may be unavailable. */
   readonly watched?: Partial<Pick<AlertSources, "queue" | "sharedState">>;
   readonly secretBox: SecretBox;

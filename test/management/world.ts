@@ -88,6 +88,7 @@ export async function openWorld(
     readonly openStore?: (now: number) => Promise<Store>;
     readonly keys?: WorldKeys;
     readonly limits?: Partial<typeof engineLimits>;
+    readonly countsStatistics?: boolean;
   } = {},
 ): Promise<World> {
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-management-"));
@@ -111,8 +112,10 @@ export async function openWorld(
     const schemas = new SchemaRegistry(store.registry, schemaCompiler);
     const urlRules = { policy: createAddressPolicy({ allow: [], allowLoopback: false }), allowHttp: false };
     const transport = fakeTransport({ requests, statuses, answers });
+    const { countsStatistics = true } = options;
     const engine = new Engine({
       store,
+      countsStatistics,
       transport,
       secretBox,
       clock,
@@ -131,6 +134,7 @@ export async function openWorld(
       access: engine,
       publisher: engine.publisher,
       store,
+      countsStatistics,
       secretBox,
       schemaCompiler,
       clock,
