@@ -9,7 +9,6 @@ const page = { limit: 50, before: null, offset: 0 };
 
 export async function alertsOf(world: World, rule: string): Promise<readonly AlertView[]> {
   const { alerts } = world.services;
-  assert.ok(alerts !== null);
   return (await alerts.list(admin, { states: null, rule, tenantId: null, page })).rows;
 }
 
