@@ -1,5 +1,4 @@
 /** Evaluates alerts, and reads the notifications about them. */
-import assert from "node:assert/strict";
 import type { NotificationChannel } from "../../src/features/notifications/notification.ts";
 import type { AlertView } from "../../src/features/alerts/alert-service.ts";
 import { admin, type World } from "./world.ts";

@@ -9,12 +9,14 @@ import type {
 } from "../../../ports/store/statistics.ts";
 import type { StepResult } from "../../../ports/store/upkeep.ts";
 import {
+  type BucketCountsRow,
   completedRow,
   type JournalEntry,
   type LeftBucket,
   leftInJournal,
   statisticsTables,
   stepCode,
+  toStatisticsRow,
 } from "../../statistics-rows.ts";
 import { StatisticsDocuments } from "../../documents/statistics.ts";
 import { numbers, PostgresSql } from "../driver/sql.ts";
@@ -87,8 +89,6 @@ async function lastRows(
   return new Map(rows.map(([at, part, countedTo, counts]) => [at, { part, countedTo, counts }]));
 }
 
-type Row = [start: number, tenant: number, subject: number, counts: Uint8Array];
-
 /** Whose rows a statement reads: those of named owners, or all that satisfy a condition. */
 interface Whose {
   /** `named` if names are given. */
@@ -113,7 +113,7 @@ export class PostgresStatistics
     const found = await this.#whose(query.of);
     if (found === null) return { rows: [], next: null };
     const starts = bucketsWithin(query.from, query.to, query.step);
-    const rows: Row[] = [];
+    const rows: BucketCountsRow[] = [];
     const atOnce = bucketsAtOnce(query.of);
     for (let at = 0; at < starts.length && rows.length <= query.limit; at += atOnce)
       rows.push(...(await this.#readSome(query, { ...found, starts: starts.slice(at, at + atOnce) })));
@@ -123,12 +123,7 @@ export class PostgresStatistics
     const { strings } = this.#state;
     await strings.load(shown.flatMap(([, tenant, subject]) => [tenant, subject].filter((ref) => ref > 0)));
     return {
-      rows: shown.map(([start, tenant, subject, counts]) => ({
-        start,
-        tenantId: tenant === 0 ? null : strings.text(tenant),
-        subject: subject === 0 ? null : strings.text(subject),
-        counts,
-      })),
+      rows: shown.map((row) => toStatisticsRow(row, strings)),
       next,
     };
   }
@@ -136,7 +131,7 @@ export class PostgresStatistics
   #readSome(
     { kind, step, limit }: StatisticsQuery,
     of: Whose & { readonly starts: readonly number[] },
-  ): Promise<readonly Row[]> {
+  ): Promise<readonly BucketCountsRow[]> {
     const table = `posthorn.${statisticsTables[kind]}`;
     const sql =
       of.where === named
@@ -144,7 +139,7 @@ export class PostgresStatistics
         : `SELECT p.bucket, r.tenant, r.subject, r.counts FROM unnest($1::bigint[]) AS p (bucket)
            CROSS JOIN LATERAL (SELECT s.tenant, s.subject, s.counts FROM ${table} s
              WHERE s.step = $2 AND s.bucket = p.bucket AND ${of.where} LIMIT $3) AS r ORDER BY 1`;
-    return this.#state.maintenance.rows<Row>(sql, [
+    return this.#state.maintenance.rows<BucketCountsRow>(sql, [
       numbers(of.starts),
       stepCode(step),
       limit + 1,

@@ -21,6 +21,7 @@ import {
   countedByState,
   type DeliveryRow,
   type EventRow,
+  ownedBy,
   toAttempt,
 } from "../../history-rows.ts";
 import { plainWords, texts } from "../driver/sql.ts";
@@ -153,8 +154,8 @@ export class PostgresHistory implements HistoryStore {
   }
 
   async getEvent(tenantId: string | null, id: string): Promise<StoredEvent | null> {
-    const rows = await this.#byId<EventRow>(eventsSql, "e.id", id);
-    return ownedBy(tenantId, await this.#rows.events(rows));
+    const [event] = await this.#rows.events(await this.#byId<EventRow>(eventsSql, "e.id", id));
+    return ownedBy(tenantId, event);
   }
 
   async searchEvents(search: EventSearch): Promise<SearchPage<EventSummary>> {
@@ -162,8 +163,8 @@ export class PostgresHistory implements HistoryStore {
   }
 
   async getDelivery(tenantId: string | null, id: string): Promise<StoredDelivery | null> {
-    const rows = await this.#byId<DeliveryRow>(deliveriesSql, "d.id", id);
-    return ownedBy(tenantId, await this.#rows.deliveries(rows));
+    const [delivery] = await this.#rows.deliveries(await this.#byId<DeliveryRow>(deliveriesSql, "d.id", id));
+    return ownedBy(tenantId, delivery);
   }
 
   async getDeliveries(tenantId: string | null, ids: readonly string[]): Promise<readonly StoredDelivery[]> {
@@ -225,13 +226,4 @@ export class PostgresHistory implements HistoryStore {
     if (!isStoredId(id)) return [];
     return this.#state.maintenance.rows<Row>(`${select} WHERE ${column} = $1::uuid LIMIT 1`, [id]);
   }
-}
-
-/** Rows of other tenants count as missing. */
-function ownedBy<Row extends { readonly tenantId: string }>(
-  tenantId: string | null,
-  rows: readonly Row[],
-): Row | null {
-  const row = rows[0];
-  return row === undefined || (tenantId !== null && row.tenantId !== tenantId) ? null : row;
 }

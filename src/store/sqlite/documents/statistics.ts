@@ -14,6 +14,7 @@ import {
 } from "../../../ports/store/statistics.ts";
 import type { StepResult } from "../../../ports/store/upkeep.ts";
 import {
+  type BucketCountsRow,
   completedRow,
   type EndedDeliveries,
   endedBuckets,
@@ -22,14 +23,13 @@ import {
   statisticsTables,
   stepCode,
   storeWriter,
+  toStatisticsRow,
 } from "../../statistics-rows.ts";
 import { StatisticsDocuments } from "../../documents/statistics.ts";
 import type { SqliteSql } from "../driver/sql.ts";
 import type { StoreState } from "../state.ts";
 
 type LastRow = [part: number, countedTo: number, counts: Uint8Array];
-
-type Row = [bucket: number, tenant: number, subject: number, counts: Uint8Array];
 
 interface ReadStatements {
   /** For named tenants and subjects in several buckets: one seek for each. */
@@ -131,19 +131,14 @@ export class SqliteStatistics extends StatisticsDocuments implements StatisticsS
 
   #rowsIn(buckets: readonly number[], of: Reading): readonly StatisticsRow[] {
     const { strings } = this.#state;
-    return this.#storedIn(buckets, of).map(([start, tenant, subject, counts]) => ({
-      start,
-      tenantId: tenant === 0 ? null : strings.text(tenant),
-      subject: subject === 0 ? null : strings.text(subject),
-      counts,
-    }));
+    return this.#storedIn(buckets, of).map((row) => toStatisticsRow(row, strings));
   }
 
-  #storedIn(buckets: readonly number[], { query, named }: Reading): readonly Row[] {
+  #storedIn(buckets: readonly number[], { query, named }: Reading): readonly BucketCountsRow[] {
     const { kind, step, of, limit } = query;
     const table = this.#tables[kind];
-    const rows = (statement: StatementSync, ...values: (number | string)[]): Row[] =>
-      statement.all(...values, limit + 1) as unknown as Row[];
+    const rows = (statement: StatementSync, ...values: (number | string)[]): BucketCountsRow[] =>
+      statement.all(...values, limit + 1) as unknown as BucketCountsRow[];
     if (named !== null) {
       const names = JSON.stringify(Object.fromEntries(named));
       return rows(table.named, JSON.stringify(buckets), names, stepCode(step));

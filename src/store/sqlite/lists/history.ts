@@ -13,7 +13,7 @@ import type {
   WaitingQuery,
 } from "../../../ports/store/history.ts";
 import type { DeliveryFilter, DeliverySearch, EventSearch, SearchPage } from "../../../ports/store/search.ts";
-import { countedByState } from "../../history-rows.ts";
+import { countedByState, ownedBy } from "../../history-rows.ts";
 import { StatementCache } from "../driver/connection.ts";
 import type { StoreState } from "../state.ts";
 import { AttemptReader, HistoryRows } from "./history-rows.ts";
@@ -113,12 +113,4 @@ export class SqliteHistory implements HistoryStore {
     const row = this.#tenantOf.get(webhookId) as unknown as [tenant: string] | undefined;
     return row?.[0] ?? null;
   }
-}
-
-/** Rows of other tenants count as missing. */
-function ownedBy<Row extends { readonly tenantId: string }>(
-  tenantId: string | null,
-  row: Row | null,
-): Row | null {
-  return row === null || (tenantId !== null && row.tenantId !== tenantId) ? null : row;
 }
