@@ -23,7 +23,7 @@ import { auditCalls, type PlacedDocument, pageOf, type Sql } from "./sql.ts";
 import { batch, type Call, rowsOf, sql } from "./statement.ts";
 
 /** Limit per webhook on stored revisions, and on other entries. */
-export const historyEntriesMax = 100;
+const historyEntriesMax = 100;
 
 /** The owner kinds in the table of secrets; part of the stored format. */
 const ownerKinds = { webhook: 0, tenant: 1 } as const;
@@ -262,7 +262,7 @@ interface WebhookChange {
 }
 
 /** The webhook to store, with its revision, and the history entry of the change. */
-export function webhookChange(
+function webhookChange(
   given: Webhook,
   /** Null for a new webhook. */ document: string | null,
   keys: readonly StoredKey[],
@@ -294,7 +294,7 @@ function changedNames(before: readonly StoredKey[], after: readonly StoredKey[])
   return [...new Set(changed.map((kind) => keyNames[kind]))];
 }
 
-export function historyDocument(entry: WebhookHistoryEntry): string {
+function historyDocument(entry: WebhookHistoryEntry): string {
   return JSON.stringify(entry, (_, value: unknown) =>
     typeof value === "string" && value.length > valueLengthMax
       ? `${value.slice(0, valueLengthMax)}… (${value.length} characters)`

@@ -12,7 +12,7 @@ import { configChangeOf, configChannel } from "./config-changes.ts";
 import { pendingLanesIn } from "./ownership-sql.ts";
 
 /** The channel of work announcements (`LISTEN posthorn_work`). */
-export const workChannel = "posthorn_work";
+const workChannel = "posthorn_work";
 
 /**
  * Minimum time between two announcements. The lanes of a busy process are announced together, because a notification

@@ -32,7 +32,8 @@ import {
 import type { Database, Runner, Transaction } from "../driver/database.ts";
 import { numbers, plainWords, runCalls, texts } from "../driver/sql.ts";
 import { Parameters } from "../lists/search-filter.ts";
-import { type SeenWindow, searchBounds, type WalkedWindow, walkWindows } from "../lists/search-walk.ts";
+import { type SeenWindow, type WalkedWindow, walkWindows } from "../lists/search-walk.ts";
+import { searchBounds } from "../driver/server.ts";
 
 type PlacedRow = readonly [id: string, ...RequestRow];
 

@@ -1,8 +1,8 @@
 import { storable } from "../../column-values.ts";
 import { Sql } from "../../documents/sql.ts";
 import type { Body, Call, Rows, Scalar, Value } from "../../documents/statement.ts";
-import { searchBounds } from "../lists/search-walk.ts";
 import type { Value as Parameter, Runner, Transactor } from "./database.ts";
+import { searchBounds } from "./server.ts";
 
 export class PostgresSql extends Sql {
   readonly #database: Transactor;

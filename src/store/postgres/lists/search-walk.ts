@@ -3,7 +3,7 @@ import { StoreUnavailableError } from "../../../ports/store.ts";
 import { clocksDifferMs, type DeliverySearch, type SearchPage } from "../../../ports/store/search.ts";
 import { numbers } from "../driver/sql.ts";
 import type { Transactor } from "../driver/database.ts";
-import type { ServerBounds } from "../driver/server.ts";
+import { searchBounds } from "../driver/server.ts";
 import type { Parameters } from "./search-filter.ts";
 
 /**
@@ -107,9 +107,6 @@ const rowsMin = 50;
 const rowsMax = 10_000;
 /** Target duration of one statement, so that a page ends soon after its time is up. */
 const statementGoalMs = 25;
-
-/** The server cancels a statement that takes much longer, because it is busy with other work. */
-export const searchBounds: ServerBounds = { statementMs: 1_000, lockMs: 500, walksByIndex: true };
 
 /** The result of a window: the number of rows, the last one, and the matches. */
 export interface SeenWindow<Row, Place = number> {

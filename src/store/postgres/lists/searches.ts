@@ -11,6 +11,7 @@ import {
 import { isStoredId } from "../../column-values.ts";
 import type { DeliveryRow, EventRow } from "../../history-rows.ts";
 import type { Transactor } from "../driver/database.ts";
+import { searchBounds } from "../driver/server.ts";
 import { numbers } from "../driver/sql.ts";
 import type { StoreState } from "../state.ts";
 import { deliveryColumns, eventSummaryColumns, type HistoryRows } from "./history-rows.ts";
@@ -21,7 +22,6 @@ import {
   fewerRows,
   nextRows,
   type Scope,
-  searchBounds,
   type Span,
   spanOf,
   unlessItWasMuch,

@@ -122,7 +122,7 @@ async function refuseFull(runner: Runner, at: string): Promise<void> {
 }
 
 /** Receives everything that another store holds. */
-export class PostgresMoveTarget implements MoveTarget {
+class PostgresMoveTarget implements MoveTarget {
   readonly #database: Transactor;
   readonly #partitions: Partitions;
   readonly #close: () => Promise<void>;

@@ -135,7 +135,7 @@ function joinedColumn(sql: string, kind: MovedKind): string {
 }
 
 /** Receives everything that another store holds into an empty file. The caller owns the folder. */
-export class SqliteMoveTarget extends SqlitePartReader implements MoveTarget {
+class SqliteMoveTarget extends SqlitePartReader implements MoveTarget {
   readonly #release: () => void;
 
   constructor(db: DatabaseSync, release: () => void) {
