@@ -12,7 +12,7 @@ function deployment() {
       const now = clock.monotonicMs();
       const held = until.get(name);
       if (held !== undefined && held.owner !== owner && held.at > now) return false;
-      until.set(name, { owner: owner, at: now + forMs });
+      until.set(name, { owner, at: now + forMs });
       return true;
     },
     leaderships: async () =>

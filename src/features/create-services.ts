@@ -97,25 +97,9 @@ export function createServices(options: ServicesOptions): ManagedServices {
   const walk = new SelectionWalk({ access, history, listing, clock });
   const operations = new BatchOperations({ access, store, history, walk, clock, log: telemetry.log, shared });
   const bulk = new BulkActions({ access, walk, history, operations, clock });
-  const { countsStatistics: isCounting = true, statisticsKeptMs: keptMs = statisticsKeptMsDefault } = options;
-  const alerts = new Alerts({
-    store: store.alerts,
-    statistics: store.statistics,
-    isCounting,
-    access,
-    tenants,
-    clock,
-  });
+  const { alerts, statistics } = createReadings(options);
   const alertWatch = createAlertWatch(options);
   const problems = new DeliveryProblems({ store: store.problems, access, clock });
-  const statistics = new Statistics({
-    store: store.statistics,
-    deliveries: store.deliveries,
-    isCounting,
-    access,
-    clock,
-    keptMs,
-  });
   const live = new LiveFeed({
     access,
     listing,
@@ -202,6 +186,22 @@ export function createServices(options: ServicesOptions): ManagedServices {
         await Promise.all([reload.stop(), operations.stop(), live.stop(), alertWatch?.stop(), told.stop()]);
       },
     },
+  };
+}
+
+/** Services over statistics. */
+function createReadings({
+  access,
+  store,
+  clock,
+  tenants,
+  countsStatistics: isCounting = true,
+  statisticsKeptMs: keptMs = statisticsKeptMsDefault,
+}: ServicesOptions) {
+  const { statistics, deliveries } = store;
+  return {
+    alerts: new Alerts({ store: store.alerts, statistics, isCounting, access, tenants, clock }),
+    statistics: new Statistics({ store: statistics, deliveries, isCounting, access, clock, keptMs }),
   };
 }
 
