@@ -81,7 +81,7 @@ export class HistoryLoader {
       await this.#writeMinute(minute, beginsAt + minute * minuteMs, perMinute);
     await this.#writeStatistics(endsAt + 2 * minuteMs);
     await commit(this.#store, { webhookStates: this.#states() });
-    while ((await this.#store.statistics?.rollUp(endsAt, 10_000))?.more === true);
+    while ((await this.#store.statistics.rollUp(endsAt, 10_000)).more);
     return this.#written;
   }
 

@@ -31,7 +31,8 @@ import type {
   WebhookView,
 } from "../features/services.ts";
 import type { Page } from "../ports/store.ts";
-import type { DeadLetterQuery, EventSummary } from "../ports/store/history.ts";
+import type { DeadLetterQuery } from "../features/deliveries/dead-letter-service.ts";
+import type { EventSummary } from "../ports/store/history.ts";
 import type { EventType, EventTypeKey } from "../ports/store/registry.ts";
 import type { StoredHistoryEntry } from "../ports/store/webhooks.ts";
 import {

@@ -103,8 +103,8 @@ export async function openPosthorn(options: OpenOptions = {}): Promise<Posthorn>
   const running = await startPosthorn(resolution.settings, {
     listens: listen,
     sources: resolution.sources,
-    ...(log !== undefined && { log }),
-    ...(tracing && { tracingFrom: process.env }),
+    log,
+    tracingFrom: tracing ? process.env : undefined,
   });
   const scope: Scope = { tenantId: tenantId ?? null };
   const { services } = running;

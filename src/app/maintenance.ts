@@ -30,7 +30,7 @@ export async function planMigrations(
 async function planOf({ databaseUrl: url, dataDir }: Pick<Settings, "dataDir" | "databaseUrl">) {
   if (url === null) {
     const { planStoreMigrations } = await import("../store/sqlite/open.ts");
-    return planStoreMigrations({ dataDir: dataFolderAt(dataDir).path });
+    return planStoreMigrations(dataFolderAt(dataDir).path);
   }
   const { planPostgresMigrations } = await import("../store/postgres/open.ts");
   return planPostgresMigrations({ url });

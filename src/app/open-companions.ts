@@ -51,32 +51,30 @@ export async function openCompanions(
 /** The store's notifications to its companions: released work, and changed configuration. */
 export function storeHooks({ workQueue, sharedState }: Companions) {
   return {
-    ...(workQueue !== null && {
-      workQueue: {
-        isOpen: () => workQueue.isConnected,
-        announce: (lanes: readonly PendingLane[]) => routeWork(workQueue, lanes),
-      },
-    }),
-    ...(sharedState !== null && {
-      configChanged: (change: ConfigChange) => {
-        // Lost while Redis is unavailable: the database announces it too, and processes reload periodically.
-        sharedState.news.announce(change).catch(() => undefined);
-      },
-    }),
+    workQueue:
+      workQueue === null
+        ? undefined
+        : {
+            isOpen: () => workQueue.isConnected,
+            announce: (lanes: readonly PendingLane[]) => routeWork(workQueue, lanes),
+          },
+    configChanged: (change: ConfigChange): void => {
+      // Lost while Redis is unavailable: the database announces it too, and processes reload periodically.
+      sharedState?.news.announce(change).catch(() => undefined);
+    },
   };
 }
 
 /** Metric sources of the companions. */
 export function companionSources({ workQueue, sharedState }: Companions): CompanionSources {
+  const queueReading = (queue: RabbitMqQueue) => () => ({
+    isConnected: queue.isConnected,
+    dropped: queue.status.dropped,
+    depth: () => queue.depth(),
+  });
   return {
-    ...(workQueue !== null && {
-      queue: () => ({
-        isConnected: workQueue.isConnected,
-        dropped: workQueue.status.dropped,
-        depth: () => workQueue.depth(),
-      }),
-    }),
-    ...(sharedState !== null && { sharedState: () => sharedState.status }),
+    queue: workQueue === null ? undefined : queueReading(workQueue),
+    sharedState: sharedState === null ? undefined : () => sharedState.status,
   };
 }
 

@@ -33,7 +33,7 @@ export function openTransport(settings: Settings, clock: Clock, log: Telemetry["
     start: startSender,
     settings: sender,
     clock,
-    ...(plainHere && { plain: openInThread(sender, clock) }),
+    plain: plainHere ? openInThread(sender, clock) : undefined,
     onLost: ({ cause, inFlight }) =>
       log.error({ cause, inFlight }, "a sender thread ended and is replaced; its requests are sent again"),
   });

@@ -61,11 +61,11 @@ export class UndoSteps implements AsyncDisposable {
 
 /** Replacements for tests and for the library. */
 export interface Overrides {
-  readonly log?: Logger;
-  readonly transport?: Transport;
-  readonly names?: NameLookup;
+  readonly log?: Logger | undefined;
+  readonly transport?: Transport | undefined;
+  readonly names?: NameLookup | undefined;
   /** Environment with the standard tracing variables; if omitted, none are read. */
-  readonly tracingFrom?: Readonly<Record<string, string | undefined>>;
+  readonly tracingFrom?: Readonly<Record<string, string | undefined>> | undefined;
   /** False starts no HTTP server, regardless of roles. */
   readonly listens?: boolean;
   /** Source of each setting, shown in the API. */
@@ -142,8 +142,8 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
     random,
     telemetry,
     listens,
-    ...(transport !== undefined && { transport }),
-    ...(names !== undefined && { names }),
+    transport,
+    names,
   });
   const { engine, lifecycle, services, gateway, presence } = assembled;
   observe(metrics, { store, companions, clock, assembled, tracer, pool: settings.workerPool });
@@ -201,7 +201,7 @@ function watchRoles(
 ): () => Promise<void> {
   presence.start({
     hasSources: () => listens && gatewayDirectory.sources().some(({ active }) => active),
-    hasChannels: async () => ((await store.notifications?.channels()) ?? []).length > 0,
+    hasChannels: async () => (await store.notifications.channels()).length > 0,
   });
   return () => presence.stop();
 }
@@ -238,7 +238,7 @@ function sampleGauges(of: {
   readonly log: Logger;
 }): () => void {
   const { settings, store, engine, clock, random, log } = of;
-  if (store.statistics === undefined || !settings.stats) return () => undefined;
+  if (!settings.stats) return () => undefined;
   const gauges = new ProcessGauges({ engine, store, delivers: settings.roles.includes("worker") });
   const read = () => gauges.read();
   const sampler = new GaugeSampler({ store: store.statistics, clock, random, log, read });
@@ -279,13 +279,13 @@ function observe(
     pool,
     activity: () => engine.activity(),
     oldestDueMs: () => engine.oldestDue.ageMs(),
-    ...(store.disk !== undefined && { disk: store.disk.bind(store) }),
+    disk: store.disk?.bind(store),
     openSockets: () => transport.openSockets(),
     streamClients: () => services.live.clients,
     portalSessions: () => services.portalSessions.count(),
-    ...(store.ownership === undefined ? {} : { workers: store.ownership.pools.bind(store.ownership) }),
-    ...(store.time !== undefined && { clockOffsetMs: () => clock.offsetMs }),
-    ...(tracer !== null && { spans: () => tracer.read() }),
+    workers: store.ownership?.pools.bind(store.ownership),
+    clockOffsetMs: store.time === undefined ? undefined : () => clock.offsetMs,
+    spans: tracer === null ? undefined : () => tracer.read(),
     ...companionSources(companions),
   });
 }

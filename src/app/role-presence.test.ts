@@ -8,11 +8,11 @@ function deployment() {
   const clock = new ManualClock();
   const until = new Map<string, { owner: string; at: number }>();
   const ownership = {
-    acquireLeadership: async (asked: { name: string; owner: string; forMs: number }) => {
+    acquireLeadership: async (name: string, owner: string, forMs: number) => {
       const now = clock.monotonicMs();
-      const held = until.get(asked.name);
-      if (held !== undefined && held.owner !== asked.owner && held.at > now) return false;
-      until.set(asked.name, { owner: asked.owner, at: now + asked.forMs });
+      const held = until.get(name);
+      if (held !== undefined && held.owner !== owner && held.at > now) return false;
+      until.set(name, { owner, at: now + forMs });
       return true;
     },
     leaderships: async () =>

@@ -10,7 +10,7 @@ export interface RolePresenceOptions {
   /** Roles of this process. */
   readonly roles: readonly string[];
   /** Absent if this process is the only one. */
-  readonly ownership?: Pick<OwnershipStore, "acquireLeadership" | "leaderships">;
+  readonly ownership?: Pick<OwnershipStore, "acquireLeadership" | "leaderships"> | undefined;
   /** Identifies this process among the others. */
   readonly owner: string;
   readonly clock: Pick<Clock, "schedule" | "monotonicMs">;
@@ -78,16 +78,15 @@ export class RolePresence {
     const { roles, ownership, owner, clock, log } = this.#options;
     if (ownership !== undefined) {
       for (const role of neededRoles)
-        if (roles.includes(role))
-          await ownership.acquireLeadership({ name: nameOf(role), owner, forMs: heldMs });
+        if (roles.includes(role)) await ownership.acquireLeadership(nameOf(role), owner, heldMs);
       const led = await ownership.leaderships();
       for (const role of neededRoles) if (led.has(nameOf(role))) this.#seenMs.set(role, clock.monotonicMs());
     }
     this.#hasChannels = (await this.#features?.hasChannels()) ?? false;
     const warnings = this.warnings();
     if (warnings.length === 0 || clock.monotonicMs() - this.#loggedMs < logMs) return;
-    const mayLog = { name: "role warnings", owner, forMs: logMs };
-    if (ownership !== undefined && !(await ownership.acquireLeadership(mayLog))) return;
+    if (ownership !== undefined && !(await ownership.acquireLeadership("role warnings", owner, logMs)))
+      return;
     this.#loggedMs = clock.monotonicMs();
     for (const warning of warnings) log.warn({}, warning);
   }

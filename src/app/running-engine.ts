@@ -53,9 +53,9 @@ export interface EngineParts {
   readonly random: Random;
   readonly telemetry: Telemetry;
   /** Replaces the network; for tests. */
-  readonly transport?: Transport;
+  readonly transport?: Transport | undefined;
   /** Replaces the system's name servers; for tests. */
-  readonly names?: NameLookup;
+  readonly names?: NameLookup | undefined;
 }
 
 /**
@@ -127,7 +127,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     access: engine,
     publisher: engine.publisher,
     store,
-    ...(sharedState !== null && { news: sharedState.news }),
+    news: sharedState?.news,
     watched: { queue: workQueue, sharedState },
     secretBox: keys.secretBox,
     schemaCompiler,
@@ -135,6 +135,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     random,
     telemetry,
     urlRules,
+    countsStatistics: settings.stats,
     statisticsKeptMs,
     tenants,
     schemas,
@@ -162,7 +163,7 @@ function presenceOf({ settings, store, clock, telemetry }: EngineParts, engine: 
     owner: engine.nextId(),
     clock,
     log: telemetry.log,
-    ...(store.ownership !== undefined && { ownership: store.ownership }),
+    ownership: store.ownership,
   });
 }
 

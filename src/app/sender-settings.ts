@@ -35,6 +35,6 @@ export function openInThread(
     dns: createHostNames({ lookupSlots }),
     proxyLookup: infrastructureLookup,
     proxyUrl: egressProxy ?? undefined,
-    ...(onOpenSockets !== undefined && { onOpenSockets }),
+    onOpenSockets,
   });
 }

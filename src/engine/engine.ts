@@ -30,7 +30,7 @@ import { createOwnership } from "./cluster/create-ownership.ts";
 import type { EngineActivity, EngineOptions } from "./engine-options.ts";
 import { EndpointNotes } from "./cluster/endpoint-notes.ts";
 import { CommitGroup } from "./commit/commit-group.ts";
-import { WaitingStates, createCommitRiders } from "./commit/write-group.ts";
+import { WaitingStates, CommitRiders } from "./commit/write-group.ts";
 import { type CommitStatistics, createStatistics } from "./commit/commit-statistics.ts";
 import { ProblemWatch } from "./commit/problem-watch.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
@@ -68,7 +68,7 @@ export class Engine implements EngineAccess {
   readonly #shared: SharedParts;
   readonly #directory: Directory;
   readonly #statistics: CommitStatistics | null;
-  readonly #problems: ProblemWatch | null;
+  readonly #problems: ProblemWatch;
   readonly #commits: CommitGroup;
   readonly #dispatcher: Dispatcher;
   readonly publisher: Publisher;
@@ -121,11 +121,9 @@ export class Engine implements EngineAccess {
     const { events } = this.relay;
     this.#states = new EndpointStates(options, this.#directory, this.#shared.notes, events, touch);
     this.#statistics = createStatistics(options, touch);
-    const { problems } = options.store;
-    this.#problems =
-      problems === undefined
-        ? null
-        : new ProblemWatch(options, problems, (move) => this.relay.problemMoved(move));
+    this.#problems = new ProblemWatch(options, options.store.problems, (move) =>
+      this.relay.problemMoved(move),
+    );
     this.#commits = this.#makeCommitGroup();
     this.#flights = new Flights(clock);
     this.#shortages = new Shortages(options, () => this.#dispatcher);
@@ -181,7 +179,7 @@ export class Engine implements EngineAccess {
       ...this.#common(),
       store: store.deliveries,
       waitingStates: new WaitingStates(() => this.#states.take(), this.relay.events),
-      riders: createCommitRiders({ statistics: this.#statistics, problems: this.#problems }),
+      riders: new CommitRiders(this.#statistics, this.#problems),
       recovered: () => this.#dispatcher.schedulePump(),
       windowMs: limits.commitWindowMs,
       rowsMax: limits.commitRowsMax,
@@ -257,15 +255,15 @@ export class Engine implements EngineAccess {
     return new Upkeep({
       ...this.#common(),
       store: store.upkeep,
-      statistics: store.statistics ?? null,
+      statistics: store.statistics,
       webhooks: store.webhooks,
       gateway: store.gateway,
-      notifications: store.notifications ?? null,
+      notifications: store.notifications,
       states: this.#states,
       ownership: this.#ownership,
       statisticsKeptMs: statisticsKeptMs ?? statisticsKeptMsDefault,
       countsEnds: this.#statistics !== null,
-      problems: store.problems === undefined ? null : new ProblemUpkeep(store.problems, this.#problems),
+      problems: new ProblemUpkeep(store.problems, this.#problems),
       directory: this.#directory,
       dispatcher: this.#dispatcher,
       lifecycle: this.#lifecycle,
@@ -305,7 +303,7 @@ export class Engine implements EngineAccess {
   async start(): Promise<void> {
     await loadWebhooks(this.#options.store.webhooks, this.#directory);
     const { delivers, schedules } = this.#options;
-    if (delivers) await this.#problems?.load();
+    if (delivers) await this.#problems.load();
     if (delivers) this.#dispatcher.start();
     if (delivers || schedules) this.#upkeep.start();
     this.relay.start();

@@ -41,9 +41,13 @@ function newUpkeep(clock: ManualClock, more: Partial<UpkeepOptions>): Upkeep {
     states: { write() {}, changed() {} },
     ownership: { isLeader: async () => true },
     retention: { payloadMs: 1, historyMs: 1 },
-    statistics: null,
-    notifications: null,
-    problems: null,
+    statistics: { recover: async () => nothing, rollUp: async () => nothing, forget: async () => nothing },
+    notifications: { forget: async () => nothing },
+    problems: {
+      reload: async () => undefined,
+      resolveQuiet: async () => nothing,
+      forget: async () => nothing,
+    },
     statisticsKeptMs: statisticsKeptMsDefault,
     countsEnds: false,
     ageMsDefault: 1,
@@ -118,7 +122,7 @@ test("old unfinished statistics are completed before hours are added up, and exp
   };
   await round(0, () => 0, {
     statistics: {
-      recover: async ({ writtenBefore }) => noted("recover", writtenBefore),
+      recover: async (writtenBefore) => noted("recover", writtenBefore),
       rollUp: async (endedBefore) => noted("roll up", endedBefore),
       forget: async ({ before }) => noted("forget minutes", before.minute),
     },
@@ -157,7 +161,7 @@ test("a round that hangs or fails leaves upkeep behind; a process that does not 
 test("ended messages and published operational events are deleted after 30 days", async () => {
   const began = new ManualClock().now();
   const days: number[] = [];
-  const forget = async ({ before }: { readonly before: number }) => {
+  const forget = async (before: number) => {
     days.push(Math.round((began - before) / 86_400_000));
     return nothing;
   };

@@ -23,16 +23,16 @@ import type { FanOuts } from "./publish/fan-outs.ts";
 /** Housekeeping of problems, in steps. */
 export class ProblemUpkeep {
   readonly #store: DeliveryProblemStore;
-  readonly #watch: ProblemWatch | null;
+  readonly #watch: ProblemWatch;
 
-  constructor(store: DeliveryProblemStore, watch: ProblemWatch | null) {
+  constructor(store: DeliveryProblemStore, watch: ProblemWatch) {
     this.#store = store;
     this.#watch = watch;
   }
 
   /** Loads problems found by other processes that may have served a webhook before. */
   async reload(): Promise<void> {
-    await this.#watch?.load();
+    await this.#watch.load();
   }
 
   /** Resolves problems that recovered and have been quiet since. */
@@ -42,7 +42,7 @@ export class ProblemUpkeep {
       now,
       limit,
     });
-    this.#watch?.tell(moves);
+    this.#watch.tell(moves);
     return step;
   }
 
@@ -61,16 +61,13 @@ const resolvedKeptMs = 30 * 86_400_000;
 
 export interface UpkeepOptions {
   readonly store: UpkeepStore;
-  /** Null if statistics are disabled. */
-  readonly statistics: Pick<StatisticsStore, "recover" | "rollUp" | "forget"> | null;
+  readonly statistics: Pick<StatisticsStore, "recover" | "rollUp" | "forget">;
   /** Whether statistics count deliveries that the store itself ends. */
   readonly countsEnds: boolean;
   readonly statisticsKeptMs: Readonly<Record<StatisticsStep, number>>;
-  /** Null if problems are not tracked. */
-  readonly problems: ProblemUpkeep | null;
+  readonly problems: Pick<ProblemUpkeep, keyof ProblemUpkeep>;
   readonly gateway: Pick<GatewayStore, "forgetRequests"> & { readonly answers: Pick<AnswerStore, "purge"> };
-  /** Null without notifications. */
-  readonly notifications: Pick<NotificationQueue, "forget"> | null;
+  readonly notifications: Pick<NotificationQueue, "forget">;
   readonly webhooks: Pick<WebhookStore, "deletedWithWork">;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -168,8 +165,7 @@ export class Upkeep {
   async round(): Promise<void> {
     const { store, clock, directory } = this.#options;
     this.#options.states.write();
-    const { problems } = this.#options;
-    await problems?.reload();
+    await this.#options.problems.reload();
     if (!this.#options.schedules || !(await this.#isLeader())) {
       this.#endedMs = null;
       return;
@@ -206,13 +202,9 @@ export class Upkeep {
     await this.#repeat("history", (limit) =>
       store.forgetHistory({ createdBefore: clock.now() - historyMs, now: clock.now(), limit }),
     );
-    await this.#repeat("payloads", (limit) =>
-      store.forgetPayloads({ createdBefore: clock.now() - payloadMs, limit }),
-    );
-    await this.#repeat("audit", (limit) =>
-      store.forgetAudit({ createdBefore: clock.now() - auditMs, limit }),
-    );
-    await this.#repeat("keys", (limit) => store.forgetKeys({ now: clock.now(), limit }));
+    await this.#repeat("payloads", (limit) => store.forgetPayloads(clock.now() - payloadMs, limit));
+    await this.#repeat("audit", (limit) => store.forgetAudit(clock.now() - auditMs, limit));
+    await this.#repeat("keys", (limit) => store.forgetKeys(clock.now(), limit));
     await this.#forgetReceived();
     await this.#forgetNotifications();
     await this.#keepStatistics();
@@ -227,7 +219,6 @@ export class Upkeep {
 
   async #keepProblems(): Promise<void> {
     const { problems, clock } = this.#options;
-    if (problems === null) return;
     await this.#repeat("problems resolved", (limit) => problems.resolveQuiet({ now: clock.now(), limit }));
     await this.#repeat("problems", (limit) => problems.forget({ now: clock.now(), limit }));
   }
@@ -258,19 +249,15 @@ export class Upkeep {
 
   async #forgetNotifications(): Promise<void> {
     const { notifications, clock } = this.#options;
-    if (notifications === null) return;
     await this.#repeat("notifications", (limit) =>
-      notifications.forget({ before: clock.now() - notificationsMs, limit }),
+      notifications.forget(clock.now() - notificationsMs, limit),
     );
   }
 
   /** Recovers the journals of dead processes before rolling up hours and days, then removes old buckets. */
   async #keepStatistics(): Promise<void> {
     const { statistics, statisticsKeptMs: kept, clock } = this.#options;
-    if (statistics === null) return;
-    await this.#repeat("statistics left behind", (limit) =>
-      statistics.recover({ writtenBefore: clock.now() - silentWriterMs, limit }),
-    );
+    await this.#repeat("statistics left behind", () => statistics.recover(clock.now() - silentWriterMs));
     await this.#repeat("statistics added up", (limit) => statistics.rollUp(clock.now() - settlingMs, limit));
     const now = clock.now();
     const before = { minute: now - kept.minute, hour: now - kept.hour, day: now - kept.day };

@@ -49,7 +49,7 @@ export interface ServicesOptions {
   readonly publisher: Publisher;
   readonly store: Store;
   /** An additional source of changes. */
-  readonly news?: StoreChanges;
+  readonly news?: StoreChanges | undefined;
   /** External components that may be unavailable. */
   readonly watched?: Partial<Pick<AlertSources, "queue" | "sharedState">>;
   readonly secretBox: SecretBox;
@@ -65,6 +65,8 @@ export interface ServicesOptions {
   /** Whether this process resumes unfinished work of others; always true when embedded. */
   readonly schedules: boolean;
   readonly limits: { readonly webhooksPerTenantMax: number };
+  /** False if statistics are disabled. */
+  readonly countsStatistics?: boolean;
   readonly statisticsKeptMs?: Readonly<Record<StatisticsStep, number>>;
   readonly verification: VerificationMeans;
   /** Without it, no emails are sent. */
@@ -95,10 +97,9 @@ export function createServices(options: ServicesOptions): ManagedServices {
   const walk = new SelectionWalk({ access, history, listing, clock });
   const operations = new BatchOperations({ access, store, history, walk, clock, log: telemetry.log, shared });
   const bulk = new BulkActions({ access, walk, history, operations, clock });
-  const desk = createDesk(options);
-  const { alerts, alertWatch } = createAlerts(options, desk);
-  const problems = new DeliveryProblems({ store: store.problems ?? null, access, clock });
-  const statistics = createStatistics(options);
+  const { alerts, statistics } = createReadings(options);
+  const alertWatch = createAlertWatch(options);
+  const problems = new DeliveryProblems({ store: store.problems, access, clock });
   const live = new LiveFeed({
     access,
     listing,
@@ -163,11 +164,10 @@ export function createServices(options: ServicesOptions): ManagedServices {
     audit: new AuditLog(store.audit, clock),
     search: new Search({ access, history, operations, clock, gateway: gatewayDirectory }),
     live,
-    desk,
     alerts,
     statistics,
     problems,
-    notifications: told?.notifications ?? null,
+    notifications: told.notifications,
     ...portal,
     gatewayDirectory,
     urlChecks: new UrlChecks({ access, urlRules }),
@@ -178,33 +178,46 @@ export function createServices(options: ServicesOptions): ManagedServices {
         await operations.start();
         reload.start();
         alertWatch?.start();
-        told?.start();
+        told.start();
       },
       lookAtAlerts: async () => alertWatch?.round(),
       stop: async () => {
         means.names.close();
-        await Promise.all([reload.stop(), operations.stop(), live.stop(), alertWatch?.stop(), told?.stop()]);
+        await Promise.all([reload.stop(), operations.stop(), live.stop(), alertWatch?.stop(), told.stop()]);
       },
     },
   };
 }
 
-/** Only schedulers evaluate rules. */
-function createAlerts(options: ServicesOptions, desk: NotificationDesk | null) {
+/** Services over statistics. */
+function createReadings({
+  access,
+  store,
+  clock,
+  tenants,
+  countsStatistics: isCounting = true,
+  statisticsKeptMs: keptMs = statisticsKeptMsDefault,
+}: ServicesOptions) {
+  const { statistics, deliveries } = store;
+  return {
+    alerts: new Alerts({ store: store.alerts, statistics, isCounting, access, tenants, clock }),
+    statistics: new Statistics({ store: statistics, deliveries, isCounting, access, clock, keptMs }),
+  };
+}
+
+/** Null unless this process schedules: only schedulers evaluate rules. */
+function createAlertWatch(options: ServicesOptions): AlertWatch | null {
   const { access, store, clock, tenants, telemetry, watched, schedules } = options;
-  if (store.alerts === undefined) return { alerts: null, alertWatch: null };
-  const statistics = store.statistics ?? null;
-  const alerts = new Alerts({ store: store.alerts, statistics, access, tenants, clock });
-  if (!schedules) return { alerts, alertWatch: null };
-  const { ownership } = store;
+  if (!schedules) return null;
+  const { ownership, notifications: queue } = store;
   const nextId = () => access.nextId();
-  const alertWatch = new AlertWatch({
+  return new AlertWatch({
     store: store.alerts,
-    desk,
+    desk: new NotificationDesk({ queue, clock, nextId }),
     nextId,
     clock,
     log: telemetry.log,
-    events: store.notifications ?? null,
+    events: queue,
     sources: {
       store,
       access,
@@ -214,12 +227,6 @@ function createAlerts(options: ServicesOptions, desk: NotificationDesk | null) {
     },
     leaderships: ownership === undefined ? null : new Leaderships(ownership, nextId()),
   });
-  return { alerts, alertWatch };
-}
-
-function createDesk({ store, access, clock }: ServicesOptions): NotificationDesk | null {
-  if (store.notifications === undefined) return null;
-  return new NotificationDesk({ queue: store.notifications, clock, nextId: () => access.nextId() });
 }
 
 const noMeans: NotificationMeans = { mailer: null, overrides: {}, linkTemplate: null, publicUrl: null };
@@ -234,15 +241,4 @@ function createPortal({ access, store, tenants, clock, random }: ServicesOptions
   const portalLooks = new PortalLooks(parts);
   const portalSessions = new PortalSessions({ ...parts, looks: portalLooks, access, random });
   return { portalLooks, portalSessions };
-}
-
-function createStatistics({ access, store, clock, statisticsKeptMs }: ServicesOptions): Statistics {
-  const keptMs = statisticsKeptMs ?? statisticsKeptMsDefault;
-  return new Statistics({
-    store: store.statistics ?? null,
-    deliveries: store.deliveries,
-    access,
-    clock,
-    keptMs,
-  });
 }

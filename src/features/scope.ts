@@ -22,7 +22,7 @@ export function seesOperation(
 ): boolean {
   if (scope.portal === undefined) return true;
   if (kind !== "recover" || selection.kind !== "deliveries") return false;
-  return selection.webhookId !== null && seesWebhook(scope, selection.webhookId);
+  return selection.webhookIds?.every((id) => seesWebhook(scope, id)) === true;
 }
 
 /**

@@ -42,7 +42,6 @@ import type { EventTypes } from "./event-types/event-type-service.ts";
 import type { Events } from "./events/event-service.ts";
 import type { LiveFeed } from "./live/live-feed.ts";
 import type { NotificationChannels } from "./notifications/notification-channels.ts";
-import type { NotificationDesk } from "./notifications/notification-desk.ts";
 import type { PortalLooks } from "./portal/portal-looks.ts";
 import type { PortalSessions } from "./portal/portal-sessions.ts";
 import type { DeliveryProblems } from "./problems/problem-service.ts";
@@ -89,12 +88,9 @@ export interface Services {
   readonly live: LiveService;
   readonly audit: AuditService;
   readonly statistics: StatisticsService;
-  /** Null if alerts are not supported. */
-  readonly alerts: AlertService | null;
-  /** Accepts notifications; null if the store does not support them. */
-  readonly desk: Pick<NotificationDesk, "enqueue"> | null;
+  readonly alerts: AlertService;
   readonly urlChecks: UrlCheckService;
-  readonly notifications: NotificationService | null;
+  readonly notifications: NotificationService;
   readonly portalSessions: PortalSessionService;
   readonly portalLooks: PortalLookService;
   readonly problems: ProblemService;
@@ -131,9 +127,7 @@ export type PortalLookService = Pick<PortalLooks, keyof PortalLooks>;
 /** In alerts/alert-service.ts. */
 export type AlertService = Pick<Alerts, keyof Alerts>;
 
-/**
- * Notification channels, in notifications/notification-channels.ts; null if the store does not support notifications.
- */
+/** Notification channels, in notifications/notification-channels.ts. */
 export type NotificationService = Pick<NotificationChannels, keyof NotificationChannels>;
 
 // ---- audit log ------------------------------------------------------------------------------------------------

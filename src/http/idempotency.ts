@@ -264,7 +264,7 @@ function unpack(body: string, { secretBox, context }: Packing & { readonly secre
   if (!body.startsWith(sealedPrefix)) return JSON.parse(body) as Packed;
   const ciphertext = Buffer.from(body.slice(sealedPrefix.length), "base64");
   try {
-    return JSON.parse(secretBox.open({ ciphertext, context })) as Packed;
+    return JSON.parse(secretBox.open(ciphertext, context)) as Packed;
   } catch (error) {
     if (!(error instanceof SecretUnreadableError)) throw error;
     throw new PosthornError(

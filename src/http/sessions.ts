@@ -210,7 +210,7 @@ export class Sessions {
     if (token === "" || token.length > tokenLengthMax) return null;
     try {
       const ciphertext = Buffer.from(token, "base64url");
-      const text = this.#options.secretBox.open({ ciphertext, context });
+      const text = this.#options.secretBox.open(ciphertext, context);
       const [id, keyHash, endsAt, idleUntil] = JSON.parse(text) as [string, string, number, number];
       return { id, keyHash, endsAt, idleUntil };
     } catch (error) {

@@ -245,3 +245,9 @@ export class SearchBudget {
     this.#rowsLeft -= rows;
   }
 }
+
+/** For callers that need the whole result, such as bulk operations: the search looks until it is done. */
+export const unlimitedBudget = new SearchBudget(
+  { monotonicMs: () => 0 },
+  { rowsMax: Number.POSITIVE_INFINITY, durationMsMax: Number.POSITIVE_INFINITY },
+);

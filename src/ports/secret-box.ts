@@ -6,7 +6,7 @@ export interface SecretBox {
   /** AES-256-GCM; `context` (for example the webhook's id) is authenticated, so ciphertexts cannot be swapped. */
   seal(plaintext: string, context: string): Uint8Array;
   /** Throws `SecretUnreadableError` if no known key decrypts it. */
-  open(input: { readonly ciphertext: Uint8Array; readonly context: string }): string;
+  open(ciphertext: Uint8Array, context: string): string;
   /** Keyed digest for equality checks; the same for every master key. */
   digest(plaintext: string): string;
 }

@@ -37,17 +37,17 @@ export interface Store {
   readonly idempotency: IdempotencyStore;
   readonly operations: OperationStore;
   readonly audit: AuditStore;
-  /** Absent in a store that only models deliveries. */
-  readonly alerts?: AlertStore;
-  /** Absent in a store that only models deliveries. */
-  readonly notifications?: NotificationQueue;
+  readonly alerts: AlertStore;
+  readonly notifications: NotificationQueue;
   readonly portal: PortalStore;
   readonly gateway: GatewayStore;
-  /** Absent if statistics are disabled. */
-  readonly statistics?: StatisticsStore;
-  /** Absent if problems are not tracked. */
-  readonly problems?: DeliveryProblemStore;
+  readonly statistics: StatisticsStore;
+  readonly problems: DeliveryProblemStore;
   readonly upkeep: UpkeepStore;
+
+  // The parts below may be absent, because callers work differently without them: an engine that owns the store alone
+  // starts no membership and no polling, and a store on this machine shares its clock and its disk.
+
   /** Work and changes that other processes stored. Absent if one process owns the store. */
   readonly changes?: StoreChanges;
   /** Which worker serves which webhook. Absent if one process owns the store. */

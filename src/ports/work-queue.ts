@@ -23,7 +23,7 @@ export interface WorkQueue {
   /** For any worker of the pool. False if the hints are not carried; true means best effort. */
   send(hints: readonly WorkHint[]): boolean;
   /** For the worker that owns these lanes. Lost if that worker no longer exists. False as for `send`. */
-  notify(message: { readonly worker: number; readonly lanes: readonly LaneKey[] }): boolean;
+  notify(worker: number, lanes: readonly LaneKey[]): boolean;
   /** Starts delivery of hints. Call once per queue. */
   consume(consumer: WorkConsumer): void;
   /**

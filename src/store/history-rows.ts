@@ -87,6 +87,26 @@ export type DeliveryRow = [
 /** Number of columns before those of the last attempt. */
 const deliveryColumnCount = 23;
 
+/** The columns of a delivery `d`, its event `e` and its last attempt `a`. The stores number attempts differently. */
+export function deliveryColumnsWith(attemptNumber: string): string {
+  return `d.seq, d.id, d.tenant, d.webhook, e.id, e.event_type, d.priority, d.lane, d.origin, d.state,
+  d.attempt_count, d.created_at, d.first_attempt_at, d.due_at, d.reason, d.category, d.completed_at, d.format,
+  d.retried_at, d.retried_attempts, d.retries, d.replay_of, d.replayed_by, ${attemptColumnsWith(attemptNumber)}`;
+}
+
+export function attemptColumnsWith(number: string): string {
+  return `${number}, a.id, a.outcome, a.state_unknown, a.category, a.status_code, a.response_sample,
+  a.error_message, a.duration_ms, a.scheduled_at, a.executed_at, a.next_retry_at, a.notes`;
+}
+
+/** Rows of other tenants count as missing. */
+export function ownedBy<Row extends { readonly tenantId: string }>(
+  tenantId: string | null,
+  row: Row | null | undefined,
+): Row | null {
+  return row === undefined || row === null || (tenantId !== null && row.tenantId !== tenantId) ? null : row;
+}
+
 /** An attempt as both stores select it. */
 export type AttemptRow = [
   number: number,

@@ -35,8 +35,8 @@ const { noticed, open, recovering: recoveringCode, resolved: resolvedCode } = pr
 const restingSql = (state: number, before: string): string =>
   `state <> ${open} AND state = ${state} AND last_seen < ${before}`;
 export const quietSql = (since: string): string => restingSql(recoveringCode, since);
-export const forgottenSql = (before: { readonly noticed: string; readonly resolved: string }): string =>
-  `((${restingSql(noticed, before.noticed)}) OR (${restingSql(resolvedCode, before.resolved)}))`;
+export const forgottenSql = (noticedBefore: string, resolvedBefore: string): string =>
+  `((${restingSql(noticed, noticedBefore)}) OR (${restingSql(resolvedCode, resolvedBefore)}))`;
 
 export const unresolvedSql = `state IN (${open}, ${recoveringCode})`;
 

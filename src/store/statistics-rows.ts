@@ -8,6 +8,7 @@ import {
   statisticsSteps,
   stepMs,
 } from "../domain/statistics/facts.ts";
+import type { StatisticsRow } from "../ports/store/statistics.ts";
 
 /** The table of each kind of bucket. */
 export const statisticsTables: Readonly<Record<FactKind, string>> = {
@@ -193,4 +194,16 @@ export function endedBuckets(ended: readonly EndedDeliveries[], at: number): rea
   return [...found.values()].toSorted(
     ({ bucket: left }, { bucket: right }) => left.tenant - right.tenant || left.subject - right.subject,
   );
+}
+
+/** A row of a bucket as both stores select it. */
+export type BucketCountsRow = [start: number, tenant: number, subject: number, counts: Uint8Array];
+
+/** Resolves the numbers of names; 0 is all of them. */
+export function toStatisticsRow(
+  [start, tenant, subject, counts]: BucketCountsRow,
+  strings: { text(ref: number): string },
+): StatisticsRow {
+  const nameOf = (ref: number): string | null => (ref === 0 ? null : strings.text(ref));
+  return { start, tenantId: nameOf(tenant), subject: nameOf(subject), counts };
 }

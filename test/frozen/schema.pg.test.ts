@@ -20,7 +20,7 @@ test("the schema of PostgreSQL matches the golden file", async (t) => {
     incarnations: new Incarnations(),
   });
   try {
-    await migrate(opened, { now: 0 });
+    await migrate(opened, 0);
   } finally {
     await opened.close();
   }

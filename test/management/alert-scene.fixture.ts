@@ -1,5 +1,4 @@
 /** Evaluates alerts, and reads the notifications about them. */
-import assert from "node:assert/strict";
 import type { NotificationChannel } from "../../src/features/notifications/notification.ts";
 import type { AlertView } from "../../src/features/alerts/alert-service.ts";
 import { admin, type World } from "./world.fixture.ts";
@@ -9,7 +8,6 @@ const page = { limit: 50, before: null, offset: 0 };
 
 export async function alertsOf(world: World, rule: string): Promise<readonly AlertView[]> {
   const { alerts } = world.services;
-  assert.ok(alerts !== null);
   return (await alerts.list(admin, { states: null, rule, tenantId: null, page })).rows;
 }
 
@@ -23,7 +21,7 @@ export async function stateOf(world: World, rule: string): Promise<string | null
  */
 export async function counted(world: World): Promise<void> {
   await world.until(async () => {
-    const progress = await world.store.statistics?.progress();
+    const progress = await world.store.statistics.progress();
     return progress?.unwrittenSince === null;
   });
 }
@@ -63,12 +61,12 @@ export async function channelFor(
     updatedAt: 0,
   };
   const { notifications } = world.store;
-  await notifications?.saveChannels({ tenantId, channels: [channel] });
+  await notifications.saveChannels({ tenantId, channels: [channel] });
   // A tenant's address must be confirmed by its reader; an operator's own address needs no confirmation.
   const address = "ada@example.com";
-  await notifications?.rememberAddresses(tenantId, [{ id: `address-${channel.id}`, address, createdAt: 0 }]);
-  const consent = (await notifications?.consents(tenantId, [address]))?.get(address);
-  if (consent !== undefined) await notifications?.saveConsent({ id: consent.id, at: 0, wanted: true });
+  await notifications.rememberAddresses(tenantId, [{ id: `address-${channel.id}`, address, createdAt: 0 }]);
+  const consent = (await notifications.consents(tenantId, [address])).get(address);
+  if (consent !== undefined) await notifications.saveConsent(consent.id, 0, true);
   return channel;
 }
 
@@ -77,6 +75,6 @@ export async function subjectsTold(
   tenantId: string | null = null,
 ): Promise<readonly string[]> {
   const query = { tenantId, channelId: null, state: null, page };
-  const told = await world.store.notifications?.list(query);
+  const told = await world.store.notifications.list(query);
   return (told?.rows ?? []).map(({ content }) => content.subject).toReversed();
 }

@@ -134,7 +134,6 @@ async function openScene(t: TestContext, url: string) {
     masterKeyIds: { current: "test", previous: [] },
   });
   const { alerts, notifications } = store;
-  assert.ok(alerts !== undefined && notifications !== undefined);
   const clock = new ManualClock();
   const lines: string[] = [];
   let [ids, looks] = [0, 0];
@@ -146,7 +145,7 @@ async function openScene(t: TestContext, url: string) {
     clock,
     nextId,
     leaderships: null,
-    events: null,
+    events: notifications,
     sources: {
       store,
       queue: null,

@@ -233,7 +233,6 @@ suite("alerts", () => {
     const world = await openWorld(t);
     await channelFor(world, null);
     const { alerts } = world.services;
-    assert.ok(alerts !== null);
     const now = Date.now();
     const input = { mutedUntil: now + 20 * minute, muteReason: "planned" };
     await alerts.putRule(admin, { tenantId: null, name: "circuit-opened", input });
@@ -249,10 +248,19 @@ suite("alerts", () => {
     assert.deepEqual(await subjectsTold(world), ["Alert: Circuit opened"]);
   });
 
+  test("without statistics, a preview is refused, and a backlog is measured by its attempts", async (t) => {
+    const world = await openWorld(t, { countsStatistics: false });
+    const { alerts, webhooks } = world.services;
+    const rule = { metric: "attempts", threshold: 1 } as const;
+    await assert.rejects(alerts.preview(admin, null, rule), /statistics are disabled/);
+    const { webhook } = await world.createWebhook();
+    await world.publish();
+    await world.until(async () => (await webhooks.backlog(admin, webhook.id)).perSecond > 0);
+  });
+
   test("a custom rule fires by its metric, its preview says how often, and its alerts end with the rule", async (t) => {
     const world = await openWorld(t);
     const { alerts } = world.services;
-    assert.ok(alerts !== null);
     const { webhook } = await world.createWebhook();
     const input = { metric: "attempts", threshold: 2, webhookId: webhook.id } as const;
     const rule = { tenantId: "default", name: "busy-hook", input };
@@ -276,7 +284,6 @@ suite("alerts", () => {
   test("a tenant sees and changes only its own rules and alerts", async (t) => {
     const { world, alertId } = await firingWorld(t);
     const { alerts } = world.services;
-    assert.ok(alerts !== null);
     await world.services.tenants.put(admin, { id: "other", input: {} });
     const [own, other] = [{ tenantId: "default" }, { tenantId: "other" }];
     assert.equal((await alerts.get(own, alertId)).alert.id, alertId);

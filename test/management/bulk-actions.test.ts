@@ -161,7 +161,7 @@ suite("bulk actions", () => {
       6,
       "no copies",
     );
-    const stored = await world.store.operations.get({ tenantId: null, id: started.operation?.id ?? "" });
+    const stored = await world.store.operations.get(null, started.operation?.id ?? "");
     assert.deepEqual(stored?.outcome, { delivered: 2, failed: 1, waiting: 0 }, "kept when nothing waits");
   });
 
@@ -225,7 +225,7 @@ suite("bulk actions", () => {
     assert.equal((await deliveries.cancelBatch(admin, ofOrdered)).count, 1);
 
     const dead = await standing(world, { status: 400, count: 2 });
-    await world.store.upkeep.forgetPayloads({ createdBefore: Date.now() + 60_000, limit: 100 });
+    await world.store.upkeep.forgetPayloads(Date.now() + 60_000, 100);
     const ofDead = { filter: { webhookIds: [dead.webhook.id] } };
     const gone = await deliveries.retryBatch(admin, { ...ofDead, dryRun: true });
     assert.deepEqual([gone.count, gone.excluded], [0, { payload_gone: 2 }]);
@@ -318,7 +318,7 @@ suite("bulk actions", () => {
     await world.until(() => world.requests.length - sentBefore >= 3);
     await world.services.deadLetters.change(admin, { id, status: "paused" });
     // The progress is stored once a second: after a kill the stored progress remains.
-    const stored = await world.store.operations.get({ tenantId: null, id });
+    const stored = await world.store.operations.get(null, id);
     assert.ok(
       stored !== null && (await world.store.operations.update({ ...stored, queued: 0, cursor: null })),
     );

@@ -80,7 +80,7 @@ async function failing(world: World): Promise<{ readonly id: string; readonly si
   const { webhook } = await world.createWebhook({ profile: "standard", events: ["order.*"] });
   await world.publish();
   const since = await world.until(async () => {
-    const rows = await world.store.notifications?.failing(null, 9);
+    const rows = await world.store.notifications.failing(null, 9);
     return rows?.length === 1 && world.engine.webhook(webhook.id)?.health.failingSince;
   });
   return { id: webhook.id, since };
@@ -141,7 +141,7 @@ suite("owners of failing webhooks", () => {
     });
     assert.equal(scene.subjects().at(-1), "https://example.com/hook works again");
     assert.match(server.mails.at(-1)?.mail.text ?? "", /It failed for \d+ d/);
-    assert.deepEqual(await world.store.notifications?.episodes(), []);
+    assert.deepEqual(await world.store.notifications.episodes(), []);
   });
 
   test("are notified of a recovery only after an accepted delivery", async (t) => {
@@ -153,7 +153,7 @@ suite("owners of failing webhooks", () => {
     );
     const episode = { webhookId: id, tenantId: "default", since, told: ["first_problem"], channelIds };
     const { notifications, deliveries } = world.store;
-    await notifications?.saveEpisode({ webhookId: id, episode, events: [], notifications: [] });
+    await notifications.saveEpisode({ webhookId: id, episode, events: [], notifications: [] });
     const lookWith = async (lastAcceptedAt: number | null): Promise<readonly (string | undefined)[]> => {
       const health = JSON.stringify({ ...createHealth(), failingSince: null, lastAcceptedAt });
       const state = {
@@ -175,9 +175,9 @@ suite("owners of failing webhooks", () => {
     };
     assert.deepEqual(await lookWith(null), [], "nothing was ever accepted");
     assert.deepEqual(await lookWith(since - 1), [], "the last acceptance is older than the failure");
-    assert.equal((await notifications?.episodes())?.length, 1);
+    assert.equal((await notifications.episodes()).length, 1);
     assert.deepEqual(await lookWith(since + 1), ["https://example.com/hook works again"]);
-    assert.deepEqual(await notifications?.episodes(), []);
+    assert.deepEqual(await notifications.episodes(), []);
   });
 
   test("read the response, as text and as HTML that it cannot alter, with a link to unsubscribe", async (t) => {
@@ -432,7 +432,7 @@ suite("recipients without consent", () => {
     await assert.rejects(told.notifications.test(admin, "default", id), refused);
     const { webhook } = await world.createWebhook();
     await world.services.webhooks.pause(admin, { id: webhook.id });
-    await world.until(async () => (await world.store.notifications?.pendingEvents(9))?.length === 0);
+    await world.until(async () => (await world.store.notifications.pendingEvents(9)).length === 0);
     await told.sender.round();
     assert.deepEqual(scene.subjects(), []);
     await told.notifications.decide(token, true);

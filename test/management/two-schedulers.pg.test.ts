@@ -59,14 +59,13 @@ test("alerts and messages to owners are sent once, even when one server takes ov
     owner: "default",
     channels: [{ kind: "email", address: "ada@example.org", topics: ["first_problem"] }],
   });
-  const [consent] =
-    (await world.store.notifications?.consents("default", ["ada@example.org"]))?.values() ?? [];
-  await world.store.notifications?.saveConsent({ id: consent?.id ?? "", at: world.now(), wanted: true });
+  const [consent] = (await world.store.notifications.consents("default", ["ada@example.org"])).values();
+  await world.store.notifications.saveConsent(consent?.id ?? "", world.now(), true);
   for (const each of servers) each.world.statuses.set("/hook", 503);
   const { webhook } = await world.createWebhook({ circuitBreaker: { enabled: false } });
   await world.publish();
   await eventually("the failure to be stored", {
-    ask: async () => (await world.store.notifications?.failing(null, 9))?.length ?? 0,
+    ask: async () => (await world.store.notifications.failing(null, 9)).length,
     holds: (count) => count === 1,
   });
   await world.services.webhooks.circuit(admin, {

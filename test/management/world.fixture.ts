@@ -2,7 +2,6 @@
  * Management in its real form: the real engine on a real SQLite file, or on a given store, with real encryption. Only
  * the network is scripted: each URL responds with the test's status, and requests are recorded.
  */
-import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -90,6 +89,7 @@ export async function openWorld(
     readonly openStore?: (now: number) => Promise<Store>;
     readonly keys?: WorldKeys;
     readonly limits?: Partial<typeof engineLimits>;
+    readonly countsStatistics?: boolean;
   } = {},
 ): Promise<World> {
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-management-"));
@@ -113,8 +113,10 @@ export async function openWorld(
     const schemas = new SchemaRegistry(store.registry, schemaCompiler);
     const urlRules = { policy: createAddressPolicy([], false), allowHttp: false };
     const transport = fakeTransport({ requests, statuses, answers });
+    const { countsStatistics = true } = options;
     const engine = new Engine({
       store,
+      countsStatistics,
       transport,
       secretBox,
       clock,
@@ -133,6 +135,7 @@ export async function openWorld(
       access: engine,
       publisher: engine.publisher,
       store,
+      countsStatistics,
       secretBox,
       schemaCompiler,
       clock,
@@ -160,7 +163,7 @@ export async function openWorld(
     const gauges = new ProcessGauges({ engine, store, delivers: true });
     const rounds: (() => void)[] = [];
     const sampler = new GaugeSampler({
-      store: store.statistics ?? noStatistics,
+      store: store.statistics,
       random,
       log: telemetry.log,
       read: () => gauges.read(),
@@ -217,9 +220,7 @@ export async function openWorld(
     notifications(given) {
       const { webhooks, tenants } = running.services;
       const means = { mailer: null, overrides: {}, linkTemplate: null, publicUrl: null, ...given };
-      const made = createNotifications({ ...running.parts, webhooks, tenants, means, schedules: false });
-      assert.ok(made);
-      return made;
+      return createNotifications({ ...running.parts, webhooks, tenants, means, schedules: false });
     },
     async createWebhook(input = {}) {
       const given = { url: "https://example.com/hook", events: ["*"], ...input };
@@ -258,8 +259,6 @@ export function newWorldKeys(): WorldKeys {
     digestKey: random.bytes(32),
   };
 }
-
-const noStatistics = { writeGauges: async () => undefined };
 
 /** A timer that runs when the test decides. */
 function noted(rounds: (() => void)[], run: () => void): Timer {

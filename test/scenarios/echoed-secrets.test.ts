@@ -71,7 +71,7 @@ test("EDS-9.2.4-3 a 308 that repeats the access token leaves it out of the store
   assertHidden(await historyOf(eventId));
   const paths = scene.receiver.requests.map(({ path }) => path).filter((path) => path.startsWith("/new"));
   assert.deepEqual(paths, [`/new?access_token=${encodeURIComponent(token)}&a=1`], "it is sent once");
-  const stored = await scene.world.store.webhooks.page({ after: null, limit: 1_000 });
+  const stored = await scene.world.store.webhooks.page(null, 1_000);
   assert.equal(
     stored.find((row) => row.webhook.id === webhook.id)?.webhook.url,
     scene.receiver.url("/new?a=1"),

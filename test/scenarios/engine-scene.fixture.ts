@@ -9,6 +9,7 @@ import type { SecretKind } from "../../src/ports/store/webhooks.ts";
 import { type Reaction, type Receiver, startReceiver } from "../peers/receiver.ts";
 import { type EngineWorld, openEngineWorld } from "./engine-world.fixture.ts";
 import { eventually } from "./eventually.fixture.ts";
+import { listDeliveries } from "../listed-deliveries.ts";
 
 /** Created once in a file, outside of its tests. */
 export function engineScene(): EngineScene {
@@ -81,10 +82,7 @@ class EngineScene {
 
   /** The newest delivery of an event. */
   async deliveryOf(eventId: string): Promise<StoredDelivery> {
-    const page = { limit: 10, before: null, offset: 0 };
-    const { tenantId } = this;
-    const query = { tenantId, eventId, webhookId: null, states: null, from: null, to: null, page };
-    const { rows } = await this.world.store.history.listDeliveries(query);
+    const { rows } = await listDeliveries(this.world.store.history, { tenantId: this.tenantId, eventId });
     assert.ok(rows[0] !== undefined);
     return rows[0];
   }

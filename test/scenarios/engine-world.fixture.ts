@@ -64,7 +64,7 @@ export interface WorldOptions {
 
 const plainBox: SecretBox = {
   seal: (plaintext) => Buffer.from(plaintext),
-  open: ({ ciphertext }) => Buffer.from(ciphertext).toString(),
+  open: (ciphertext) => Buffer.from(ciphertext).toString(),
   digest: (plaintext) => plaintext,
 };
 

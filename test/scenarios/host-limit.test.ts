@@ -9,6 +9,7 @@ import { defaultSettings } from "../../src/config/resolve.ts";
 import { type Reaction, type Receiver, startReceiver } from "../peers/receiver.ts";
 import { type EngineWorld, openEngineWorld } from "./engine-world.fixture.ts";
 import { eventually } from "./eventually.fixture.ts";
+import { listDeliveries } from "../listed-deliveries.ts";
 
 const { concurrency, webhookConcurrency, hostConcurrency } = defaultSettings();
 
@@ -67,15 +68,8 @@ test("a delivery that waits for a slot at its host shows that it waits for capac
   await world.publish("default", { eventType: "f.x", data: { n: 0 } });
   await receiver.waitForRequests(1);
   await world.publish("other", { eventType: "s.x", data: { n: 0 } });
-  const page = { limit: 10, before: null, offset: 0 };
-  const about = { tenantId: "other", webhookId: second.id, eventId: null };
-  const { rows } = await world.store.history.listDeliveries({
-    ...about,
-    states: null,
-    from: null,
-    to: null,
-    page,
-  });
+  const about = { tenantId: "other", webhookIds: [second.id] };
+  const { rows } = await listDeliveries(world.store.history, about);
   const view = world.engine.explain(rows[0] ?? assert.fail("no delivery"));
   assert.deepEqual([view.status, view.waitingFor, view.waitingUntil], ["pending", "capacity", null]);
   assert.equal(receiver.requestCount, 1);

@@ -6,6 +6,7 @@ import { type Behaviour, type HostileReceiver, startHostileReceiver } from "../p
 import { startReceiver } from "../peers/receiver.ts";
 import { type EngineWorld, openEngineWorld, type WorldOptions } from "./engine-world.fixture.ts";
 import { inThreads } from "./sender-threads.fixture.ts";
+import { listDeliveries } from "../listed-deliveries.ts";
 
 interface Hostility {
   readonly name: string;
@@ -194,15 +195,7 @@ async function meetHostility(options: WorldOptions): Promise<void> {
 async function firstAttempt(world: EngineWorld, webhookId: string) {
   const deadline = performance.now() + 100_000;
   for (;;) {
-    const page = await world.store.history.listDeliveries({
-      tenantId: null,
-      webhookId,
-      eventId: null,
-      states: null,
-      from: null,
-      to: null,
-      page: { limit: 1, before: null, offset: 0 },
-    });
+    const page = await listDeliveries(world.store.history, { webhookIds: [webhookId] }, { limit: 1 });
     const delivery = page.rows[0];
     const [attempt] = delivery === undefined ? [] : await world.store.history.listAttempts(delivery.id);
     if (attempt !== undefined) return attempt;

@@ -7,6 +7,7 @@ import type { Webhook } from "../../src/domain/webhook.ts";
 import type { SecretKind } from "../../src/ports/store/webhooks.ts";
 import { type ReceivedRequest, type Receiver, startReceiver } from "../peers/receiver.ts";
 import { type EngineWorld, openEngineWorld } from "./engine-world.fixture.ts";
+import { listDeliveries } from "../listed-deliveries.ts";
 
 const eventType = "order.created";
 const data = { id: "ord_12345", total: { amount: 42.5, currency: "EUR" }, note: "Zürich" };
@@ -305,9 +306,7 @@ describe("x-webhook", () => {
   test("WDS-157 WDS-158 WDS-159 WDS-160 WDS-161 WDS-163 WDS-187 its headers name webhook, type, delivery, attempt, time and service", async () => {
     const { webhook, eventId, attempts } = await twoAttempts({ profile: "x-webhook" });
     const { tenantId } = webhook;
-    const page = { limit: 10, before: null, offset: 0 };
-    const query = { tenantId, eventId, webhookId: null, states: null, from: null, to: null, page };
-    const { rows } = await world.store.history.listDeliveries(query);
+    const { rows } = await listDeliveries(world.store.history, { tenantId, eventId });
     for (const [index, attempt] of attempts.entries()) {
       assert.equal(header(attempt, "X-Webhook-ID"), webhook.id);
       assert.equal(header(attempt, "X-Webhook-Event"), eventType);

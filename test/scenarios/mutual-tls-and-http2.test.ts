@@ -9,6 +9,7 @@ import type { TLSSocket } from "node:tls";
 import { otherHostPair, testAuthority, validPair } from "../peers/certificates.ts";
 import { openEngineWorld } from "./engine-world.fixture.ts";
 import { eventually } from "./eventually.fixture.ts";
+import { listDeliveries } from "../listed-deliveries.ts";
 
 interface Seen {
   readonly client: string | null;
@@ -64,9 +65,7 @@ for (const http2 of [false, true]) {
     await world.addWebhook({ ...hook, events: ["order.third"] });
 
     const stateOf = async (eventId: string): Promise<string | undefined> => {
-      const filters = { tenantId: null, webhookId: null, states: null, from: null, to: null };
-      const page = { limit: 1, before: null, offset: 0 };
-      const { rows } = await world.store.history.listDeliveries({ ...filters, eventId, page });
+      const { rows } = await listDeliveries(world.store.history, { eventId });
       return rows[0]?.progress.state;
     };
     const expected = [

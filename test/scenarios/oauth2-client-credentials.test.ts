@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { startReceiver } from "../peers/receiver.ts";
 import { openEngineWorld } from "./engine-world.fixture.ts";
 import { eventually } from "./eventually.fixture.ts";
+import { listDeliveries } from "../listed-deliveries.ts";
 
 const soon = {
   schedule: { kind: "list", delaysMs: [3_600_000], jitter: { from: 1, to: 1 } },
@@ -49,12 +50,8 @@ test("EDS-9.2.3-3 a 401 leads to one new token and one further request at once, 
     },
     { oauth2_client_secret: "secret" },
   );
-  const deliveriesOf = async (eventId: string) => {
-    const page = { limit: 10, before: null, offset: 0 };
-    const query = { tenantId: null, webhookId: null, states: null, from: null, to: null };
-    const { rows } = await world.store.history.listDeliveries({ ...query, eventId, page });
-    return rows;
-  };
+  const deliveriesOf = async (eventId: string) =>
+    (await listDeliveries(world.store.history, { eventId })).rows;
   const settled = (eventId: string, state: string) =>
     eventually(`the delivery is ${state}`, {
       ask: async () => (await deliveriesOf(eventId))[0]?.progress.state,

@@ -3,6 +3,7 @@ import { after, before, describe, test } from "node:test";
 import type { RetrySchedule } from "../../src/domain/profile.ts";
 import { type Receiver, startReceiver } from "../peers/receiver.ts";
 import { type EngineWorld, openEngineWorld } from "./engine-world.fixture.ts";
+import { listDeadLetters } from "../listed-deliveries.ts";
 
 const quickRetries: RetrySchedule = {
   kind: "list",
@@ -70,14 +71,9 @@ describe("order", () => {
     );
     await receiver.waitForRequests(4);
     assert.deepEqual(numbers(receiver), [0, 1, 2, 3]);
-    const dead = await world.store.history.listDeadLetters({
+    const dead = await listDeadLetters(world.store.history, {
       tenantId: "default",
       webhookIds: [webhook.id],
-      eventTypes: null,
-      categories: null,
-      from: null,
-      to: null,
-      page: { limit: 10, before: null, offset: 0 },
     });
     assert.deepEqual(
       dead.rows.map((row) => row.progress.reason),

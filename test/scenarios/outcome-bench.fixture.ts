@@ -5,6 +5,7 @@ import type { Webhook, WebhookStatus } from "../../src/domain/webhook.ts";
 import type { StoredDelivery } from "../../src/ports/store/history.ts";
 import { type EngineWorld, openEngineWorld } from "./engine-world.fixture.ts";
 import { eventually } from "./eventually.fixture.ts";
+import { listDeliveries } from "../listed-deliveries.ts";
 
 /** Read right after the first attempt was settled. */
 export interface Observed {
@@ -88,14 +89,6 @@ function schemesOf({ signatureSchemesAllowed: allowed }: Profile, turn: number):
 }
 
 async function newestDelivery(world: EngineWorld, webhookId: string): Promise<StoredDelivery | undefined> {
-  const page = await world.store.history.listDeliveries({
-    tenantId: null,
-    webhookId,
-    eventId: null,
-    states: null,
-    from: null,
-    to: null,
-    page: { limit: 1, before: null, offset: 0 },
-  });
+  const page = await listDeliveries(world.store.history, { webhookIds: [webhookId] }, { limit: 1 });
   return page.rows[0];
 }

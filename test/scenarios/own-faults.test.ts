@@ -10,6 +10,7 @@ import { noResponseFields, type Transport, type TransportResult } from "../../sr
 import { type Receiver, startReceiver } from "../peers/receiver.ts";
 import { type EngineWorld, openEngineWorld } from "./engine-world.fixture.ts";
 import { eventually } from "./eventually.fixture.ts";
+import { listDeliveries } from "../listed-deliveries.ts";
 
 let world: EngineWorld;
 let receiver: Receiver;
@@ -48,17 +49,7 @@ function breakable(): Transport {
   };
 }
 
-const page = { limit: 200, before: null, offset: 0 };
-const deliveriesOf = (tenantId: string) =>
-  world.store.history.listDeliveries({
-    tenantId,
-    eventId: null,
-    webhookId: null,
-    states: null,
-    from: null,
-    to: null,
-    page,
-  });
+const deliveriesOf = (tenantId: string) => listDeliveries(world.store.history, { tenantId }, { limit: 200 });
 
 test("text with half of a surrogate pair is rejected at publish, naming its field", async () => {
   const url = receiver.url("/surrogate");

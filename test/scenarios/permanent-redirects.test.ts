@@ -35,7 +35,7 @@ async function redirected(
 }
 
 async function storedUrl(webhook: Webhook): Promise<string | undefined> {
-  const stored = await scene.world.store.webhooks.page({ after: null, limit: 1_000 });
+  const stored = await scene.world.store.webhooks.page(null, 1_000);
   return stored.find((row) => row.webhook.id === webhook.id)?.webhook.url;
 }
 

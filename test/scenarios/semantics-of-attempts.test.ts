@@ -7,6 +7,7 @@ import { test } from "node:test";
 import type { Answer, Reaction } from "../peers/receiver.ts";
 import { engineScene, retrySchedule } from "./engine-scene.fixture.ts";
 import { eventually } from "./eventually.fixture.ts";
+import { listDeadLetters } from "../listed-deliveries.ts";
 
 const scene = engineScene();
 
@@ -102,14 +103,9 @@ test("EDS-8-3 EDS-9.8.3-1 TS16-121 WDS-20 a permanent refusal is kept for people
     ]),
     [["terminal", "client_error", 422, problem]],
   );
-  const letters = await scene.world.store.history.listDeadLetters({
+  const letters = await listDeadLetters(scene.world.store.history, {
     tenantId: scene.tenantId,
     webhookIds: [webhook.id],
-    eventTypes: null,
-    categories: null,
-    from: null,
-    to: null,
-    page: { limit: 10, before: null, offset: 0 },
   });
   assert.deepEqual(
     letters.rows.map(({ id }) => id),

@@ -8,6 +8,7 @@ import type {
   Settlement,
   SettlementResult,
 } from "../../src/ports/store/deliveries.ts";
+import { noAlerts, noNotifications, noProblems, noStatistics } from "./model-store/quiet-parts.ts";
 import type { VirtualTime } from "./fake-clock.ts";
 import type { Ledger } from "./ledger.ts";
 import type { SeededRandom } from "./seeded-random.ts";
@@ -153,7 +154,7 @@ export class CrashStore {
             await inner().deliveries.release(leases);
             ledger.released(leases);
           }),
-        lanesWithWork: (page) => via("read", () => inner().deliveries.lanesWithWork(page)),
+        lanesWithWork: (after, limit) => via("read", () => inner().deliveries.lanesWithWork(after, limit)),
         oldestDue: (lanes) => via("read", () => inner().deliveries.oldestDue(lanes)),
         fanOut: () =>
           via(ledger.following.size > 0 ? "fan-out" : "read", async () => {
@@ -166,9 +167,11 @@ export class CrashStore {
       webhooks: {
         save: (webhook, beside) => via("webhooks.save", () => inner().webhooks.save(webhook, beside)),
         history: (query) => via("read", () => inner().webhooks.history(query)),
-        delete: (query, audit) => via("webhooks.delete", () => inner().webhooks.delete(query, audit)),
-        saveTenantKeys: (command) => via("read", () => inner().webhooks.saveTenantKeys(command)),
-        page: (page) => via("read", () => inner().webhooks.page(page)),
+        delete: (id, deletedAt, beside) =>
+          via("webhooks.delete", () => inner().webhooks.delete(id, deletedAt, beside)),
+        saveTenantKeys: (tenantId, keys) =>
+          via("read", () => inner().webhooks.saveTenantKeys(tenantId, keys)),
+        page: (after, limit) => via("read", () => inner().webhooks.page(after, limit)),
         some: (ids) => via("read", () => inner().webhooks.some(ids)),
         tenantKeys: (tenantId) => via("read", () => inner().webhooks.tenantKeys(tenantId)),
         findBySecretDigest: (digest) => via("read", () => inner().webhooks.findBySecretDigest(digest)),
@@ -185,10 +188,12 @@ export class CrashStore {
             return result;
           }),
         cancelWebhook: (step) => swept("upkeep.cancel", () => inner().upkeep.cancelWebhook(step)),
-        forgetPayloads: (step) => via("upkeep.forget-payloads", () => inner().upkeep.forgetPayloads(step)),
+        forgetPayloads: (createdBefore, limit) =>
+          via("upkeep.forget-payloads", () => inner().upkeep.forgetPayloads(createdBefore, limit)),
         forgetHistory: (step) => via("upkeep.forget-history", () => inner().upkeep.forgetHistory(step)),
-        forgetAudit: (step) => via("read", () => inner().upkeep.forgetAudit(step)),
-        forgetKeys: (step) => via("upkeep.forget-keys", () => inner().upkeep.forgetKeys(step)),
+        forgetAudit: (createdBefore, limit) =>
+          via("read", () => inner().upkeep.forgetAudit(createdBefore, limit)),
+        forgetKeys: (now, limit) => via("upkeep.forget-keys", () => inner().upkeep.forgetKeys(now, limit)),
       },
       history: inner().history,
       registry: inner().registry,
@@ -197,6 +202,10 @@ export class CrashStore {
       audit: inner().audit,
       portal: inner().portal,
       gateway: inner().gateway,
+      alerts: noAlerts,
+      notifications: noNotifications,
+      statistics: noStatistics,
+      problems: noProblems,
       facts: () => via("read", () => inner().facts()),
       ping: () => via("read", () => inner().ping()),
       close: () => Promise.resolve(),

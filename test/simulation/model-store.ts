@@ -3,6 +3,7 @@ import { ModelDeliveries } from "./model-store/deliveries.ts";
 import { ModelHistory } from "./model-store/history.ts";
 import { ModelGateway } from "./model-store/gateway.ts";
 import { ModelPortal } from "./model-store/portal.ts";
+import { noAlerts, noNotifications, noProblems, noStatistics } from "./model-store/quiet-parts.ts";
 import { Rows } from "./model-store/rows.ts";
 import { ModelAudit, ModelIdempotency, ModelOperations, ModelRegistry } from "./model-store/tables.ts";
 import { ModelUpkeep } from "./model-store/upkeep.ts";
@@ -32,6 +33,10 @@ export function createModelStore(): ModelStore {
     audit: new ModelAudit(),
     portal: new ModelPortal(),
     gateway,
+    alerts: noAlerts,
+    notifications: noNotifications,
+    statistics: noStatistics,
+    problems: noProblems,
     upkeep: new ModelUpkeep(rows, (now) => registry.forgetExpired(now) + idempotency.forgetExpired(now)),
     facts: async () => ({ schemaVersion: 1, sizeBytes: 0 }),
     ping: async () => undefined,

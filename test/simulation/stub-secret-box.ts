@@ -3,7 +3,7 @@ import type { SecretBox } from "../../src/ports/secret-box.ts";
 /** Keeps secrets readable: encryption has its own tests, and would only cost time here. The keys inside are real. */
 export const stubSecretBox: SecretBox = {
   seal: (plaintext, context) => Buffer.from(`${context}\n${plaintext}`),
-  open: ({ ciphertext, context }) => {
+  open: (ciphertext, context) => {
     const [sealedFor, plaintext] = Buffer.from(ciphertext).toString().split("\n");
     if (sealedFor !== context || plaintext === undefined)
       throw new Error("a secret was opened for somebody else");

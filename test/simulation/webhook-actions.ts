@@ -95,7 +95,7 @@ export class WebhookActions {
       this.any(engine, ({ id }) => busy.has(id)) ??
       this.any(engine, () => true);
     if (live === undefined || [...engine.webhooks()].length < 2) return;
-    await store.webhooks.delete({ id: live.webhook.id, deletedAt: this.#options.now() });
+    await store.webhooks.delete(live.webhook.id, this.#options.now());
     engine.removeWebhook(live.webhook.id);
     await engine.cancelWaiting(live.webhook.id);
   }

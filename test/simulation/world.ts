@@ -210,6 +210,7 @@ export class World {
       limits: scenario.limits,
       retention: scenario.retention,
       delivers: true,
+      countsStatistics: false,
       userAgent: "posthorn-simulation",
       requestOrigin: "posthorn.test",
       urlRules: { policy: createAddressPolicy([], false), allowHttp: false },

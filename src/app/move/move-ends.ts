@@ -66,7 +66,7 @@ async function openFolderSource(from: string, isLook: boolean): Promise<MoveFrom
   const isServed = () => isOwned(folder.path);
   return {
     place: folder.path,
-    rows: openSqliteMoveSource({ dataDir: folder.path, leavesNoTrace: isLook && !isServed() }),
+    rows: openSqliteMoveSource(folder.path, isLook && !isServed()),
     digestKey: () => createDigestKeyFile(folder.digestKeyFile).read(),
     stop: () => stopFolder(folder.path),
     isServed: async () => isServed(),
@@ -91,7 +91,7 @@ async function stopFolder(dataDir: string): Promise<Stopped | null> {
 
 async function openDatabaseSource(url: string, masterKeys: () => MasterKeys): Promise<MoveFrom> {
   const { openPostgresMoveSource } = await import("../../store/postgres/move/moving-source.ts");
-  const source = await openPostgresMoveSource({ url });
+  const source = await openPostgresMoveSource(url);
   return {
     place: source.place,
     rows: source,
@@ -147,8 +147,7 @@ async function countJournal(url: string, masterKeys: () => MasterKeys): Promise<
   const masterKeyIds = masterKeyIdsOf(masterKeys());
   const store = await openPostgresStore({ url, now, masterKeyIds, evenIfMoved: true });
   try {
-    const step = { writtenBefore: Number.MAX_SAFE_INTEGER, limit: 1_000 };
-    while ((await store.statistics?.recover(step))?.more === true);
+    while ((await store.statistics.recover(Number.MAX_SAFE_INTEGER)).more);
     await writeFollowing(store);
   } finally {
     await store.close();
@@ -159,7 +158,7 @@ async function countJournal(url: string, masterKeys: () => MasterKeys): Promise<
 export async function judgeTarget(to: string, source: string): Promise<void> {
   if (!isPostgres(to)) return;
   const { judgePostgresMoveTarget } = await import("../../store/postgres/move/open-moving.ts");
-  await judgePostgresMoveTarget({ url: to, source });
+  await judgePostgresMoveTarget(to, source);
 }
 
 export async function openTarget(to: string, source: string, masterKeys: MasterKeys): Promise<MoveTo> {

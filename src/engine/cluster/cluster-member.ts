@@ -126,7 +126,7 @@ export class ClusterMember {
       for (const endpoint of owned.all()) owned.drop(endpoint);
       const webhooks = [...owned.leaving].map(handoverOf);
       owned.leaving.clear();
-      if (webhooks.length > 0) await store.release({ worker, webhooks });
+      if (webhooks.length > 0) await store.release(worker, webhooks);
       await store.leave(worker);
     });
   }
@@ -256,7 +256,7 @@ export class ClusterMember {
     const { owned, store } = this.#options;
     const quiet = owned.readyToLeave();
     if (quiet.length === 0 || this.#worker === null) return true;
-    await store.release({ worker: this.#worker, webhooks: quiet.map(handoverOf) });
+    await store.release(this.#worker, quiet.map(handoverOf));
     for (const endpoint of quiet) {
       owned.leaving.delete(endpoint);
       endpoint.released();

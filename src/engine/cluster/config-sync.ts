@@ -112,7 +112,7 @@ export class ConfigSync {
     const { webhooks, directory } = this.#options;
     const missing = new Set([...directory.all()].map(({ webhook }) => webhook.id));
     for (let after: string | null = null; !this.#loop.isStopped; ) {
-      const page: readonly StoredWebhook[] = await webhooks.page({ after, limit: pageSize });
+      const page: readonly StoredWebhook[] = await webhooks.page(after, pageSize);
       const differing = page.filter((stored) => this.#differs(stored)).map(({ webhook }) => webhook.id);
       if (differing.length > 0) await this.load(differing);
       for (const { webhook } of page) missing.delete(webhook.id);

@@ -7,7 +7,7 @@ test("a stopping process releases its leaderships at once", async () => {
   const ledElsewhere = new Set(["other"]);
   const leaderships = new Leaderships(
     {
-      acquireLeadership: async ({ name, owner, forMs }) => {
+      acquireLeadership: async (name, owner, forMs) => {
         asked.push(`${owner} ${name} ${forMs}`);
         return !ledElsewhere.has(name);
       },

@@ -18,7 +18,7 @@ export class Leaderships {
   /** Whether this process leads now. Others may take over after `forMs` without renewal. */
   async acquire(name: string, forMs: number): Promise<boolean> {
     const owner = this.#owner;
-    const isLeader = await this.#store.acquireLeadership({ name, owner, forMs });
+    const isLeader = await this.#store.acquireLeadership(name, owner, forMs);
     if (isLeader) this.#led.add(name);
     else this.#led.delete(name);
     return isLeader;
@@ -27,7 +27,7 @@ export class Leaderships {
   /** Called at shutdown, so that other processes do not have to wait for the expiry of the leaderships. */
   async resign(): Promise<void> {
     const owner = this.#owner;
-    const ended = [...this.#led].map((name) => this.#store.acquireLeadership({ name, owner, forMs: 0 }));
+    const ended = [...this.#led].map((name) => this.#store.acquireLeadership(name, owner, 0));
     // If the call does not reach the store, the leadership expires.
     await Promise.allSettled(ended);
   }

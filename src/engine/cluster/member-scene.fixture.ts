@@ -9,6 +9,7 @@ import type {
   OwnedWebhook,
   PendingLane,
   PendingLanePage,
+  Handover,
   OverdueQuery,
   OwnershipStore,
   RuntimeOrder,
@@ -89,14 +90,14 @@ export class ScriptedOwnershipStore implements OwnershipStore {
     return [];
   }
 
-  async release(command: Parameters<OwnershipStore["release"]>[0]): Promise<void> {
-    const ids = command.webhooks.map(({ state }) => state.webhookId);
+  async release(_worker: number, webhooks: readonly Handover[]): Promise<void> {
+    const ids = webhooks.map(({ state }) => state.webhookId);
     this.released.push(...ids);
     for (const id of ids) this.given.delete(id);
     await this.releaseGate();
   }
 
-  async keepOnly({ webhookIds }: Parameters<OwnershipStore["keepOnly"]>[0]): Promise<void> {
+  async keepOnly(_worker: number, webhookIds: readonly string[]): Promise<void> {
     for (const id of this.given) {
       if (webhookIds.includes(id)) continue;
       this.given.delete(id);

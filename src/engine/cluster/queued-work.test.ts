@@ -81,7 +81,7 @@ suite("hints from a queue", () => {
     assert.deepEqual(scene.events, ["1 tries a"]);
     const { owned } = scene.worker(2);
     owned.add("a");
-    scene.sender.notify({ worker: 2, lanes: [key("a")] });
+    scene.sender.notify(2, [key("a")]);
     await scene.pass(10);
     assert.deepEqual(scene.events, ["1 tries a", "2 looks into a"]);
   });
@@ -124,7 +124,7 @@ suite("hints from a queue", () => {
       scene.events.length = 0;
       scene.pending = async (lane) => [{ lane, worker: 1, pool, priority: "normal" }];
       scene.worker(1);
-      scene.sender.notify({ worker: 1, lanes: [key("a")] });
+      scene.sender.notify(1, [key("a")]);
       await scene.pass(1_000);
       assert.ok(scene.events.every((event) => event === "1 tries a"));
       assert.ok(scene.events.length <= 2, scene.events.join());
@@ -157,7 +157,7 @@ suite("hints from a queue", () => {
     const scene = new Scene();
     scene.pending = async (lane) => [{ lane, worker: null, pool: "default", priority: "normal" }];
     const { queue } = scene.worker(1);
-    scene.sender.notify({ worker: 1, lanes: [key("a")] });
+    scene.sender.notify(1, [key("a")]);
     await scene.pass(1);
     const stopped = queue.stopConsuming();
     await scene.pass(1_000);

@@ -22,7 +22,7 @@ export function routeWork(
   }
   let isCarried = true;
   for (const hints of hintsOf.values()) isCarried = queue.send(hints) && isCarried;
-  for (const [worker, lanes] of lanesOf) isCarried = queue.notify({ worker, lanes }) && isCarried;
+  for (const [worker, lanes] of lanesOf) isCarried = queue.notify(worker, lanes) && isCarried;
   return isCarried;
 }
 
@@ -93,7 +93,7 @@ export class Reannouncer {
     const isDue = ({ pool }: PendingLane): boolean => isWhole || !full.has(pool);
     let announced = 0;
     for (let after: string | null = null; !this.#loop.isStopped; ) {
-      const page = await this.#store.unownedLanes({ after, limit: pageLanes });
+      const page = await this.#store.unownedLanes(after, pageLanes);
       const pending = page.lanes.filter(isDue);
       // The queue of a single pool may have refused; the next round retries.
       if (routeWork(queue, pending)) announced += pending.length;

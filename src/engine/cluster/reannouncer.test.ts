@@ -51,7 +51,7 @@ function begin(pages: readonly (readonly PendingLane[])[], refused = "") {
     },
     refusing(queue, refused),
     {
-      unownedLanes: async ({ after }) => {
+      unownedLanes: async (after) => {
         if (state.isAway) throw new StoreUnavailableError("away");
         asked.push(after);
         const page = Number(after ?? 0);

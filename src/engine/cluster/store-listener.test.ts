@@ -62,7 +62,7 @@ class Scene {
       store: {
         changes: this.changes,
         deliveries: {
-          lanesWithWork: async ({ after }) => {
+          lanesWithWork: async (after) => {
             this.done.push(`page ${after}`);
             await this.pageGate();
             return after === null

@@ -169,7 +169,7 @@ export class StoreListener {
     this.#dueAtMs = Number.POSITIVE_INFINITY;
     try {
       for (let after: string | null = null; !this.#loop.isStopped; ) {
-        const page = await store.deliveries.lanesWithWork({ after, limit: lanesPage });
+        const page = await store.deliveries.lanesWithWork(after, lanesPage);
         for (const key of page.lanes) this.#look(key);
         if (page.next === null) break;
         after = page.next;

@@ -327,7 +327,7 @@ export class WebhookAcquirer {
   async #keepOnlyOwned(): Promise<void> {
     const { store, owned } = this.#options;
     const { worker } = this.#self;
-    if (worker !== null) await store.keepOnly({ worker, webhookIds: owned.ids() });
+    if (worker !== null) await store.keepOnly(worker, owned.ids());
   }
 }
 

@@ -27,7 +27,7 @@ class Queue {
     return true;
   }
 
-  notify({ worker, lanes }: { readonly worker: number; readonly lanes: readonly LaneKey[] }): boolean {
+  notify(worker: number, lanes: readonly LaneKey[]): boolean {
     this.notified.push(`${worker} ${lanes.map(({ webhookId }) => webhookId).join()}`);
     return true;
   }

@@ -75,7 +75,7 @@ function world(changedStates: () => readonly WebhookRuntimeState[] = () => []): 
         () => undefined,
       ),
     ),
-    riders: null,
+    riders: { unwrittenSince: null, compose: () => ({}), committed: nothing, failed: nothing, end: nothing },
     recovered: () => void (recovered += 1),
     windowMs: 10,
     rowsMax: 100,

@@ -86,8 +86,7 @@ interface CommitGroupOptions {
   readonly telemetry: Telemetry;
   /** Webhook states and events that are added when a batch is composed. */
   readonly waitingStates: WaitingStates;
-  /** Null if neither statistics nor problems are tracked. */
-  readonly riders: CommitRiders | null;
+  readonly riders: Pick<CommitRiders, keyof CommitRiders>;
   /** The store accepts writes again after a failure. */
   readonly recovered: () => void;
   readonly windowMs: number;
@@ -236,9 +235,9 @@ export class CommitGroup {
   async drain(): Promise<void> {
     const failuresBefore = this.#failures;
     const { riders } = this.#options;
-    riders?.end();
+    riders.end();
     const hasWork = (): boolean =>
-      this.backlog > 0 || this.#writing || this.#waiting || (riders?.unwrittenSince ?? null) !== null;
+      this.backlog > 0 || this.#writing || this.#waiting || riders.unwrittenSince !== null;
     while (hasWork() && this.#failures <= failuresBefore + 1) {
       await this.#nextWrite();
     }
@@ -318,7 +317,6 @@ export class CommitGroup {
   /** Writes a group with its statistics and problems. */
   async #commit(group: Group, carriesRows: boolean): Promise<CommitResult> {
     const { store, riders } = this.#options;
-    if (riders === null) return store.commit(group.batch);
     const riding = riders.compose(group, carriesRows);
     try {
       const result = await store.commit({ ...group.batch, ...riding });

@@ -137,7 +137,7 @@ export class CommitStatistics {
 /** Statistics for as long as the store keeps them; null if disabled. */
 export function createStatistics(options: EngineOptions, touch: () => void): CommitStatistics | null {
   const { store, countsStatistics } = options;
-  if (store.statistics === undefined || countsStatistics === false) return null;
+  if (countsStatistics === false) return null;
   const statistics = new CommitStatistics(options, store.statistics, touch);
   store.watchRestarts?.(() => statistics.restart());
   return statistics;

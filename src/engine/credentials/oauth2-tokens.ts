@@ -311,6 +311,6 @@ export class StoredCredentials {
   #open(kind: SecretKind): string | null {
     const secret = this.#secrets.find((candidate) => candidate.kind === kind);
     if (secret === undefined) return null;
-    return this.#secretBox.open({ ciphertext: secret.ciphertext, context: this.#webhook.id });
+    return this.#secretBox.open(secret.ciphertext, this.#webhook.id);
   }
 }

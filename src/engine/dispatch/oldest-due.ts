@@ -65,7 +65,7 @@ export class OldestDue {
     const found: LaneKey[] = [];
     let after: string | null = null;
     for (let pages = 0; pages < pagesMax && found.length < lanesMax; pages += 1) {
-      const page = await ownership.unownedLanes({ after, limit: lanesMax });
+      const page = await ownership.unownedLanes(after, lanesMax);
       for (const { lane } of page.lanes) {
         const endpoint = this.#directory.get(lane.webhookId);
         if (endpoint !== undefined && holdingGate(endpoint, now) === null) found.push(lane);

@@ -19,7 +19,7 @@ function scene(failures: number) {
   const considered: (string | null)[] = [];
   let calls = 0;
   const store = {
-    lanesWithWork: async ({ after }: { readonly after: string | null }) => {
+    lanesWithWork: async (after: string | null) => {
       calls += 1;
       if (calls <= failures) throw new Error("away");
       return after === null ? { lanes: keys.slice(0, 1), next: "1" } : { lanes: keys.slice(1), next: null };

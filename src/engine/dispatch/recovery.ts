@@ -10,7 +10,7 @@ import type { Dispatcher } from "./dispatcher.ts";
 export async function loadWebhooks(store: WebhookStore, directory: Directory): Promise<void> {
   const tenantsSeen = new Set<string>();
   for (let after: string | null = null; ; ) {
-    const page = await store.page({ after, limit: webhooksPage });
+    const page = await store.page(after, webhooksPage);
     for (const { webhook, secrets, runtime } of page) {
       const { tenantId } = webhook;
       if (!tenantsSeen.has(tenantId)) {
@@ -71,7 +71,7 @@ export class BacklogReader {
 
   async #read(): Promise<void> {
     for (let after: string | null = null; !this.#loop.isStopped; ) {
-      const page = await this.#store.lanesWithWork({ after, limit: lanesPage });
+      const page = await this.#store.lanesWithWork(after, lanesPage);
       for (const key of page.lanes) this.#lookInto(key);
       if (page.next === null) {
         this.#finished = true;

@@ -139,7 +139,7 @@ function openKeys(secrets: readonly StoredSecret[], context: string, secretBox: 
   return secrets
     .toSorted((a, b) => b.createdAt - a.createdAt)
     .map((secret) => {
-      const text = secretBox.open({ ciphertext: secret.ciphertext, context });
+      const text = secretBox.open(secret.ciphertext, context);
       const key = parseSecret(text);
       if (key.kind === "invalid") throw new Error(`a stored signing key is not usable: ${key.reason}`);
       return { key, text };

@@ -1,5 +1,5 @@
 import { Counts } from "../../domain/statistics/counts.ts";
-import { type StatisticsStep, bucketAt, stepMs } from "../../domain/statistics/facts.ts";
+import { bucketAt, type StatisticsStep, stepMs } from "../../domain/statistics/facts.ts";
 import { type GaugeSpan, summaryOf } from "../../domain/statistics/gauges.ts";
 import type { StatisticsStore } from "../../ports/store/statistics.ts";
 import { bucketsOf, countedValue, requestSlotsUsedOf } from "./alert-readings.ts";

@@ -47,13 +47,11 @@ export class AlertReadings {
 
   /** Start of the counts that are not stored yet; null if there are none. */
   async unwrittenSince(): Promise<number | null> {
-    const progress = await this.progress();
-    return progress?.unwrittenSince ?? null;
+    return (await this.progress()).unwrittenSince;
   }
 
   progress() {
-    const { statistics } = this.#store;
-    return this.#once("progress", async () => (await statistics?.progress()) ?? null);
+    return this.#once("progress", () => this.#store.statistics.progress());
   }
 
   /** Share of slots in use in the latest minute with data; null if there is none. */
@@ -107,23 +105,21 @@ export class AlertReadings {
     readonly { readonly start: number; readonly writer: number; readonly span: GaugeSpan }[]
   > {
     return this.#once("gauges", async () => {
-      const rows = await this.#store.statistics?.readGauges({
+      const rows = await this.#store.statistics.readGauges({
         step: "minute",
         from: bucketAt(this.now, "minute") - gaugesMs,
         to: this.now + 1,
         limit: 1_000,
       });
-      return (rows ?? [])
+      return rows
         .toSorted((one, other) => other.start - one.start)
         .map(({ start, writer, document }) => ({ start, writer, span: JSON.parse(document) as GaugeSpan }));
     });
   }
 
   async #rows(query: StatisticsQueryOf): Promise<readonly StatisticsRow[]> {
-    const { statistics } = this.#store;
-    if (statistics === undefined) return [];
     const { kind, of } = query;
-    const page = await statistics.read({ kind, of, ...rangeOf(query, this.now), limit: rowsMax });
+    const page = await this.#store.statistics.read({ kind, of, ...rangeOf(query, this.now), limit: rowsMax });
     return page.rows;
   }
 

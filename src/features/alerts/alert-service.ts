@@ -150,8 +150,8 @@ const apiNames: Readonly<Record<string, string>> = {
 
 interface AlertsOptions {
   readonly store: AlertStore;
-  /** Null if statistics are disabled. */
-  readonly statistics: StatisticsStore | null;
+  readonly statistics: StatisticsStore;
+  readonly isCounting: boolean;
   readonly access: Pick<EngineAccess, "webhook">;
   readonly tenants: Pick<TenantDirectory, "has">;
   readonly clock: Clock;
@@ -230,9 +230,9 @@ export class Alerts {
   }
 
   async preview(scope: Scope, tenantId: string | null, input: AlertRuleInput): Promise<AlertPreview> {
-    const { statistics, clock } = this.#options;
+    const { statistics, isCounting, clock } = this.#options;
     const judged = this.#judge(scope, { tenantId, input, name: "preview" });
-    if (statistics === null)
+    if (!isCounting)
       throw new InvalidRequestError(
         "statistics are disabled (POSTHORN_STATS), so the rule cannot be evaluated",
         [],
@@ -266,7 +266,7 @@ export class Alerts {
   }
 
   async #require(scope: Scope, id: string): Promise<AlertRecord> {
-    const alert = await this.#options.store.get({ tenantId: scope.tenantId, id });
+    const alert = await this.#options.store.get(scope.tenantId, id);
     if (alert === null) throw new NotFoundError("the alert");
     return alert;
   }

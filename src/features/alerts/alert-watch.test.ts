@@ -7,6 +7,7 @@ import type { NotificationDraft } from "../notifications/notification-desk.ts";
 import { AlertWatch } from "./alert-watch.ts";
 import { type GaugeReading, spanOf } from "../../domain/statistics/gauges.ts";
 import { requestSlotsUsedOf } from "./alert-readings.ts";
+import { noStatistics } from "../../../test/simulation/model-store/quiet-parts.ts";
 
 const second = 1_000;
 
@@ -25,14 +26,17 @@ class Scene {
     return new AlertWatch({
       store: this.#store(),
       sources: {
-        store: { deliveries: { depth: async () => ({ waiting, deadLetters: new Map() }) } as never },
+        store: {
+          deliveries: { depth: async () => ({ waiting, deadLetters: new Map() }) } as never,
+          statistics: noStatistics,
+        },
         access: { webhooks: () => [], webhook: () => undefined, refresh: async () => undefined },
         tenants: { all: () => [] },
         queue: null,
         sharedState: { isAvailable: false },
       },
       desk: { enqueue: async (drafts) => this.#tell(drafts) },
-      events: null,
+      events: { appendEvents: async () => undefined },
       leaderships: {
         acquire: async () => this.leader === null || this.leader === name,
         resign: async () => undefined,

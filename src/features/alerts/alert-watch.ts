@@ -118,10 +118,9 @@ function eventOf(
 interface AlertWatchOptions {
   readonly store: AlertStore;
   readonly sources: AlertSources;
-  /** Null without notification channels; alerts are still recorded. */
-  readonly desk: Pick<NotificationDesk, "enqueue"> | null;
-  /** For operational events; null if they are disabled. */
-  readonly events: Pick<NotificationQueue, "appendEvents"> | null;
+  readonly desk: Pick<NotificationDesk, "enqueue">;
+  /** For operational events. */
+  readonly events: Pick<NotificationQueue, "appendEvents">;
   /** Only one of several schedulers evaluates at a time; null if there is only one. */
   readonly leaderships: Pick<Leaderships, "acquire" | "resign"> | null;
   readonly nextId: () => string;
@@ -259,8 +258,8 @@ export class AlertWatch {
       group: message.group,
       content: (language: "en" | "de") => alertContent(message, language),
     }));
-    await this.#options.desk?.enqueue(drafts);
-    await this.#options.events?.appendEvents(alertEvents(messages, now));
+    await this.#options.desk.enqueue(drafts);
+    await this.#options.events.appendEvents(alertEvents(messages, now));
     const fired = new Set(messages.flatMap((message) => message.fired.map(({ id }) => id)));
     const over = new Set(messages.flatMap((message) => message.resolved.map(({ id }) => id)));
     this.#log(messages);

@@ -300,8 +300,8 @@ function onceAnHour(
 
 /** The last complete hour; null before there is one. */
 async function lastHourOf({ readings }: Looking): Promise<number | null> {
-  const progress = await readings.progress();
-  return progress === null || progress.hoursUntil < stepMs.hour ? null : progress.hoursUntil - stepMs.hour;
+  const { hoursUntil } = await readings.progress();
+  return hoursUntil < stepMs.hour ? null : hoursUntil - stepMs.hour;
 }
 
 /** Event types without any event in an hour in which there were some on each of the last days. */

@@ -1,4 +1,4 @@
-import { NotFoundError, UnavailableError } from "../../domain/errors.ts";
+import { NotFoundError } from "../../domain/errors.ts";
 import type { ApiOptions } from "../../http/context.ts";
 import { filtersOf, inputOf, jsonOf } from "../../http/mapping.ts";
 import type { Pager } from "../../http/paging.ts";
@@ -19,7 +19,6 @@ import {
   alertSchema,
 } from "../../resources/alert.ts";
 import { closed, idParam } from "../../resources/schema.ts";
-import type { AlertService } from "../services.ts";
 import type { AlertPreview } from "./alert-preview.ts";
 import type { AlertView } from "./alert-service.ts";
 import type { AlertRule } from "./alert.ts";
@@ -63,7 +62,7 @@ export function alertRoutes(options: ApiOptions, pager: Pager): readonly Route[]
   const rules = new PlainRoutes(
     alertRuleResource,
     async (scope, name, tenantId) => {
-      const known = await alertsOf(services).rules(scope, tenantId);
+      const known = await services.alerts.rules(scope, tenantId);
       const rule = known.find((one) => one.name === name);
       if (rule === undefined) throw new NotFoundError("the rule");
       return rule;
@@ -80,7 +79,7 @@ export function alertRoutes(options: ApiOptions, pager: Pager): readonly Route[]
         errors: ["limit_reached"],
       },
       async (scope, name, input, tenantId) => {
-        const { rule, created } = await alertsOf(services).putRule(scope, { tenantId, name, input });
+        const { rule, created } = await services.alerts.putRule(scope, { tenantId, name, input });
         return { row: rule, created };
       },
     ),
@@ -90,18 +89,13 @@ export function alertRoutes(options: ApiOptions, pager: Pager): readonly Route[]
         summary: "Delete a custom rule, or reset a built-in one",
         answer: "Deleted or reset.",
       },
-      (scope, name, tenantId) => alertsOf(services).deleteRule(scope, { tenantId, name }),
+      (scope, name, tenantId) => services.alerts.deleteRule(scope, { tenantId, name }),
       ["metric", "threshold", "enabled"],
     ),
     previewRoute(services),
     listRoute(services, pager),
     muteRoute(services),
   ];
-}
-
-function alertsOf({ alerts }: Pick<Services, "alerts">): AlertService {
-  if (alerts === null) throw new UnavailableError("this store does not support alerts");
-  return alerts;
 }
 
 const whose =
@@ -120,7 +114,7 @@ function listRulesRoute(services: Services): Route {
     answers: { 200: { description: "All rules.", schema: alertRuleListSchema } },
     errors: [],
     handle: async ({ scope, query }) => {
-      const rules = await alertsOf(services).rules(scope, tenantOf(query));
+      const rules = await services.alerts.rules(scope, tenantOf(query));
       return { status: 200, body: { data: rules.map(alertRuleJson) } };
     },
   });
@@ -145,7 +139,7 @@ function previewRoute(services: Services): Route {
     audit: { none: "it changes nothing" },
     handle: async ({ scope, query, body }) => {
       const input = inputOf(alertRuleFields, body);
-      const preview = await alertsOf(services).preview(scope, tenantOf(query), input);
+      const preview = await services.alerts.preview(scope, tenantOf(query), input);
       return { status: 200, body: alertPreviewJson(preview) };
     },
   });
@@ -167,7 +161,7 @@ function listRoute(services: Services, pager: Pager): Route {
     handle: async ({ scope, query }) => {
       const filters = filtersOf(alertFilters, query);
       const listing = { tenantId: scope.tenantId, route: "alerts", filters };
-      const page = await alertsOf(services).list(scope, { ...filters, page: pager.request(query, listing) });
+      const page = await services.alerts.list(scope, { ...filters, page: pager.request(query, listing) });
       return { status: 200, body: pager.answer(page, listing, alertJson) };
     },
   });
@@ -190,7 +184,7 @@ function muteRoute(services: Services): Route {
     audit: { action: "alert.mute", target: "alert" },
     handle: async ({ scope, params, body }) => {
       const input = inputOf(alertMuteFields, body);
-      return { status: 200, body: alertJson(await alertsOf(services).mute(scope, params.id, input)) };
+      return { status: 200, body: alertJson(await services.alerts.mute(scope, params.id, input)) };
     },
   });
 }

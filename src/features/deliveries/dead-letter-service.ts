@@ -1,17 +1,18 @@
 import { NotFoundError } from "../../domain/errors.ts";
 import type { Webhook } from "../../domain/webhook.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, unlimitedBudget } from "../../ports/clock.ts";
 import type { Page, PageRequest } from "../../ports/store.ts";
-import type { DeadLetterQuery, HistoryStore } from "../../ports/store/history.ts";
-import type { BatchOperation } from "../../ports/store/operations.ts";
+import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";
+import type { BatchOperation, DeadLetterFilter } from "../../ports/store/operations.ts";
 import { retryBatchFields } from "../../resources/actions.ts";
 import { defaultOf } from "../../resources/field.ts";
 import { ProblemList, readFields } from "../input.ts";
 import type { BatchOperations } from "../operations/batch-operations.ts";
 import type { BulkActions } from "../operations/bulk-actions.ts";
-import { measureSelection, type Selection } from "../operations/selection-walk.ts";
+import { filterOf, measureSelection, type Selection } from "../operations/selection-walk.ts";
 import { seesOperation, tenantFilter } from "../scope.ts";
+import { searchedPage } from "../searched-pages.ts";
 import type {
   BulkStarted,
   ChangeOperationCommand,
@@ -24,6 +25,7 @@ import type {
 } from "../services.ts";
 import { type OpenCircuit, openCircuitsOf } from "../webhooks/webhook-circuit.ts";
 
+export type DeadLetterQuery = DeadLetterFilter & { readonly page: PageRequest };
 type DeadLetterSelection = Extract<Selection, { readonly kind: "dead_letters" }>;
 
 /** Webhooks that delay deliveries are listed for a person, and each costs a query, so the list is short. */
@@ -49,10 +51,26 @@ export class DeadLetters {
     this.#options = options;
   }
 
+  /** Fills every page, because programs iterate over it. */
   async list(scope: Scope, query: DeadLetterQuery): Promise<Page<DeliveryView>> {
-    const tenantId = tenantFilter(scope, query.tenantId);
-    const page = await this.#options.history.listDeadLetters({ ...query, tenantId });
-    return { rows: page.rows.map((row) => this.#options.access.explain(row)), next: page.next };
+    const { page, ...asked } = query;
+    const { history, access } = this.#options;
+    const tenantId = tenantFilter(scope, asked.tenantId);
+    const filter = filterOf({ kind: "dead_letters", ...asked, tenantId });
+    const { limit, offset, before } = page;
+    const after = before === null ? null : { position: before, dueAt: null, skip: 0 };
+    const found = await searchedPage<StoredDelivery>(
+      { limit, offset, after },
+      {
+        budget: unlimitedBudget,
+        takes: null,
+        read: (part) =>
+          history.searchDeliveries({ filter, order: "newest", budget: unlimitedBudget, ...part }),
+        placeOf: ({ position }) => ({ position, dueAt: null }),
+        createdAtOf: ({ progress }) => progress.createdAt,
+      },
+    );
+    return { rows: found.rows.map((row) => access.explain(row)), next: found.next?.position ?? null };
   }
 
   async retryBatch(scope: Scope, command: RetryBatchCommand): Promise<RetryBatchStarted> {
@@ -121,15 +139,11 @@ export class DeadLetters {
     selection: DeadLetterSelection,
     webhookIds: readonly string[],
   ): Promise<ReadonlyMap<string, number>> {
-    const { kind: _, ...query } = selection;
     const counts = new Map<string, number>();
     for (const id of webhookIds.slice(0, webhooksLookedMax)) {
       if (counts.size === webhooksNamedMax) break;
-      const count = await this.#options.history.countDeadLetters({
-        ...query,
-        webhookIds: [id],
-        countMax: webhookCountMax,
-      });
+      const ofWebhook = filterOf({ ...selection, webhookIds: [id] });
+      const count = await this.#options.history.countDeliveries(ofWebhook, webhookCountMax);
       if (count > 0) counts.set(id, count);
     }
     return counts;

@@ -3,9 +3,10 @@ import { NotFoundError, PosthornError } from "../../domain/errors.ts";
 import type { AuditActor } from "../../domain/scope.ts";
 import type { Webhook } from "../../domain/webhook.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
+import { unlimitedBudget } from "../../ports/clock.ts";
 import type { Replay, RequeueResult, RetryCommand, RetryResult } from "../../ports/store/deliveries.ts";
 import type { HistoryStore, StoredDelivery, StoredEvent } from "../../ports/store/history.ts";
-import type { Page } from "../../ports/store.ts";
+import { everyDelivery, type SearchPage, type SearchPlace } from "../../ports/store/search.ts";
 import type { Scope } from "../services.ts";
 
 /** A replay of a stored event, due at once. It joins the webhook's current lane. */
@@ -65,25 +66,20 @@ export function replaysOf(
 
 /** The latest delivery of an event per webhook, which a replay refers to. */
 export async function originalsOf(
-  history: Pick<HistoryStore, "listDeliveries">,
+  history: Pick<HistoryStore, "searchDeliveries">,
   event: Pick<StoredEvent, "id">,
   webhooks: readonly { readonly id: string }[],
 ): Promise<ReadonlyMap<string, string>> {
   const left = new Set(webhooks.map(({ id }) => id));
   const found = new Map<string, string>();
-  for (let before: number | null = null; left.size > 0; ) {
-    const { rows, next }: Page<StoredDelivery> = await history.listDeliveries({
-      tenantId: null,
-      webhookId: webhooks.length === 1 ? (webhooks[0]?.id ?? null) : null,
-      eventId: event.id,
-      states: null,
-      from: null,
-      to: null,
-      page: { limit: rowsAtOnce, before, offset: 0 },
-    });
+  const webhookIds = webhooks.length === 1 ? [...left] : null;
+  const filter = { ...everyDelivery, eventId: event.id, webhookIds };
+  const search = { filter, order: "newest", limit: rowsAtOnce, budget: unlimitedBudget } as const;
+  for (let after: SearchPlace | null = null; left.size > 0; ) {
+    const { rows, next }: SearchPage<StoredDelivery> = await history.searchDeliveries({ ...search, after });
     for (const { id, webhookId } of rows) if (left.delete(webhookId)) found.set(webhookId, id);
     if (next === null) break;
-    before = next;
+    after = next;
   }
   return found;
 }

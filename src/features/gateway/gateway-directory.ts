@@ -126,7 +126,7 @@ export class VerificationBox {
 
   open({ id }: Pick<Source, "id">, sealed: string): string {
     const ciphertext = Buffer.from(sealed, "base64");
-    return this.#secretBox.open({ ciphertext, context: contextOf(id) });
+    return this.#secretBox.open(ciphertext, contextOf(id));
   }
 
   shown(source: Source): Readonly<Record<string, unknown>> {

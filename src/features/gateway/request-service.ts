@@ -60,7 +60,7 @@ export async function requeueFor(
 
 interface RequestServiceOptions {
   readonly store: GatewayStore;
-  readonly history: Pick<HistoryStore, "getEvent" | "listDeliveries">;
+  readonly history: Pick<HistoryStore, "getEvent" | "searchDeliveries">;
   readonly directory: GatewayDirectory;
   readonly box: VerificationBox;
   readonly deliverer: Deliverer;

@@ -18,7 +18,7 @@ function open() {
   const directory = new GatewayDirectory(store);
   const secretBox: Pick<SecretBox, "seal" | "open"> = {
     seal: (plaintext) => Buffer.from(plaintext),
-    open: ({ ciphertext }) => Buffer.from(ciphertext).toString(),
+    open: (ciphertext) => Buffer.from(ciphertext).toString(),
   };
   const sources = new Sources({
     store,

@@ -24,8 +24,7 @@ class Minutes {
     const feed = new LiveFeed({
       clock: this.#clock,
       statistics,
-      alerts: null,
-      ...({} as Omit<LiveFeedOptions, "clock" | "statistics" | "alerts">),
+      ...({} as Omit<LiveFeedOptions, "clock" | "statistics">),
     });
     await feed.watch(scope, [{ kind: "stats" }], null, { told: (news) => this.#told.push(news) });
     return this;

@@ -1,4 +1,4 @@
-import { NotFoundError, UnavailableError } from "../../domain/errors.ts";
+import { NotFoundError } from "../../domain/errors.ts";
 import { messageOf } from "../../domain/thrown.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import { type Clock, Loop, SearchBudget } from "../../ports/clock.ts";
@@ -110,8 +110,7 @@ export interface LiveFeedOptions {
   readonly access: Pick<EngineAccess, "webhook" | "refresh">;
   readonly listing: Pick<DeliveryListing, "page" | "byIds">;
   readonly operations: Pick<BatchOperations, "get">;
-  /** Null if alerts are not supported. */
-  readonly alerts: Pick<Alerts, "list"> | null;
+  readonly alerts: Pick<Alerts, "list">;
   readonly problems: Pick<DeliveryProblems, "list">;
   readonly requests: Pick<GatewayStore, "searchRequests">;
   readonly statistics: Pick<Statistics, "deliveries" | "events">;
@@ -250,7 +249,6 @@ export class LiveFeed {
 
   #alertSight(scope: Scope): Sight {
     const { alerts } = this.#options;
-    if (alerts === null) throw new UnavailableError("this store does not support alerts");
     const page = { limit: sightRowsMax, before: null, offset: 0 };
     return new RowSight({
       read: async () => (await alerts.list(scope, { states: null, rule: null, tenantId: null, page })).rows,

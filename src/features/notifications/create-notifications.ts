@@ -137,11 +137,9 @@ export interface NotificationServices {
   stop(): Promise<void>;
 }
 
-/** Null if the store does not support notifications. */
-export function createNotifications(parts: NotificationParts): NotificationServices | null {
+export function createNotifications(parts: NotificationParts): NotificationServices {
   const { access, store, means, schedules, webhooks, tenants, ...common } = parts;
   const { notifications: queue, history } = store;
-  if (queue === undefined) return null;
   const { secretBox } = common;
   const nextId = () => access.nextId();
   const wording = new Wording(means.overrides);

@@ -3,9 +3,10 @@ import { tryParseJson } from "../../domain/json/json-text.ts";
 import { messageOf } from "../../domain/thrown.ts";
 import type { LiveWebhook } from "../../engine/endpoint/endpoint-config.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
-import { type Clock, Loop } from "../../ports/clock.ts";
+import { type Clock, Loop, unlimitedBudget } from "../../ports/clock.ts";
 import type { HistoryStore } from "../../ports/store/history.ts";
 import type { FailureEpisode, NotificationQueue } from "../../ports/store/notifications.ts";
+import { everyDelivery } from "../../ports/store/search.ts";
 import type { WebhookStore } from "../../ports/store/webhooks.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { disablementAt, dueSteps, failingEventAt, type FailingWebhook, type LadderStep } from "./due.ts";
@@ -25,7 +26,7 @@ type Content = (language: NotificationLanguage, timeZone: string) => Notificatio
 
 interface LadderMessagesOptions {
   readonly wording: Wording;
-  readonly history: Pick<HistoryStore, "attemptStats" | "backlog" | "listDeliveries">;
+  readonly history: Pick<HistoryStore, "attemptStats" | "backlog" | "searchDeliveries">;
   /** Builds the URL of a webhook's page; null if the host application has none. */
   readonly linkTo: (webhook: { readonly id: string; readonly tenantId: string }) => string | null;
 }
@@ -125,14 +126,12 @@ export class LadderMessages {
   }
 
   async #lastAnswer(webhookId: string): Promise<string | null> {
-    const { rows } = await this.#options.history.listDeliveries({
-      tenantId: null,
-      webhookId,
-      eventId: null,
-      states: ["failed", "exhausted"],
-      from: null,
-      to: null,
-      page: { limit: 1, before: null, offset: 0 },
+    const { rows } = await this.#options.history.searchDeliveries({
+      filter: { ...everyDelivery, webhookIds: [webhookId], states: ["failed", "exhausted"] },
+      order: "newest",
+      after: null,
+      limit: 1,
+      budget: unlimitedBudget,
     });
     const attempt = rows[0]?.lastAttempt ?? null;
     if (attempt === null) return null;

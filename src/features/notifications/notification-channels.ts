@@ -172,8 +172,7 @@ export class NotificationChannels {
     const now = clock.now();
     refuseTest(stored, now);
     await this.#countTest(channel, now);
-    if (status.refusedAt !== null)
-      await queue.saveStatus({ channelId: id, status: { ...status, refusedAt: null } });
+    if (status.refusedAt !== null) await queue.saveStatus(id, { ...status, refusedAt: null });
     const notificationId = nextId();
     await queue.enqueue([
       {
@@ -221,7 +220,7 @@ export class NotificationChannels {
     const linked = await this.linked(token);
     if (linked === null) return null;
     const { queue, clock } = this.#options;
-    await queue.saveConsent({ id: linked.consent.id, at: clock.now(), wanted });
+    await queue.saveConsent(linked.consent.id, clock.now(), wanted);
     return linked;
   }
 
@@ -422,7 +421,7 @@ export class NotificationChannels {
     for (const { channel, status } of before) {
       const saved = channels.find(({ id }) => id === channel.id);
       if (saved === undefined || status.refusedAt === null) continue;
-      await this.#options.queue.saveStatus({ channelId: saved.id, status: { ...status, refusedAt: null } });
+      await this.#options.queue.saveStatus(saved.id, { ...status, refusedAt: null });
     }
   }
 }

@@ -151,7 +151,7 @@ export class NotificationSender {
       const status = { ...stored.status, limitedUntil };
       const sent = { state: "again", error: null, dueAt: limitedUntil } as const;
       await this.#settle({ ...stored, status }, batch, sent);
-      await this.#options.queue.saveStatus({ channelId: stored.channel.id, status });
+      await this.#options.queue.saveStatus(stored.channel.id, status);
       return sent;
     }
     const wasLimited = stored !== undefined && stored.status.limitedUntil !== null;
@@ -257,7 +257,7 @@ export class NotificationSender {
     const { pager, secretBox } = this.#options;
     const { id, sealedKey } = channel;
     if (sealedKey === null) return { state: "failed", error: "the channel has no integration key" };
-    const key = composed(() => secretBox.open({ ciphertext: Buffer.from(sealedKey, "base64"), context: id }));
+    const key = composed(() => secretBox.open(Buffer.from(sealedKey, "base64"), id));
     for (const notification of batch) {
       const result = await pager.page(composed(() => pagerBody(notification, key)));
       if (result.kind !== "sent")
@@ -334,10 +334,7 @@ export class NotificationSender {
         ? { ...stored.status, lastSentAt: at }
         : { ...stored.status, lastErrorAt: at, lastError: sent.error };
     const isRefused = sent.state === "failed" && stored.channel.kind === "email";
-    await queue.saveStatus({
-      channelId: stored.channel.id,
-      status: isRefused ? { ...status, refusedAt: at } : status,
-    });
+    await queue.saveStatus(stored.channel.id, isRefused ? { ...status, refusedAt: at } : status);
     if (sent.error !== null)
       telemetry.log.warn(
         { channelId: stored.channel.id, channel, tenantId: stored.channel.tenantId, err: sent.error },

@@ -43,15 +43,10 @@ export function notificationRoutes(options: ApiOptions, pager: Pager): readonly 
   ];
 }
 
-function serviceOf({ services }: ApiOptions): NotificationService {
-  if (services.notifications === null) throw new NotFoundError("the notification channels");
-  return services.notifications;
-}
-
 function operatorRoutes(options: ApiOptions): readonly Route[] {
   const owner = null;
   const list = async ({ scope }: Pick<Call, "scope">) => {
-    const service = serviceOf(options);
+    const service = options.services.notifications;
     return channelsJson(service, unsaid(await service.list(scope, owner)), { owner, scope });
   };
   return [
@@ -80,7 +75,7 @@ function operatorRoutes(options: ApiOptions): readonly Route[] {
       audit: { action: "notification_channels.put", target: "notification_channels", before: list },
       handle: async ({ scope, body }) => {
         const { channels } = inputOf(channelSetFields, body);
-        const service = serviceOf(options);
+        const service = options.services.notifications;
         const saved = await service.put(scope, { owner, channels });
         return { status: 200, headers: uncached, body: channelsJson(service, saved, { owner, scope }) };
       },
@@ -99,7 +94,7 @@ function operatorRoutes(options: ApiOptions): readonly Route[] {
       answers: { 202: { description: "The test is queued.", schema: channelTestSchema } },
       audit: { action: "notification_channel.test", target: "notification_channel" },
       handle: async ({ scope, params: { id } }) =>
-        testAnswer(await serviceOf(options).test(scope, owner, id)),
+        testAnswer(await options.services.notifications.test(scope, owner, id)),
     }),
   ];
 }
@@ -107,7 +102,7 @@ function operatorRoutes(options: ApiOptions): readonly Route[] {
 function tenantRoutes(options: ApiOptions): readonly Route[] {
   type ForTenant = Pick<Call<{ readonly id: string }>, "scope" | "params">;
   const list = async ({ scope, params: { id } }: ForTenant) => {
-    const service = serviceOf(options);
+    const service = options.services.notifications;
     return {
       tenant_id: id,
       ...channelsJson(service, unsaid(await service.list(scope, id)), { owner: id, scope }),
@@ -143,7 +138,7 @@ function tenantRoutes(options: ApiOptions): readonly Route[] {
       audit: { action: "notification_channels.put", target: "notification_channels", before: list },
       handle: async ({ scope, params: { id: owner }, body }) => {
         const { channels } = inputOf(channelSetFields, body);
-        const service = serviceOf(options);
+        const service = options.services.notifications;
         const saved = await service.put(scope, { owner, channels });
         return { status: 200, headers: uncached, body: channelsJson(service, saved, { owner, scope }) };
       },
@@ -164,7 +159,7 @@ function tenantRoutes(options: ApiOptions): readonly Route[] {
       answers: { 202: { description: "The test is queued.", schema: channelTestSchema } },
       audit: { action: "notification_channel.test", target: "notification_channel", idFrom: "channel_id" },
       handle: async ({ scope, params: { id: owner, channel_id: id } }) =>
-        testAnswer(await serviceOf(options).test(scope, owner, id)),
+        testAnswer(await options.services.notifications.test(scope, owner, id)),
     }),
     rotateRoute(options),
   ];
@@ -196,7 +191,7 @@ function rotateRoute(options: ApiOptions): Route {
     },
     handle: async ({ scope, params: { id: owner, channel_id: id }, body }) => {
       const command = { owner, id, ...inputOf(rotateFields, body) };
-      const view = await serviceOf(options).rotateSecret(scope, command);
+      const view = await options.services.notifications.rotateSecret(scope, command);
       return { status: 200, headers: uncached, body: secretJson(view) };
     },
   });
@@ -219,7 +214,7 @@ function sentRoute(options: ApiOptions, pager: Pager): Route {
       const filters = filtersOf(notificationFilters, query);
       const listing = { tenantId: scope.tenantId, route: "notifications", filters };
       const page = pager.request(query, listing);
-      const found = await serviceOf(options).sent(scope, { ...filters, owner: undefined, page });
+      const found = await options.services.notifications.sent(scope, { ...filters, owner: undefined, page });
       return {
         status: 200,
         body: pager.answer(found, listing, (each) => notificationJson(each, scope)),
@@ -241,12 +236,12 @@ function readerRoutes(options: ApiOptions): readonly Route[] {
   };
   const html = (description: string) => ({ 200: { description, contentType: "text/html" } });
   const linked = async (token: string) => {
-    const found = await serviceOf(options).linked(token);
+    const found = await options.services.notifications.linked(token);
     if (found === null) throw new NotFoundError("the link");
     return found;
   };
   const decide = async (token: string, wanted: boolean) => {
-    const found = await serviceOf(options).decide(token, wanted);
+    const found = await options.services.notifications.decide(token, wanted);
     if (found === null) throw new NotFoundError("the link");
     return found;
   };

@@ -129,7 +129,7 @@ export class BatchOperations {
   }
 
   async get(scope: Scope, id: string): Promise<BatchOperation> {
-    const stored = await this.#options.store.operations.get({ tenantId: scope.tenantId, id });
+    const stored = await this.#options.store.operations.get(scope.tenantId, id);
     if (stored === null) throw new NotFoundError("the batch operation");
     return this.#shown(stored);
   }
@@ -189,7 +189,7 @@ export class BatchOperations {
     const { store, clock } = this.#options;
     const { id, status, requestsPerSecond } = command;
     for (let tries = 1; ; tries += 1) {
-      const stored = await store.operations.get({ tenantId: scope.tenantId, id });
+      const stored = await store.operations.get(scope.tenantId, id);
       if (stored === null) throw new NotFoundError("the batch operation");
       if (hasEnded(stored)) {
         // Cancelling is idempotent, and the operation may have ended since the request.

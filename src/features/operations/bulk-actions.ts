@@ -1,10 +1,11 @@
-import { type SelectionWalk, type Walked, actionOf, positionAboveAll } from "./selection-walk.ts";
+import { type SelectionWalk, type Walked, actionOf, positionAbove } from "./selection-walk.ts";
 import type { Priority } from "../../domain/delivery.ts";
 
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HistoryStore } from "../../ports/store/history.ts";
 import type { Exclusion, ExclusionCounts, OperationSelection } from "../../ports/store/operations.ts";
+import { everyDelivery } from "../../ports/store/search.ts";
 import { defaultOf, type Fields } from "../../resources/field.ts";
 import { cancelDeliveriesFields, discardFields, retryDeliveriesFields } from "../../resources/operation.ts";
 import { selectionOf } from "../deliveries/delivery-listing.ts";
@@ -93,7 +94,7 @@ export class BulkActions {
     const now = this.#options.clock.now();
     const to = Math.min(asked.to ?? now, now);
     const selection = selectionOf(tenantId, { ...asked, to });
-    return { selection, before: await positionAboveAll(this.#options.history, tenantId) };
+    return { selection, before: await this.#positionAbove(tenantId) };
   }
 
   async #ofDeadLetters(
@@ -114,7 +115,11 @@ export class BulkActions {
       from,
       to,
     } as const;
-    return { selection, before: await positionAboveAll(this.#options.history, tenantId) };
+    return { selection, before: await this.#positionAbove(tenantId) };
+  }
+
+  #positionAbove(tenantId: string | null): Promise<number> {
+    return positionAbove(this.#options.history, { ...everyDelivery, tenantId });
   }
 
   async #start(scope: Scope, order: Order, { dryRun }: { readonly dryRun?: boolean }): Promise<BulkStarted> {

@@ -121,7 +121,7 @@ export class OperationRun {
   async #reread(): Promise<void> {
     this.#isChanged = false;
     const { id } = this.operation;
-    const stored = await this.#options.store.operations.get({ tenantId: null, id });
+    const stored = await this.#options.store.operations.get(null, id);
     this.#isOver = stored === null || isAtRest(stored);
     this.operation = stored ?? this.operation;
   }
@@ -333,7 +333,7 @@ export class OperationRun {
     this.#isChanged = false;
     let next = this.#withProgress(status, releases ? null : this.#runner);
     while (!(await operations.update(next))) {
-      const stored = await operations.get({ tenantId: null, id: next.id });
+      const stored = await operations.get(null, next.id);
       if (stored === null || (stored.runner !== null && stored.runner !== this.#runner)) {
         this.#isOver = true;
         this.operation = stored ?? this.operation;

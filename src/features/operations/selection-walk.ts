@@ -1,6 +1,6 @@
 import type { EngineAccess } from "../../engine/engine-access.ts";
-import { type Clock, SearchBudget } from "../../ports/clock.ts";
-import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";
+import { type Clock, SearchBudget, unlimitedBudget } from "../../ports/clock.ts";
+import type { HistoryStore } from "../../ports/store/history.ts";
 import {
   type BatchOperation,
   type Exclusion,
@@ -9,25 +9,29 @@ import {
   type OperationSelection,
   isAtRest,
 } from "../../ports/store/operations.ts";
-import type { SearchPage, SearchPlace } from "../../ports/store/search.ts";
-import type { Page, PageRequest } from "../../ports/store.ts";
+import {
+  type DeliveryFilter,
+  everyDelivery,
+  type SearchPage,
+  type SearchPlace,
+} from "../../ports/store/search.ts";
 import { type DeliveryListing, takesOf } from "../deliveries/delivery-listing.ts";
 import type { ListedDelivery } from "../services.ts";
 import { type DeliveryState, waitingStates } from "../../domain/delivery.ts";
 import type { DeliveryView } from "../../engine/endpoint/explain.ts";
 
-/** Selections that are listed from the newest on. */
-export type Selection = Exclude<OperationSelection, { readonly kind: "ids" | "search" }>;
+/** Selections of deliveries, except for those listed by id. */
+export type Selection = Exclude<OperationSelection, { readonly kind: "ids" }>;
 
-/** Rows per read. */
-const pageRows = 200;
 /** Counting stops here: the difference between one and two million does not matter. */
 const countMax = 100_000;
 
-/** Positions; both `below` and `from` are exclusive. Slices are processed from the oldest. */
-interface Slice {
-  readonly from: number;
-  readonly below: number;
+/** The filter of a selection, with everything that the store can evaluate. */
+export function filterOf(selection: Selection): DeliveryFilter {
+  if (selection.kind === "search") return selection.filter;
+  const { kind, ...filter } = selection;
+  const all = { ...everyDelivery, ...filter };
+  return kind === "dead_letters" ? { ...all, states: ["exhausted"] } : all;
 }
 
 /** The number of deliveries in a selection, and the position above the newest. */
@@ -35,67 +39,19 @@ export async function measureSelection(
   history: HistoryStore,
   selection: Selection,
 ): Promise<{ readonly count: number; readonly before: number }> {
-  const newest = await readPage(history, selection, null, 1);
-  const before = (newest.rows[0]?.position ?? -1) + 1;
-  if (selection.kind === "dead_letters") {
-    return { before, count: await history.countDeadLetters({ ...withoutKind(selection), countMax }) };
-  }
-  return { before, count: await history.countDeliveries({ ...withoutKind(selection), countMax }) };
+  const filter = filterOf(selection);
+  const before = await positionAbove(history, filter);
+  return { before, count: await history.countDeliveries(filter, countMax) };
 }
 
-/**
- * Cuts a selection into slices, oldest first: receivers should get old events before newer ones, while listings start
- * with the newest. Stores one number per page, so a million deliveries take some tens of kilobytes.
- */
-export async function sliceSelection(
-  history: HistoryStore,
-  selection: Selection,
-  before: number,
-  isCancelled: () => boolean,
-): Promise<readonly Slice[]> {
-  const slices: Slice[] = [];
-  for (let below: number | null = before; below !== null && !isCancelled(); ) {
-    const page: Page<StoredDelivery> = await readPage(history, selection, below, pageRows);
-    const oldest = page.rows.at(-1);
-    if (oldest === undefined) break;
-    slices.push({ from: oldest.position - 1, below });
-    below = page.next;
-  }
-  return slices.reverse();
-}
-
-/** Deliveries of a slice, oldest first. */
-export async function readSlice(
-  history: HistoryStore,
-  selection: Selection,
-  slice: Slice,
-): Promise<readonly StoredDelivery[]> {
-  const found: StoredDelivery[] = [];
-  // More than one page only if deliveries joined the selection after it was cut.
-  for (let below: number | null = slice.below; below !== null && below > slice.from; ) {
-    const page: Page<StoredDelivery> = await readPage(history, selection, below, pageRows);
-    found.push(...page.rows.filter((row) => row.position > slice.from));
-    const oldest = page.rows.at(-1);
-    below = oldest === undefined || oldest.position <= slice.from ? null : page.next;
-  }
-  return found.reverse();
-}
-
-function readPage(
-  history: HistoryStore,
-  selection: Selection,
-  before: number | null,
-  limit: number,
-): Promise<Page<StoredDelivery>> {
-  const page: PageRequest = { limit, before, offset: 0 };
-  if (selection.kind === "dead_letters") return history.listDeadLetters({ ...withoutKind(selection), page });
-  return history.listDeliveries({ ...withoutKind(selection), page });
-}
-
-/** Removes our own tag before the query is passed on. */
-function withoutKind<Tagged extends { readonly kind: string }>(selection: Tagged): Omit<Tagged, "kind"> {
-  const { kind: _, ...query } = selection;
-  return query;
+/** The position above all current deliveries that match a filter. */
+export async function positionAbove(
+  history: Pick<HistoryStore, "searchDeliveries">,
+  filter: DeliveryFilter,
+): Promise<number> {
+  const search = { filter, order: "newest", after: null, limit: 1, budget: unlimitedBudget } as const;
+  const { rows } = await history.searchDeliveries(search);
+  return (rows[0]?.position ?? -1) + 1;
 }
 
 interface SelectionWalkOptions {
@@ -151,7 +107,7 @@ export class SelectionWalk {
   async *portions(walked: Walked, isCancelled: () => boolean): AsyncIterable<Portion> {
     const { clock } = this.#options;
     let begunMs = clock.monotonicMs();
-    for await (const found of this.#found(walked, isCancelled)) {
+    for await (const found of this.#found(walked)) {
       const items = await this.#judged(walked, found);
       yield { items, cursor: found.cursor, tookMs: clock.monotonicMs() - begunMs };
       if (isCancelled()) return;
@@ -159,11 +115,9 @@ export class SelectionWalk {
     }
   }
 
-  #found(walked: Walked, isCancelled: () => boolean): AsyncIterable<Found> {
+  #found(walked: Walked): AsyncIterable<Found> {
     const { selection } = walked;
-    if (selection.kind === "ids") return this.#byId(walked, selection);
-    if (selection.kind === "search") return this.#bySearch(walked, selection);
-    return this.#bySlices(walked, selection, isCancelled);
+    return selection.kind === "ids" ? this.#byId(walked, selection) : this.#bySearch(walked, selection);
   }
 
   async *#byId(
@@ -181,13 +135,11 @@ export class SelectionWalk {
     }
   }
 
-  async *#bySearch(
-    { cursor, before }: Walked,
-    selection: Extract<OperationSelection, { readonly kind: "search" }>,
-  ): AsyncIterable<Found> {
+  /** From the oldest on: receivers should get old events before newer ones. */
+  async *#bySearch({ cursor, before }: Walked, selection: Selection): AsyncIterable<Found> {
     const { listing, clock } = this.#options;
-    const takes = takesOf(selection);
-    const { filter } = selection;
+    const takes = selection.kind === "search" ? takesOf(selection) : null;
+    const filter = filterOf(selection);
     let after: SearchPlace | null = cursor === null ? null : { position: cursor, dueAt: null };
     for (;;) {
       const budget = new SearchBudget(clock, lookBounds);
@@ -201,19 +153,6 @@ export class SelectionWalk {
       yield { rows, cursor: page.next?.position ?? last };
       if (page.next === null || own.length < page.rows.length) return;
       after = page.next;
-    }
-  }
-
-  async *#bySlices(
-    { before }: Walked,
-    selection: Exclude<OperationSelection, { readonly kind: "ids" | "search" }>,
-    isCancelled: () => boolean,
-  ): AsyncIterable<Found> {
-    const { history, listing } = this.#options;
-    for (const slice of await sliceSelection(history, selection, before ?? 0, isCancelled)) {
-      if (isCancelled()) return;
-      const stored = await readSlice(history, selection, slice);
-      yield { rows: stored.map((row) => [listing.listed(row), null]), cursor: null };
     }
   }
 
@@ -236,20 +175,6 @@ export class SelectionWalk {
     const ids = new Set(rows.flatMap((row) => (row === null ? [] : [row.delivery.eventId])));
     return ids.size === 0 ? ids : this.#options.history.payloadsGone([...ids]);
   }
-}
-
-/** The position above all current deliveries of a tenant, or of all tenants. */
-export async function positionAboveAll(
-  history: Pick<HistoryStore, "listDeliveries">,
-  tenantId: string | null,
-): Promise<number> {
-  const all = { webhookId: null, eventId: null, states: null, from: null, to: null };
-  const { rows }: { readonly rows: readonly StoredDelivery[] } = await history.listDeliveries({
-    ...all,
-    tenantId,
-    page: { limit: 1, before: null, offset: 0 },
-  });
-  return (rows[0]?.position ?? -1) + 1;
 }
 
 type BulkAction = "retry" | "cancel" | "discard";

@@ -54,8 +54,8 @@ function filterOf(selection: OperationSelection) {
     return withoutNulls({ ...lists, tenantId, from, to });
   }
   if (kind === "deliveries") {
-    const { tenantId, webhookId, eventId, states: status, from, to } = selection;
-    return withoutNulls({ webhookId: webhookId && [webhookId], eventId, status, tenantId, from, to });
+    const { tenantId, webhookIds: webhookId, states: status, from, to } = selection;
+    return withoutNulls({ webhookId, status, tenantId, from, to });
   }
   const { filter, statuses: status, waitingFor } = selection;
   const { eventTypes, categories, origins, errorText, webhookIds, httpStatuses, ...others } = filter;

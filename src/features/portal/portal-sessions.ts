@@ -66,7 +66,7 @@ export class PortalSessions {
     const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: input.tenantId ?? null });
     await this.#requireWebhooks(tenantId, input.webhookIds ?? []);
     const now = clock.now();
-    if ((await store.countSessions({ tenantId, at: now })) >= portalSessionsMax) {
+    if ((await store.countSessions(tenantId, now)) >= portalSessionsMax) {
       throw new PosthornError(
         "limit_reached",
         `the limit of ${portalSessionsMax} portal sessions for a tenant is reached`,
@@ -204,7 +204,7 @@ export class PortalSessions {
   /** Valid sessions of all tenants. */
   count(): Promise<number> {
     const { store, clock } = this.#options;
-    return store.countSessions({ tenantId: null, at: clock.now() });
+    return store.countSessions(null, clock.now());
   }
 }
 

@@ -129,8 +129,7 @@ function timeText(at: number): string {
 }
 
 export interface DeliveryProblemsOptions {
-  /** Null if problems are not tracked. */
-  readonly store: DeliveryProblemStore | null;
+  readonly store: DeliveryProblemStore;
   readonly access: Pick<EngineAccess, "webhook" | "refresh">;
   readonly clock: Clock;
 }
@@ -164,7 +163,6 @@ export class DeliveryProblems {
     const { store, clock } = this.#options;
     const tenantId = tenantFilter(scope, query.tenantId ?? null);
     const filter = { tenantId, states: query.states ?? null, webhookIds: query.webhookIds ?? null };
-    if (store === null) return { rows: [], next: null, searchedTo: null, isComplete: true };
     const now = clock.now();
     const budget = new SearchBudget(clock, searchBounds);
     const page = await searchedPage<StoredProblem>(query.page, {
@@ -183,8 +181,7 @@ export class DeliveryProblems {
 
   /** Rejects with `not_found`. */
   async get(scope: Scope, id: string): Promise<DeliveryProblemView> {
-    const found = await this.#options.store?.get(scope.tenantId, id);
-    return this.#shown(found ?? null);
+    return this.#shown(await this.#options.store.get(scope.tenantId, id));
   }
 
   /** Mutes, unmutes or annotates a problem. Rejects with `not_found`. */
@@ -202,7 +199,7 @@ export class DeliveryProblems {
       ...(muted !== undefined && { mute }),
       ...(note !== undefined && { note }),
     };
-    return this.#shown((await store?.change(change, audit)) ?? null);
+    return this.#shown(await store.change(change, audit));
   }
 
   async #shown(problem: StoredProblem | null): Promise<DeliveryProblemView> {

@@ -45,8 +45,9 @@ import {
 import { LastDayCounts, lastDayFrom, type Span, StatisticsReader, tooMuch } from "./statistics-reader.ts";
 
 export interface StatisticsOptions {
-  /** Null if statistics are disabled. */
-  readonly store: StatisticsStore | null;
+  readonly store: StatisticsStore;
+  /** False if statistics are disabled. Earlier counts can still be read. */
+  readonly isCounting: boolean;
   readonly deliveries: Pick<DeliveryStore, "depth">;
   readonly access: Pick<EngineAccess, "webhook">;
   readonly clock: Clock;
@@ -111,13 +112,13 @@ export interface WebhookFailures {
 
 export class Statistics {
   readonly #options: StatisticsOptions;
-  readonly #reader: StatisticsReader | null;
-  readonly #lastDay: LastDayCounts | null;
+  readonly #reader: StatisticsReader;
+  readonly #lastDay: LastDayCounts;
 
   constructor(options: StatisticsOptions) {
     this.#options = options;
-    this.#reader = options.store === null ? null : new StatisticsReader(options.store);
-    this.#lastDay = this.#reader === null ? null : new LastDayCounts(this.#reader);
+    this.#reader = new StatisticsReader(options.store);
+    this.#lastDay = new LastDayCounts(this.#reader);
   }
 
   /** Attempts and deliveries over time. */
@@ -159,7 +160,7 @@ export class Statistics {
     const step = query.step ?? "auto";
     const axis = timeAxis({ to, from: query.from ?? to - spanMsDefault(step), step, timeZone: "UTC" });
     const range = { step: gaugeStep(axis.step), from: axis.starts[0] ?? to, to: axis.end };
-    const rows = (await this.#options.store?.readGauges({ ...range, limit: gaugeRowsMax + 1 })) ?? [];
+    const rows = await this.#options.store.readGauges({ ...range, limit: gaugeRowsMax + 1 });
     if (rows.length > gaugeRowsMax) throw tooMuch();
     return {
       stepSeconds: pointSeconds(axis.step),
@@ -196,8 +197,8 @@ export class Statistics {
     );
   }
 
-  async #lastDayOf(webhookIds: readonly string[], now: number): Promise<ReadonlyMap<string, Counts>> {
-    return (await this.#lastDay?.of(this.#names(webhookIds), now)) ?? new Map<string, Counts>();
+  #lastDayOf(webhookIds: readonly string[], now: number): Promise<ReadonlyMap<string, Counts>> {
+    return this.#lastDay.of(this.#names(webhookIds), now);
   }
 
   /** Accepted attempts of a webhook since the start of a minute; null if statistics are disabled. */
@@ -205,7 +206,7 @@ export class Statistics {
     webhookId: string,
     /** Start of a minute, Unix milliseconds. */ since: number,
   ): Promise<number | null> {
-    if (this.#reader === null) return null;
+    if (!this.#options.isCounting) return null;
     const now = this.#options.clock.now();
     const span = { from: since, to: now, finest: "minute", now } as const;
     const rows = await this.#rowsOfWebhooks([webhookId], span);
@@ -217,7 +218,7 @@ export class Statistics {
     { now, ...span }: Omit<Span, "hoursMs"> & { readonly now: number },
   ): Promise<readonly StatisticsRow[]> {
     const names = this.#names(webhookIds);
-    if (this.#reader === null || names.length === 0) return [];
+    if (names.length === 0) return [];
     const progress = await this.#reader.progress();
     return this.#reader.ofWebhooks(names, { span: { ...span, hoursMs: stepMs.day }, progress, now });
   }
@@ -268,7 +269,7 @@ export class Statistics {
     const rows = await this.#rows(kind, { whose, axis, finest, now, hoursMs });
     const whole = seriesOf(rows, axis, keyOf(groupBy));
     const split = groupBy === null ? whole : splitSeries(whole, groupBy, query.limit ?? statisticsSeriesMax);
-    const completeUntil = Math.min((await this.#reader?.progress())?.unwrittenSince ?? now, now);
+    const completeUntil = Math.min((await this.#reader.progress()).unwrittenSince ?? now, now);
     return {
       stepSeconds: pointSeconds(axis.step),
       from: axis.starts[0] ?? to,
@@ -295,7 +296,6 @@ export class Statistics {
     },
   ): Promise<readonly StatisticsRow[]> {
     const { whose, axis, finest, now, hoursMs = stepMs.day } = of;
-    if (this.#reader === null) return [];
     const progress = await this.#reader.progress();
     const rows: StatisticsRow[] = [];
     const span = { from: axis.starts[0] ?? 0, to: axis.end, finest, hoursMs };

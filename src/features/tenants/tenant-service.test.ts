@@ -15,9 +15,9 @@ function scene() {
       if (failuresLeft-- > 0) throw new Error("the store is away");
       return stored.get(tenantId) ?? [];
     },
-    async saveTenantKeys(command: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }) {
-      assert.equal(stored.has(command.tenantId), false, "a key was replaced");
-      stored.set(command.tenantId, command.keys);
+    async saveTenantKeys(tenantId: string, keys: readonly StoredSecret[]) {
+      assert.equal(stored.has(tenantId), false, "a key was replaced");
+      stored.set(tenantId, keys);
     },
   } as unknown as WebhookStore;
   const secretBox: SecretBox = {

@@ -181,7 +181,7 @@ export class TenantKeys {
       const ciphertext = secretBox.seal(plaintext, tenantId);
       const digest = secretBox.digest(plaintext);
       keys = [{ kind: "ed25519", ciphertext, digest, createdAt: clock.now(), expiresAt: null }];
-      await store.saveTenantKeys({ tenantId, keys });
+      await store.saveTenantKeys(tenantId, keys);
     }
     // Required for existing keys too: at start the engine loads only the keys of tenants with webhooks.
     access.applyTenantKeys(tenantId, keys);

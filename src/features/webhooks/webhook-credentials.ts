@@ -206,7 +206,7 @@ export class WebhookCredentials {
   }
 
   #open(webhookId: string, secret: StoredSecret): string {
-    return this.#options.secretBox.open({ ciphertext: secret.ciphertext, context: webhookId });
+    return this.#options.secretBox.open(secret.ciphertext, webhookId);
   }
 
   #seal(webhookId: string, kind: CredentialKind, text: string): StoredSecret {

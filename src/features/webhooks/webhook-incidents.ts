@@ -120,7 +120,7 @@ export class WebhookIncidents {
     const { store, access, clock } = this.#options;
     const told = { type: incidentEventType, of: eventId, at: clock.now() } as const;
     const event = { ...webhookEvent(webhook, told), data, onlyForOperator: true } as const;
-    await store.notifications?.appendEvents([event]);
+    await store.notifications.appendEvents([event]);
     access.relay.stored();
   }
 

@@ -139,7 +139,7 @@ async function webhooksWithWork({ deliveries, budget }: Asking): Promise<{
 }> {
   const ids = new Set<string>();
   for (let after: string | null = null; ; ) {
-    const page = await deliveries.lanesWithWork({ after, limit: lanesAtOnce });
+    const page = await deliveries.lanesWithWork(after, lanesAtOnce);
     for (const { webhookId } of page.lanes) ids.add(webhookId);
     if (page.next === null) return { ids, isComplete: true };
     if (budget.isSpent) return { ids, isComplete: false };

@@ -18,7 +18,7 @@ test("a customer has one active recovery of a webhook; a key may have several", 
     },
   };
   const history = {
-    listDeliveries: async () => ({ rows: [{ position: 7 }], next: null }),
+    searchDeliveries: async () => ({ rows: [{ position: 7 }], next: null }),
     countDeliveries: async () => 2,
   };
   const recovery = new WebhookRecovery(

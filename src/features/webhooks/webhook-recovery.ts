@@ -77,8 +77,7 @@ export class WebhookRecovery {
     const selection: Selection = {
       kind: "deliveries",
       tenantId,
-      webhookId: id,
-      eventId: null,
+      webhookIds: [id],
       states: command.states ?? statesDefault,
       from: command.since,
       to: command.until ?? null,
@@ -111,7 +110,7 @@ export class WebhookRecovery {
     const underWay = await this.#operations.unfinished(tenantId);
     const isUnderWay = underWay.some(
       ({ kind, selection }) =>
-        kind === "recover" && selection.kind === "deliveries" && selection.webhookId === id,
+        kind === "recover" && selection.kind === "deliveries" && selection.webhookIds?.includes(id) === true,
     );
     if (!isUnderWay) return;
     throw new PosthornError(

@@ -194,7 +194,7 @@ export class WebhookSecrets {
 
   #open(context: string, secret: StoredSecret | undefined): string {
     if (secret === undefined) throw new PosthornError("internal_error", "a signing key is missing");
-    return this.#options.secretBox.open({ ciphertext: secret.ciphertext, context });
+    return this.#options.secretBox.open(secret.ciphertext, context);
   }
 }
 

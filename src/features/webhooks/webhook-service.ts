@@ -66,7 +66,7 @@ async function requireRoom(tenantId: string, options: WebhookRoomOptions): Promi
   let count = 0;
   for (const { webhook } of access.webhooks()) if (webhook.tenantId === tenantId) count += 1;
   if (count < limit) return;
-  await options.store.notifications?.appendEvents([limitReached(tenantId, limit, options.clock.now())]);
+  await options.store.notifications.appendEvents([limitReached(tenantId, limit, options.clock.now())]);
   access.relay.stored();
   throw new PosthornError(
     "limit_reached",
@@ -241,7 +241,7 @@ export class Webhooks {
       const deletedAt = this.#options.clock.now();
       const audit = scope.audit?.take({ id, tenantId: webhook.tenantId });
       const events = [deletedEvent(webhook, deletedAt)];
-      await this.#options.store.webhooks.delete({ id, deletedAt }, { audit, events });
+      await this.#options.store.webhooks.delete(id, deletedAt, { audit, events });
       this.#options.access.relay.stored();
       this.#options.access.removeWebhook(id);
       await this.#options.access.cancelWaiting(id);

@@ -18,7 +18,7 @@ export interface AlertStore {
   current(endedAfter: number): Promise<readonly AlertRecord[]>;
   /** Writes the current alerts and deletes those that never fired, in one transaction. */
   save(change: AlertChange): Promise<void>;
-  get(query: { readonly tenantId: string | null; readonly id: string }): Promise<AlertRecord | null>;
+  get(tenantId: string | null, id: string): Promise<AlertRecord | null>;
   /** Newest first. */
   list(query: AlertQuery): Promise<Page<AlertRecord>>;
   mutes(): Promise<readonly AlertMute[]>;

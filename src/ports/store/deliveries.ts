@@ -55,7 +55,7 @@ export interface DeliveryStore {
   /** Returns leases without a settlement. */
   release(leases: readonly Lease[]): Promise<void>;
   /** Lanes with waiting deliveries, in a stable order, a page at a time. */
-  lanesWithWork(page: { readonly after: string | null; readonly limit: number }): Promise<LanePage>;
+  lanesWithWork(after: string | null, limit: number): Promise<LanePage>;
   /** Earliest due time of the free deliveries of these lanes, Unix milliseconds; null if all are leased or gone. */
   oldestDue(lanes: readonly LaneKey[]): Promise<number | null>;
   /** Waiting deliveries by priority, and dead letters by tenant. Read from counters; rows are not counted. */

@@ -10,14 +10,12 @@ import type { PublishedEvent } from "../../domain/event-type.ts";
 import type { FailureCategory } from "../../domain/classify.ts";
 import type { PayloadFormatName } from "../../domain/profile.ts";
 import type { LaneKey } from "../../domain/webhook.ts";
-import type { Page, PageRequest } from "../store.ts";
-import type { DeliverySearch, EventSearch, SearchPage } from "./search.ts";
+import type { DeliveryFilter, DeliverySearch, EventSearch, SearchPage } from "./search.ts";
 
 /**
  * Reads for people: published events and their deliveries. `tenantId: null` means every tenant (an admin key); with a
- * tenant set, rows of other tenants are invisible. `from` and `to` are creation times, both inclusive. Searches
- * return within their budget. The other lists fill the page, because programs iterate over them; a rare filter over a
- * long history may take long, but never blocks deliveries.
+ * tenant set, rows of other tenants are invisible. Searches return within their budget. With `unlimitedBudget` they fill
+ * the page; a rare filter over a long history may then take long, but never blocks deliveries.
  */
 export interface HistoryStore {
   getEvent(tenantId: string | null, id: string): Promise<StoredEvent | null>;
@@ -31,13 +29,9 @@ export interface HistoryStore {
   listAttempts(deliveryId: string): Promise<readonly AttemptRecord[]>;
   /** Counts by state of the deliveries that this bulk operation sent again, a page at a time. */
   sentByOperation(query: OperationDeliveriesQuery): Promise<OperationDeliveries>;
-  listDeliveries(query: DeliveryQuery): Promise<Page<StoredDelivery>>;
   searchDeliveries(search: DeliverySearch): Promise<SearchPage<StoredDelivery>>;
-  /** Exhausted deliveries, newest first. */
-  listDeadLetters(query: DeadLetterQuery): Promise<Page<StoredDelivery>>;
-  /** Number of results of a dead-letter query, counted up to `countMax`. */
-  countDeadLetters(query: Omit<DeadLetterQuery, "page"> & { readonly countMax: number }): Promise<number>;
-  countDeliveries(query: Omit<DeliveryQuery, "page"> & { readonly countMax: number }): Promise<number>;
+  /** Number of results, counted up to `countMax`. May take long, but never blocks deliveries. */
+  countDeliveries(filter: DeliveryFilter, countMax: number): Promise<number>;
   /** Waiting deliveries of a webhook, counted up to `countMax`; `oldestCreatedAt` considers only the counted ones. */
   backlog(webhookId: string, countMax: number): Promise<Backlog>;
   /** Waiting deliveries of each webhook, counted up to `countMax`. Webhooks without work are omitted. */
@@ -101,29 +95,6 @@ export interface StoredDelivery {
   readonly format: PayloadFormatName;
   /** Null before the first attempt, and if it was removed. */
   readonly lastAttempt: AttemptRecord | null;
-}
-
-/** Deliveries by webhook, event, state and time; null disables a filter. */
-export interface DeliveryQuery {
-  readonly tenantId: string | null;
-  readonly webhookId: string | null;
-  readonly eventId: string | null;
-  readonly states: readonly DeliveryState[] | null;
-  /** By creation time, Unix milliseconds. */
-  readonly from: number | null;
-  readonly to: number | null;
-  readonly page: PageRequest;
-}
-
-/** Dead letters by webhook, type, category and time; null disables a filter. */
-export interface DeadLetterQuery {
-  readonly tenantId: string | null;
-  readonly webhookIds: readonly string[] | null;
-  readonly eventTypes: readonly string[] | null;
-  readonly categories: readonly FailureCategory[] | null;
-  readonly from: number | null;
-  readonly to: number | null;
-  readonly page: PageRequest;
 }
 
 /** Waiting deliveries of a webhook, including those in flight. */

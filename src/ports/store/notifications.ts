@@ -25,7 +25,7 @@ export interface NotificationQueue {
   channels(): Promise<readonly StoredChannel[]>;
   /** Replaces all channels of an owner, in this order, with the audit row. Existing channels keep their status. */
   saveChannels(command: SaveChannels, audit?: AuditEntry): Promise<void>;
-  saveStatus(command: { readonly channelId: string; readonly status: ChannelStatus }): Promise<void>;
+  saveStatus(channelId: string, status: ChannelStatus): Promise<void>;
 
   /** A message with the same key and channel is skipped for as long as the first one is stored. */
   enqueue(notifications: readonly NewNotification[]): Promise<void>;
@@ -39,11 +39,7 @@ export interface NotificationQueue {
   unconfirmed(owner: AddressOwner, since: number): Promise<{ readonly all: number; readonly recent: number }>;
   confirmationSent(id: string, at: number): Promise<void>;
   /** The recipient opts in, which also confirms the address, or opts out. */
-  saveConsent(decision: {
-    readonly id: string;
-    readonly at: number;
-    readonly wanted: boolean;
-  }): Promise<void>;
+  saveConsent(id: string, at: number, wanted: boolean): Promise<void>;
   /** Increments the counter and returns its new value. */
   count(counter: NotificationCounter): Promise<number>;
   counts(counters: readonly NotificationCounter[]): Promise<readonly number[]>;
@@ -71,7 +67,7 @@ export interface NotificationQueue {
   failing(after: string | null, limit: number): Promise<readonly FailingRow[]>;
 
   /** Removes relayed events, finished messages, and counters, from before a time. */
-  forget(step: { readonly before: number; readonly limit: number }): Promise<StepResult>;
+  forget(before: number, limit: number): Promise<StepResult>;
 }
 
 /** Published events and the messages about them. */

@@ -1,7 +1,6 @@
 import type { DeliveryStatus, Priority, WaitingFor } from "../../domain/delivery.ts";
 import type { Page, PageRequest } from "../store.ts";
 import type { AuditEntry } from "./audit.ts";
-import type { DeadLetterQuery, DeliveryQuery } from "./history.ts";
 import type { DeliveryFilter } from "./search.ts";
 
 /** Bulk operations that survive a restart: retries, recoveries, cancellations, discarding (WDS-112, 113). */
@@ -12,7 +11,7 @@ export interface OperationStore {
    * Writes it with the next revision. Returns false and writes nothing if another process wrote it since it was read.
    */
   update(operation: BatchOperation, audit?: AuditEntry): Promise<boolean>;
-  get(query: { readonly tenantId: string | null; readonly id: string }): Promise<BatchOperation | null>;
+  get(tenantId: string | null, id: string): Promise<BatchOperation | null>;
   /** Newest first. */
   list(query: OperationQuery): Promise<Page<BatchOperation>>;
   /** Operations that a process should be running, oldest first. */
@@ -64,10 +63,19 @@ export type ExclusionCounts = Readonly<Partial<Record<Exclusion, number>>>;
 
 /** The deliveries of an operation. Times are instants, Unix milliseconds. */
 export type OperationSelection =
-  | ({ readonly kind: "dead_letters" } & Omit<DeadLetterQuery, "page">)
-  | ({ readonly kind: "deliveries" } & Omit<DeliveryQuery, "page">)
+  | ({ readonly kind: "dead_letters" } & DeadLetterFilter)
+  | ({ readonly kind: "deliveries" } & Pick<
+      DeliveryFilter,
+      "tenantId" | "webhookIds" | "states" | "from" | "to"
+    >)
   | { readonly kind: "ids"; readonly tenantId: string | null; readonly ids: readonly string[] }
   | SearchSelection;
+
+/** Dead letters by webhook, type, category and time. */
+export type DeadLetterFilter = Pick<
+  DeliveryFilter,
+  "tenantId" | "webhookIds" | "eventTypes" | "categories" | "from" | "to"
+>;
 
 /** `statuses` and `waitingFor` as requested, because the store cannot filter by all of them. */
 export interface SearchSelection {

@@ -45,12 +45,12 @@ export interface OwnershipStore {
    * Frees webhooks and writes the state of their endpoints. Webhooks that the worker does not own under the owner
    * epoch of the state stay as they are.
    */
-  release(command: { readonly worker: number; readonly webhooks: readonly Handover[] }): Promise<void>;
+  release(worker: number, webhooks: readonly Handover[]): Promise<void>;
   /**
    * Frees every webhook of the worker except these, with its previous state: the worker never served it, because the
    * reply to `acquire` was lost or the webhook could not be read.
    */
-  keepOnly(command: { readonly worker: number; readonly webhookIds: readonly string[] }): Promise<void>;
+  keepOnly(worker: number, webhookIds: readonly string[]): Promise<void>;
   /**
    * The worker acquires no more webhooks and is no longer counted in its pool. It keeps the webhooks that it owns.
    */
@@ -58,7 +58,7 @@ export interface OwnershipStore {
   /** Which of these lanes still have work, and who may process it. */
   pendingLanes(lanes: readonly LaneKey[]): Promise<readonly PendingLane[]>;
   /** Lanes with work whose webhook has no owner. Pages are pages of all lanes with work. */
-  unownedLanes(page: { readonly after: string | null; readonly limit: number }): Promise<PendingLanePage>;
+  unownedLanes(after: string | null, limit: number): Promise<PendingLanePage>;
   /**
    * Lanes of the worker's webhooks with a delivery that has been claimable since `before` (Unix ms) but was not
    * claimed. Pages are pages of all lanes with work, so a page may be empty before the end.
@@ -89,11 +89,7 @@ export interface OwnershipStore {
    * Requests leadership of a task that one process does at a time, such as `upkeep`. True for `forMs` from now if no
    * other process leads. Leadership only saves work: two leaders at a time do no harm.
    */
-  acquireLeadership(leadership: {
-    readonly name: string;
-    readonly owner: string;
-    readonly forMs: number;
-  }): Promise<boolean>;
+  acquireLeadership(name: string, owner: string, forMs: number): Promise<boolean>;
   /** Names of the leaderships that are currently held. */
   leaderships(): Promise<ReadonlySet<string>>;
 }

@@ -22,7 +22,7 @@ export interface PortalStore {
   /** Ends active sessions and returns their IDs. */
   endSessions(selection: PortalSessionSelection, audit?: AuditEntry): Promise<readonly string[]>;
   /** Number of active sessions of a tenant, or of all tenants with null. */
-  countSessions(query: { readonly tenantId: string | null; readonly at: number }): Promise<number>;
+  countSessions(tenantId: string | null, at: number): Promise<number>;
 
   /** Null if nothing was saved. The tenant is null for the settings of the deployment. */
   settings(tenantId: string | null): Promise<PortalSettings | null>;

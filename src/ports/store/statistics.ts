@@ -24,7 +24,7 @@ export interface StatisticsStore {
   /** How far rows are written, and how far hours and days are rolled up. */
   progress(): Promise<StatisticsProgress>;
   /** Adds the journals of writers that have not written since a time, Unix milliseconds. */
-  recover(step: { readonly writtenBefore: number; readonly limit: number }): Promise<StepResult>;
+  recover(writtenBefore: number): Promise<StepResult>;
   /** Rolls up minutes into hours, then hours into days, that ended before a time. */
   rollUp(endedBefore: number, limit: number): Promise<StepResult>;
   /** Removes buckets that began before a time, by step. */

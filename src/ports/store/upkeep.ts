@@ -21,16 +21,16 @@ export interface UpkeepStore {
   /** Cancels waiting deliveries of a deleted webhook, including leased ones. */
   cancelWebhook(step: CancelStep): Promise<StepResult>;
   /** Removes bodies of events created before a time, unless one of their deliveries still waits. */
-  forgetPayloads(step: { readonly createdBefore: number; readonly limit: number }): Promise<StepResult>;
+  forgetPayloads(createdBefore: number, limit: number): Promise<StepResult>;
   /**
    * Removes finished deliveries with their attempts, and events without deliveries, created before a time. The
    * deduplication key finds the event, so both are removed together, and not before the key has expired.
    */
   forgetHistory(step: HistoryStep): Promise<StepResult>;
   /** Removes audit rows from before a time. */
-  forgetAudit(step: { readonly createdBefore: number; readonly limit: number }): Promise<StepResult>;
+  forgetAudit(createdBefore: number, limit: number): Promise<StepResult>;
   /** Removes expired idempotency responses and API keys. */
-  forgetKeys(step: { readonly now: number; readonly limit: number }): Promise<StepResult>;
+  forgetKeys(now: number, limit: number): Promise<StepResult>;
 }
 
 /** One step of the scan of waiting deliveries; null starts it. */

@@ -15,21 +15,18 @@ export interface WebhookStore {
    */
   save(webhook: Webhook, beside?: SavedBeside): Promise<Webhook>;
   /** Marks it deleted and erases its secrets; upkeep cancels its waiting deliveries in small steps. */
-  delete(query: { readonly id: string; readonly deletedAt: number }, beside?: WrittenBeside): Promise<void>;
+  delete(id: string, deletedAt: number, beside?: WrittenBeside): Promise<void>;
   /**
    * All webhooks that are not deleted, in order of creation, a page at a time (`after` is the last ID of the previous
    * page).
    */
-  page(query: { readonly after: string | null; readonly limit: number }): Promise<readonly StoredWebhook[]>;
+  page(after: string | null, limit: number): Promise<readonly StoredWebhook[]>;
   /** The webhooks among these that exist and are not deleted, in any order. */
   some(ids: readonly string[]): Promise<readonly StoredWebhook[]>;
   /** History of a webhook, newest first. A bounded number of entries is kept, until the webhook is deleted. */
   history(query: WebhookHistoryQuery): Promise<Page<StoredHistoryEntry>>;
   /** Replaces the asymmetric keys of a tenant, which its webhooks share (TS16-73). */
-  saveTenantKeys(command: {
-    readonly tenantId: string;
-    readonly keys: readonly StoredSecret[];
-  }): Promise<void>;
+  saveTenantKeys(tenantId: string, keys: readonly StoredSecret[]): Promise<void>;
   tenantKeys(tenantId: string): Promise<readonly StoredSecret[]>;
   /** The webhook that uses a secret with this digest, to prevent reuse (TS16-74); null if there is none. */
   findBySecretDigest(

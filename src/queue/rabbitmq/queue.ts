@@ -258,8 +258,8 @@ export class RabbitMqWorkQueue implements RabbitMqQueue {
     return this.#canSend && this.#publisher.send(hints);
   }
 
-  notify(message: Parameters<WorkQueue["notify"]>[0]): boolean {
-    return this.#canSend && this.#publisher.notify(message.worker, message.lanes);
+  notify(worker: number, lanes: readonly LaneKey[]): boolean {
+    return this.#canSend && this.#publisher.notify(worker, lanes);
   }
 
   consume(consumer: WorkConsumer): void {

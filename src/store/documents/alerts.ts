@@ -88,7 +88,7 @@ export class Alerts implements AlertStore {
     await this.#sql.run([...batch(put, rows), remove(change.remove)]);
   }
 
-  async get({ tenantId, id }: { readonly tenantId: string | null; readonly id: string }) {
+  async get(tenantId: string | null, id: string): Promise<AlertRecord | null> {
     const [row] = await this.#sql.read(byId(id));
     const alert = row === undefined ? null : toAlert(row[0]);
     return alert === null || (tenantId !== null && alert.tenantId !== tenantId) ? null : alert;

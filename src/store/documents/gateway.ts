@@ -116,6 +116,7 @@ export function holdCalls(messages: readonly HeldMessage[]): readonly Call[] {
 
 /** Reads for people use the maintenance pool. */
 export class Gateway implements GatewayStore {
+  readonly answers: AnswerStore;
   readonly #sql: Sql;
   readonly #maintenance: Sql;
   readonly #log: RequestLog;
@@ -124,10 +125,7 @@ export class Gateway implements GatewayStore {
     this.#sql = events;
     this.#maintenance = maintenance;
     this.#log = log;
-  }
-
-  get answers(): AnswerStore {
-    return this.#log.answers;
+    this.answers = log.answers;
   }
 
   async sources(): Promise<readonly Source[]> {

@@ -225,8 +225,8 @@ export class Notifications implements NotificationQueue {
     await this.#sql.write(audit, dropChannels(tenantId, ids), ...batch(saveChannels, rows, tenantId));
   }
 
-  async saveStatus(command: { readonly channelId: string; readonly status: ChannelStatus }): Promise<void> {
-    await this.#sql.run([saveStatus(JSON.stringify(command.status), command.channelId)]);
+  async saveStatus(channelId: string, status: ChannelStatus): Promise<void> {
+    await this.#sql.run([saveStatus(JSON.stringify(status), channelId)]);
   }
 
   async enqueue(notifications: readonly NewNotification[]): Promise<void> {
@@ -262,12 +262,7 @@ export class Notifications implements NotificationQueue {
     await this.#sql.run([confirmationSent(at, id)]);
   }
 
-  async saveConsent(decision: {
-    readonly id: string;
-    readonly at: number;
-    readonly wanted: boolean;
-  }): Promise<void> {
-    const { id, at, wanted } = decision;
+  async saveConsent(id: string, at: number, wanted: boolean): Promise<void> {
     await this.#sql.run([wanted ? subscribe(at, id) : unsubscribe(at, id)]);
   }
 
@@ -342,12 +337,11 @@ export class Notifications implements NotificationQueue {
     return rows.map(([webhookId, health]) => ({ webhookId, health }));
   }
 
-  async forget({ before, limit }: { readonly before: number; readonly limit: number }): Promise<StepResult> {
-    const step = [before, limit] as const;
+  async forget(before: number, limit: number): Promise<StepResult> {
     const removed = await this.#sql.run([
-      forgetEvents(...step),
-      forgetNotifications(...step),
-      forgetCounts(...step),
+      forgetEvents(before, limit),
+      forgetNotifications(before, limit),
+      forgetCounts(before, limit),
     ]);
     const changed = removed.reduce((sum, rows) => sum + rows.length, 0);
     return { changed, more: changed >= limit };

@@ -48,7 +48,7 @@ export class Operations implements OperationStore {
   }
 
   /** Operations of other tenants are hidden from a tenant. */
-  async get({ tenantId, id }: { readonly tenantId: string | null; readonly id: string }) {
+  async get(tenantId: string | null, id: string): Promise<BatchOperation | null> {
     const [row] = await this.#sql.read(byId(id));
     if (row === undefined || (tenantId !== null && tenantId !== row[0])) return null;
     return toOperation(row);

@@ -115,7 +115,7 @@ export class Portal implements PortalStore {
     return rows.map(([id]) => id);
   }
 
-  async countSessions({ tenantId, at }: { readonly tenantId: string | null; readonly at: number }) {
+  async countSessions(tenantId: string | null, at: number): Promise<number> {
     const [row] = await this.#maintenance.read(count(at, tenantId));
     return row?.[0] ?? 0;
   }

@@ -76,7 +76,7 @@ const quiet = sql<ProblemRow>(
 );
 const forget = sql(
   `DELETE FROM posthorn.delivery_problems WHERE id IN (SELECT id FROM posthorn.delivery_problems
-     WHERE ${forgottenSql({ noticed: "$1", resolved: "$2" })} ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED)
+     WHERE ${forgottenSql("$1", "$2")} ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED)
    RETURNING id`,
 );
 

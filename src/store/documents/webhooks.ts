@@ -22,6 +22,9 @@ import { eventCalls } from "./operational-events.ts";
 import { auditCalls, type PlacedDocument, pageOf, type Sql } from "./sql.ts";
 import { batch, type Call, rowsOf, sql } from "./statement.ts";
 
+/** Limit per webhook on stored revisions, and on other entries. */
+const historyEntriesMax = 100;
+
 /** The owner kinds in the table of secrets; part of the stored format. */
 const ownerKinds = { webhook: 0, tenant: 1 } as const;
 type Owner = readonly [kind: 0 | 1, id: string];
@@ -125,10 +128,7 @@ export class Webhooks implements WebhookStore {
     return pageOf(rows, asked.limit, toHistoryEntry);
   }
 
-  async delete(
-    { id, deletedAt }: { readonly id: string; readonly deletedAt: number },
-    { audit, events }: WrittenBeside = {},
-  ): Promise<void> {
+  async delete(id: string, deletedAt: number, { audit, events }: WrittenBeside = {}): Promise<void> {
     await this.#sql.run([
       markDeleted(deletedAt, id),
       deleteSecrets(ownerKinds.webhook, id),
@@ -140,7 +140,7 @@ export class Webhooks implements WebhookStore {
     ]);
   }
 
-  async page({ after, limit }: { readonly after: string | null; readonly limit: number }) {
+  async page(after: string | null, limit: number): Promise<readonly StoredWebhook[]> {
     return this.#withSecrets(await this.#sql.read(page(after, limit)));
   }
 
@@ -154,8 +154,8 @@ export class Webhooks implements WebhookStore {
     return rows.map((row) => toStoredWebhook(row, secrets.get(row[0]) ?? []));
   }
 
-  async saveTenantKeys(command: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }) {
-    await this.#sql.run(secretCalls([ownerKinds.tenant, command.tenantId], command.keys));
+  async saveTenantKeys(tenantId: string, keys: readonly StoredSecret[]): Promise<void> {
+    await this.#sql.run(secretCalls([ownerKinds.tenant, tenantId], keys));
   }
 
   async tenantKeys(tenantId: string): Promise<readonly StoredSecret[]> {
@@ -222,9 +222,6 @@ const insert = sql(
        WHERE h.webhook = g.webhook AND h.at = g.at AND h.kind = g.kind))
    ORDER BY g.place`,
 );
-
-/** Limit per webhook on stored revisions, and on other entries. */
-const historyEntriesMax = 100;
 
 const prune = ["IS NULL", "IS NOT NULL"].map((revision) =>
   sql(

@@ -70,7 +70,7 @@ test("waiting deliveries in one lane cost nothing in another", async (t) => {
       await commit(store, { settlements: deliveries.map(({ lease }) => settlement(lease)) });
       await claim(store, quiet);
     }
-    await store.deliveries.lanesWithWork({ after: null, limit: 100 });
+    await store.deliveries.lanesWithWork(null, 100);
     const { webhookId } = lane("quiet");
     await store.upkeep.cancelWebhook({ webhookId, now: start, limit: 100, keepsMark: true });
     await store.upkeep.cancelWebhook({ webhookId, now: start, limit: 100 });

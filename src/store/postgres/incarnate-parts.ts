@@ -1,7 +1,7 @@
 import type { Settlement } from "../../ports/store/deliveries.ts";
 import { StoreUnavailableError } from "../../ports/store.ts";
 import { Announcer, type PendingLaneQueue } from "./cluster/announcer.ts";
-import type { ConfigAnnouncer } from "./cluster/config-changes.ts";
+import { type ConfigAnnouncer, methodsOf } from "./cluster/config-changes.ts";
 import type { Database } from "./driver/database.ts";
 import { PostgresDeliveries } from "./events/deliveries.ts";
 import { PostgresHistory } from "./lists/history.ts";
@@ -73,8 +73,7 @@ export class IncarnateParts {
     name: Name,
     prototype: Parts[Name],
   ): Parts[Name] {
-    const methods = Object.getOwnPropertyNames(prototype).filter((each) => each !== "constructor");
-    const calls = methods.map((method) => {
+    const calls = methodsOf(prototype).map((method) => {
       const call = (...given: unknown[]): Promise<unknown> =>
         this.#run((parts) => (parts[name] as unknown as Record<string, Call>)[method]?.(...given));
       return [method, call];

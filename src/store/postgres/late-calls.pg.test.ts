@@ -59,7 +59,7 @@ class Scene {
       health: null,
     };
     const state = { webhookId: this.webhookId, ownerEpoch, ...unknown };
-    await this.ownership.release({ worker: this.worker, webhooks: [{ state, rateFullAt: null }] });
+    await this.ownership.release(this.worker, [{ state, rateFullAt: null }]);
   }
 
   async assertKept(): Promise<void> {
@@ -102,7 +102,7 @@ suite("calls that arrive late", () => {
     await client.query("BEGIN");
     // Released by a second try, and acquired again.
     await client.query("UPDATE posthorn.ownership SET owner_epoch = owner_epoch + 1");
-    const late = ownership.keepOnly({ worker, webhookIds: [] });
+    const late = ownership.keepOnly(worker, []);
     await eventually("the call waits", {
       ask: () =>
         client.query(
@@ -113,7 +113,7 @@ suite("calls that arrive late", () => {
     await client.query("COMMIT");
     await late;
     await scene.assertKept();
-    await ownership.keepOnly({ worker, webhookIds: [] });
+    await ownership.keepOnly(worker, []);
     assert.equal((await scene.acquire(await scene.join())).length, 1);
   });
 });

@@ -38,25 +38,25 @@ const next = { number: newest + 1, name: "next" };
 test("a failed migration leaves nothing behind, and continues once it is fixed", async (t) => {
   const { made, database } = await newDatabase(t);
   const broken = { ...next, sql: "CREATE TABLE posthorn.half (id int);\nSELECT 1 / 0;\n" };
-  await assert.rejects(migrate(database, { now: start, known: [...migrations, broken] }), /division by zero/);
+  await assert.rejects(migrate(database, start, [...migrations, broken]), /division by zero/);
   assert.deepEqual(await made.query("SELECT to_regclass('posthorn.half')::text AS half"), [{ half: null }]);
   const whole = { ...next, sql: "CREATE TABLE posthorn.half (id int);\n" };
   const known = [...migrations, whole];
-  const plan = await migrate(database, { now: start, known });
+  const plan = await migrate(database, start, known);
   assert.deepEqual([plan.from, plan.pending], [newest, [whole]]);
   assert.deepEqual(await planMigrations(database, known), { from: next.number, pending: [] });
 });
 
 test("a migration that waits for a long reader does not block others", async (t) => {
   const { made, database } = await newDatabase(t);
-  await migrate(database, { now: start });
+  await migrate(database, start);
   const backup = new pg.Client({ connectionString: made.url });
   await backup.connect();
   backup.on("error", () => undefined);
   await backup.query("BEGIN; SELECT FROM posthorn.workers");
   const widened = { ...next, sql: "ALTER TABLE posthorn.workers ADD COLUMN later int;\n" };
   const known = [...migrations, widened];
-  const running = migrate(database, { now: start, known });
+  const running = migrate(database, start, known);
   await eventually("the migration waits", {
     ask: () =>
       made.query("SELECT FROM pg_locks WHERE relation = 'posthorn.workers'::regclass AND NOT granted"),
@@ -73,14 +73,14 @@ test("a migration that waits for a long reader does not block others", async (t)
 
 test("statements on large tables run outside the transaction, and again after a crash", async (t) => {
   const { made, database } = await newDatabase(t);
-  await migrate(database, { now: start });
+  await migrate(database, start);
   const online: PostgresMigration = {
     ...next,
     sql: "SELECT 1;\n",
     beforehand: ["CREATE INDEX CONCURRENTLY IF NOT EXISTS queue_bytes ON posthorn.queue (bytes)"],
   };
   await database.rows(online.beforehand?.[0] ?? "");
-  await migrate(database, { now: start, known: [...migrations, online] });
+  await migrate(database, start, [...migrations, online]);
   const rows = await made.query(
     "SELECT indisvalid FROM pg_index WHERE indexrelid = 'posthorn.queue_bytes'::regclass",
   );

@@ -49,16 +49,17 @@ export async function planMigrations(
  */
 export async function migrate(
   database: Database,
-  run: { readonly now: number; readonly known?: readonly PostgresMigration[] },
+  now: number,
+  known: readonly PostgresMigration[] = migrations,
 ): Promise<MigrationPlan> {
-  const known = run.known ?? migrations;
   const plan = await planMigrations(database, known);
   for (const { number } of plan.pending) {
     const migration = known.find((each) => each.number === number);
     if (migration === undefined) continue;
     for (const statement of migration.beforehand ?? []) await database.rows(statement);
-    const step = { migration, known, now: run.now };
-    await withoutBlocking(() => database.transaction((transaction) => apply(transaction, step)));
+    await withoutBlocking(() =>
+      database.transaction((transaction) => apply(transaction, migration, known, now)),
+    );
   }
   return plan;
 }
@@ -82,16 +83,13 @@ function isLockTimeout(error: unknown): boolean {
 
 async function apply(
   transaction: Transaction,
-  step: {
-    readonly migration: Migration;
-    readonly known: readonly PostgresMigration[];
-    readonly now: number;
-  },
+  migration: Migration,
+  known: readonly PostgresMigration[],
+  now: number,
 ): Promise<void> {
-  const { migration } = step;
   // The lock ends with the transaction, so it works through a pooler and cannot be left behind.
   await transaction.rows(`SELECT pg_advisory_xact_lock(${migrationLock})`);
-  const { from } = await planMigrations(transaction, step.known);
+  const { from } = await planMigrations(transaction, known);
   if (from >= migration.number) return;
   // Not set before: processes that start together wait for the one that migrates, however long that takes.
   await transaction.rows(lockTimeout);
@@ -109,7 +107,7 @@ async function apply(
     migration.number,
     migration.name,
     checksum(migration),
-    step.now,
+    now,
   ]);
 }
 

@@ -67,11 +67,11 @@ export interface PostgresStoreOptions {
   readonly connectTimeoutMs?: number;
   readonly statementTimeoutMs?: number;
   /** Carries announcements to workers instead of notifications, which are used while it does not. */
-  readonly workQueue?: PendingLaneQueue;
+  readonly workQueue?: PendingLaneQueue | undefined;
   /** For the move itself: also opens a store that moved elsewhere, or into which a move is running. */
   readonly evenIfMoved?: boolean;
   /** Called for every configuration change by this process, after it was stored. Must not throw. */
-  readonly configChanged?: (change: ConfigChange) => void;
+  readonly configChanged?: ((change: ConfigChange) => void) | undefined;
   /** Resolves the server's name instead of the system's resolver. */
   readonly lookup?: LookupFunction;
 }
@@ -142,7 +142,7 @@ export async function preparePostgres(
   const pending = await withSetup(driver, direct, (database) => inspect(database, options));
   if (pending > 0) {
     const patient = { ...direct, statementTimeoutMs: 0 };
-    await withSetup(driver, patient, (database) => migrate(database, { now }));
+    await withSetup(driver, patient, (database) => migrate(database, now));
   }
   return { driver, address };
 }

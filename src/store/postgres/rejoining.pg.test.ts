@@ -83,7 +83,7 @@ test("results that a worker holds when the database crashes are written after it
 
   const state = { pausedUntil: null, pauseReason: null, lastSuccessAt: start, circuit: null, health: null };
   const handover = { state: { ...state, webhookId: busy.id, ownerEpoch: busy.ownerEpoch }, rateFullAt: null };
-  await mine.ownership.release({ worker: again, webhooks: [handover] });
+  await mine.ownership.release(again, [handover]);
   assert.equal(await taken(busy), 1, "it was released under the new number");
 });
 

@@ -74,16 +74,16 @@ const questions: Readonly<Record<string, (store: Store) => Promise<unknown>>> = 
     const { deliveries } = await claim(store, lane("webhook-1"), { now: start + 60_000 });
     await commit(store, { settlements: deliveries.map(({ lease }) => settlement(lease)) });
   },
-  webhooks: (store) => store.webhooks.page({ after: null, limit: 100 }),
+  webhooks: (store) => store.webhooks.page(null, 100),
   tenants: (store) => store.registry.tenants(),
   apiKeys: (store) => store.registry.apiKeys(),
   events: (store) => store.history.searchEvents(eventSearchOf()),
   depth: (store) => store.deliveries.depth(),
-  lanes: (store) => store.deliveries.lanesWithWork({ after: null, limit: 100 }),
+  lanes: (store) => store.deliveries.lanesWithWork(null, 100),
   expire: (store) =>
     store.upkeep.expire({ now: start, limit: 10, ageMsByWebhook: new Map(), ageMsDefault: 1 }),
   retention: (store) => store.upkeep.forgetHistory({ createdBefore: start + 1, now: start + 1, limit: 10 }),
-  keys: (store) => store.upkeep.forgetKeys({ now: start, limit: 10 }),
+  keys: (store) => store.upkeep.forgetKeys(start, 10),
 };
 
 test("whichever page is destroyed, a start or a call says that the database is damaged, and nothing else goes wrong", async (t) => {

@@ -31,10 +31,10 @@ async function killedFolder(t: TestContext): Promise<string> {
 /** Everything that opens the file, for reading or writing. */
 const openings: Readonly<Record<string, (dataDir: string) => unknown>> = {
   "a start": (dataDir) => openSqliteStore({ dataDir, now: start, pid: process.pid }),
-  "a migration preview": (dataDir) => planStoreMigrations({ dataDir }),
+  "a migration preview": (dataDir) => planStoreMigrations(dataDir),
   "a backup": (dataDir) => backupSqliteStore(dataDir, join(dataDir, "copy.db")),
-  "a preview of a move": (dataDir) => openSqliteMoveSource({ dataDir, leavesNoTrace: true }),
-  "a move away": (dataDir) => openSqliteMoveSource({ dataDir, leavesNoTrace: false }),
+  "a preview of a move": (dataDir) => openSqliteMoveSource(dataDir, true),
+  "a move away": (dataDir) => openSqliteMoveSource(dataDir, false),
   "a move into it": (dataDir) =>
     openSqliteMoveTarget({ dataDir, now: start, pid: process.pid, source: "elsewhere" }),
   "the mark of a move": (dataDir) => markMoved(databaseFile(dataDir), null),

@@ -105,7 +105,7 @@ test("refuses newer and development schemas and files of other programs, and lea
     await (await openHere(dataDir)).close();
     execute(dataDir, sql);
     await assert.rejects(openHere(dataDir), { name });
-    assert.throws(() => planStoreMigrations({ dataDir }), { name });
+    assert.throws(() => planStoreMigrations(dataDir), { name });
     // The lock is free again.
     await assert.rejects(openHere(dataDir), { name });
   }
@@ -185,7 +185,7 @@ function journalMode(dataDir: string): unknown {
 }
 
 function planNumbers(dataDir: string): { from: number; pending: readonly number[] } {
-  const { from, pending } = planStoreMigrations({ dataDir });
+  const { from, pending } = planStoreMigrations(dataDir);
   return { from, pending: pending.map(({ number }) => number) };
 }
 

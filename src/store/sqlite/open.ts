@@ -87,8 +87,8 @@ function openError(cause: unknown, dataDir: string): unknown {
 }
 
 /** The migrations that opening the folder would run. Only reads, even while another process owns the folder. */
-export function planStoreMigrations(options: { readonly dataDir: string }): MigrationPlan {
-  const file = databaseFile(options.dataDir);
+export function planStoreMigrations(dataDir: string): MigrationPlan {
+  const file = databaseFile(dataDir);
   refuseEmptied(file);
   if (!existsSync(file)) return { from: 0, pending: migrations };
   const db = new DatabaseSync(file, { readOnly: true });
@@ -109,7 +109,7 @@ function assemble(
 ): Store {
   const state = loadState(connection);
   const sql = new SqliteSql(connection);
-  const statistics = new SqliteStatistics(state);
+  const statistics = new SqliteStatistics(state, sql);
   const requestsBySource = new RequestsBySource(connection);
   const requests = new GatewayRequestRows(connection, sql, requestsBySource);
   const answers = new GatewayAnswers(connection);

@@ -68,7 +68,7 @@ export function createSecretBox(ring: KeyRing, digestKeyBytes: Uint8Array): Secr
   const digestKey = Buffer.from(digestKeyBytes);
   return {
     seal: (plaintext, context) => ring.seal(Buffer.from(plaintext, "utf8"), context),
-    open: (sealed) => Buffer.from(ring.open(sealed.ciphertext, sealed.context)).toString("utf8"),
+    open: (ciphertext, context) => Buffer.from(ring.open(ciphertext, context)).toString("utf8"),
     digest: (plaintext) => createHmac("sha256", digestKey).update(plaintext, "utf8").digest("base64url"),
   };
 }

@@ -14,7 +14,7 @@ export interface MetricSources {
   /** How late the oldest delivery is that only this system delays. */
   readonly oldestDueMs: () => Promise<number>;
   /** Absent if the store is on another machine. */
-  readonly disk?: () => { readonly freeBytes: number; readonly sizeBytes: number } | null;
+  readonly disk?: (() => { readonly freeBytes: number; readonly sizeBytes: number } | null) | undefined;
   /** The pool of this process's worker. */
   readonly pool: string;
   readonly openSockets: () => number;
@@ -22,15 +22,15 @@ export interface MetricSources {
   /** Valid sessions of all tenants. */
   readonly portalSessions: () => Promise<number>;
   /** Absent if the store has no separate clock. */
-  readonly clockOffsetMs?: () => number;
+  readonly clockOffsetMs?: (() => number) | undefined;
   /** Number of live workers per pool. Absent if one process does everything. */
-  readonly workers?: () => Promise<ReadonlyMap<string, number>>;
+  readonly workers?: (() => Promise<ReadonlyMap<string, number>>) | undefined;
   /** Absent without a separate work queue. */
-  readonly queue?: () => QueueReading;
+  readonly queue?: (() => QueueReading) | undefined;
   /** Absent if traces are not collected. */
-  readonly spans?: () => SpanReading;
+  readonly spans?: (() => SpanReading) | undefined;
   /** Absent if processes share nothing but the store. */
-  readonly sharedState?: () => SharedStateReading;
+  readonly sharedState?: (() => SharedStateReading) | undefined;
 }
 
 interface QueueReading {

@@ -73,7 +73,7 @@ export interface ConnectionLimits {
   /** How long a connection is kept for the next request, unless the receiver's `Keep-Alive` says otherwise. */
   readonly idleSocketMs: number;
   /** Called whenever the number of open sockets changes. */
-  readonly onOpenSockets?: (count: number) => void;
+  readonly onOpenSockets?: ((count: number) => void) | undefined;
 }
 
 /** A connection and what it may be used for. */

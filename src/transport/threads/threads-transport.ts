@@ -15,7 +15,7 @@ export interface ThreadsTransportOptions {
   readonly settings: unknown;
   readonly clock: Clock;
   /** Sends requests to `http:` origins; the threads do if it is absent. Closed with this transport. */
-  readonly plain?: Transport;
+  readonly plain?: Transport | undefined;
   /** A thread ended unexpectedly. Another one replaces it. */
   readonly onLost: (lost: LostSender) => void;
 }

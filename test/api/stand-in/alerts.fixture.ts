@@ -42,7 +42,7 @@ export function createStandInAlerts(given: {
     deleteRule: async (rule) => rules.delete(keyOf(rule)),
     current: async () => [firing],
     save: async () => undefined,
-    get: async ({ tenantId, id }) => (isSeen(tenantId) && id === firing.id ? firing : null),
+    get: async (tenantId, id) => (isSeen(tenantId) && id === firing.id ? firing : null),
     list: async ({ tenantId }) => ({ rows: isSeen(tenantId) ? [firing] : [], next: null }),
     mutes: async () => [],
     saveMute: async () => undefined,
@@ -52,6 +52,7 @@ export function createStandInAlerts(given: {
   return new Alerts({
     store,
     statistics: statistics as unknown as StatisticsStore,
+    isCounting: true,
     access: { webhook: () => undefined },
     tenants: { has: given.tenantExists },
     clock: { now: given.now } as never,

@@ -109,7 +109,7 @@ function createBox(): SecretBox {
       const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(context));
       return Buffer.concat([nonce, cipher.update(plaintext, "utf8"), cipher.final(), cipher.getAuthTag()]);
     },
-    open: ({ ciphertext, context }) => {
+    open: (ciphertext, context) => {
       const decipher = createDecipheriv("aes-256-gcm", key, ciphertext.subarray(0, 12)).setAAD(
         Buffer.from(context),
       );

@@ -56,7 +56,6 @@ export function createStandInServices(options: StandInOptions): Services {
     live: { clients: 0, watch: async () => ({ close: () => undefined }) },
     audit: createAudit(),
     alerts: createStandInAlerts({ now: options.now, tenantExists: tenants.exists }),
-    desk: null,
     notifications: createStandInNotifications({ now: options.now, tenants }),
     statistics: {
       deliveries: async () => noStatistics(options.now()),

@@ -121,7 +121,7 @@ export const closing: QueueTheme = (check) => {
     await queue.close();
     assert.equal(queue.isConnected, false);
     assert.equal(queue.send([hint("late")]), false);
-    assert.equal(queue.notify({ worker: 1, lanes: [lane("late")] }), false);
+    assert.equal(queue.notify(1, [lane("late")]), false);
     await assert.rejects(queue.depth());
   });
 

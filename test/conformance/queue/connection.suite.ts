@@ -11,7 +11,7 @@ export const connection: QueueTheme = (check) => {
       const answers = new Set<unknown>();
       for (let round = 0; round < 200; round += 1) {
         answers.add(sender.send(hints(`round-${round}`, { count: 100 })));
-        answers.add(sender.notify({ worker: 1, lanes: [lane("a")] }));
+        answers.add(sender.notify(1, [lane("a")]));
       }
       assert.ok([...answers].every((answer) => typeof answer === "boolean"));
     },
@@ -22,7 +22,7 @@ export const connection: QueueTheme = (check) => {
     broker.cut(sender);
     await until("it is away", () => !sender.isConnected);
     assert.equal(sender.send([hint("refused")]), false);
-    assert.equal(sender.notify({ worker: 1, lanes: [lane("refused")] }), false);
+    assert.equal(sender.notify(1, [lane("refused")]), false);
     await assert.rejects(sender.depth(), WorkQueueUnavailableError);
     broker.mend(sender);
     await until("it is back", () => sender.isConnected);

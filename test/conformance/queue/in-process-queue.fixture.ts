@@ -194,7 +194,7 @@ class Member implements WorkQueue {
     return true;
   }
 
-  notify({ worker, lanes }: { readonly worker: number; readonly lanes: readonly LaneKey[] }): boolean {
+  notify(worker: number, lanes: readonly LaneKey[]): boolean {
     if (!this.isConnected) return false;
     this.#broker.notify(worker, lanes);
     return true;

@@ -23,7 +23,7 @@ export const notifying: QueueTheme = (check) => {
       ...Array.from({ length: 500 }, (_, index) => lane(`lane-${index}`)),
       { webhookId: "typed", ordering: "per_event_type" as const, eventType: "user.créé" },
     ];
-    sender.notify({ worker: 7, lanes });
+    sender.notify(7, lanes);
     await until("the last one is told", () => worker.notifiedIds.includes("typed"));
     assert.deepEqual(
       worker.notified.filter(({ webhookId }) => webhookId !== "ready"),
@@ -50,8 +50,7 @@ export const notifying: QueueTheme = (check) => {
   check("notifying an absent worker is accepted, causes no harm, and is dropped", async (broker) => {
     const sender = await broker.join();
     const worker = new Worker(await broker.join());
-    for (let round = 0; round < 50; round += 1)
-      assert.equal(sender.notify({ worker: 99, lanes: [lane("lost")] }), true);
+    for (let round = 0; round < 50; round += 1) assert.equal(sender.notify(99, [lane("lost")]), true);
     worker.queue.listenAs(1);
     await notifiedUntilHeard(sender, { to: worker, worker: 1, webhookId: "heard" });
     assert.ok(!worker.notifiedIds.includes("lost"));

@@ -131,7 +131,7 @@ suite("RabbitMQ connection", () => {
       }
       assert.equal(accepted, 50);
       assert.equal(queue.status.underWay, 50);
-      assert.equal(queue.notify({ worker: 1, lanes: [lane("a")] }), false);
+      assert.equal(queue.notify(1, [lane("a")]), false);
       await network.restore();
       await until("all is confirmed", () => queue.status.underWay === 0);
       assert.equal(queue.status.dropped, 0);
@@ -231,7 +231,7 @@ suite("RabbitMQ connection", () => {
     await until("it is blocked", () => queue.status.isBlocked);
     assert.equal(queue.isConnected, false);
     assert.equal(queue.send([hint("refused")]), false);
-    assert.equal(queue.notify({ worker: 1, lanes: [lane("a")] }), false);
+    assert.equal(queue.notify(1, [lane("a")]), false);
     // Hints from others still arrive, and the depth can still be queried.
     await sent((await broker.join()).queue, [hint("of-another")]);
     await until("it is handled", () => worker.doneIds.includes("of-another"));
@@ -251,7 +251,7 @@ suite("RabbitMQ connection", () => {
     await notifiedUntilHeard(queue, { to: worker, worker: 1, webhookId: "before" });
     // Sending to a missing exchange closes the channel.
     await broker.operator.deleteExchange(`${broker.prefix}.tell`);
-    queue.notify({ worker: 1, lanes: [lane("lost")] });
+    queue.notify(1, [lane("lost")]);
     await eventually("the channel was closed", {
       ask: () => Promise.resolve(broker.log.ofLevel("warn")),
       holds: (lines) => lines.some(({ fields }) => fields["channel"] === "publisher"),

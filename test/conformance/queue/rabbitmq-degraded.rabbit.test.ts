@@ -117,7 +117,7 @@ suite("partial failures of RabbitMQ", () => {
       await broker.operator.assertExchange(`${broker.prefix}.tell`, "direct", { durable: true });
       await eventually("it is told", {
         ask: async () => {
-          queue.notify({ worker: 7, lanes: [lane("last")] });
+          queue.notify(7, [lane("last")]);
           return worker.notifiedIds.includes("last");
         },
         holds: Boolean,

@@ -203,7 +203,7 @@ suite("RabbitMQ queues", () => {
     const before = sender.status.unheard;
     queue.listenAs(null);
     await until("what is told now comes back", () => {
-      sender.notify({ worker: 5, lanes: [lane("lost")] });
+      sender.notify(5, [lane("lost")]);
       return sender.status.unheard > before;
     });
   });

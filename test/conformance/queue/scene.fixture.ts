@@ -108,7 +108,7 @@ export async function notifiedUntilHeard(
   { to, worker, webhookId }: { readonly to: Worker; readonly worker: number; readonly webhookId: string },
 ): Promise<void> {
   await until(`worker ${worker} hears ${webhookId}`, () => {
-    from.notify({ worker, lanes: [lane(webhookId)] });
+    from.notify(worker, [lane(webhookId)]);
     return to.notifiedIds.includes(webhookId);
   });
 }

@@ -1,14 +1,8 @@
 import assert from "node:assert/strict";
 import type { AlertRecord } from "../../../src/features/alerts/alert.ts";
-import type { AlertStore, StoredAlertRule } from "../../../src/ports/store/alerts.ts";
-import type { Store } from "../../../src/ports/store.ts";
+import type { StoredAlertRule } from "../../../src/ports/store/alerts.ts";
 import { firstPage, hour, idsOf, newId, start } from "./scene.fixture.ts";
 import type { StoreTheme } from "./store.suite.ts";
-
-function alertsOf(store: Store): AlertStore {
-  assert.ok(store.alerts);
-  return store.alerts;
-}
 
 function alert(fields: Partial<AlertRecord> = {}): AlertRecord {
   return {
@@ -51,7 +45,7 @@ const all = { tenantId: null, states: [], rule: null, page: firstPage };
 
 export const alerts: StoreTheme = (check) => {
   check("saves rules by owner and name, and deletes them", async (store) => {
-    const kept = alertsOf(store);
+    const kept = store.alerts;
     const [first, second] = [rule(), rule({ tenantId: "a" })];
     for (const each of [first, second]) await kept.saveRule(each);
     const changed = { ...first, input: { threshold: 3 }, updatedAt: start + 1 };
@@ -63,19 +57,19 @@ export const alerts: StoreTheme = (check) => {
   });
 
   check("writes the current alerts, and deletes those that never fired", async (store) => {
-    const kept = alertsOf(store);
+    const kept = store.alerts;
     const [first, second] = [alert({ state: "pending", firedAt: null }), alert({ state: "pending" })];
     await kept.save({ put: [first, second], remove: [] });
     const fired = { ...first, state: "firing", firedAt: start + 1, summary: "s" } as const;
     await kept.save({ put: [fired], remove: [second.id] });
     assert.deepEqual(await kept.current(start), [fired]);
-    assert.deepEqual(await kept.get({ tenantId: "a", id: first.id }), fired);
-    assert.equal(await kept.get({ tenantId: "b", id: first.id }), null);
-    assert.equal(await kept.get({ tenantId: null, id: second.id }), null);
+    assert.deepEqual(await kept.get("a", first.id), fired);
+    assert.equal(await kept.get("b", first.id), null);
+    assert.equal(await kept.get(null, second.id), null);
   });
 
   check("lists alerts newest first, of one tenant, in some states, of one rule", async (store) => {
-    const kept = alertsOf(store);
+    const kept = store.alerts;
     const over = { state: "resolved", resolvedAt: start + hour } as const;
     const [one, two, three] = [alert(over), alert({ rule: "dead-letters" }), alert({ tenantId: null })];
     await kept.save({ put: [one], remove: [] });
@@ -92,7 +86,7 @@ export const alerts: StoreTheme = (check) => {
   });
 
   check("lists alerts that are active or ended recently, and deletes old ones", async (store) => {
-    const kept = alertsOf(store);
+    const kept = store.alerts;
     const ended = (resolvedAt: number) => alert({ state: "resolved", resolvedAt });
     const [open, late, old] = [alert(), ended(start + hour), ended(start)];
     await kept.save({ put: [open, late, old], remove: [] });
@@ -104,7 +98,7 @@ export const alerts: StoreTheme = (check) => {
   });
 
   check("keeps one mute of a key, until it ends", async (store) => {
-    const kept = alertsOf(store);
+    const kept = store.alerts;
     await kept.saveMute({ key: "k", until: start, reason: null });
     const mute = { key: "k", until: start + hour, reason: "at night" };
     await kept.saveMute(mute);

@@ -113,7 +113,7 @@ export const audit: StoreTheme = (check) => {
     const webhook = newWebhook();
     const [saved, deleted, kept, gone, tried] = [entry(), entry(), entry(), entry(), entry()];
     await store.webhooks.save(webhook, { audit: saved });
-    await store.webhooks.delete({ id: webhook.id, deletedAt: start }, { audit: deleted });
+    await store.webhooks.delete(webhook.id, start, { audit: deleted });
     const key = { name: "x", hash: "h", hint: "x", role: "read", tenantId: "a", createdAt: start } as const;
     await store.registry.saveApiKey({ ...key, id: newId(), expiresAt: null }, kept);
     assert.equal(await store.registry.deleteApiKey(newId(), gone), false);
@@ -138,10 +138,10 @@ export const audit: StoreTheme = (check) => {
 
   check("retention deletes only old rows, in steps, even across a restart", async (store, open) => {
     for (let index = 0; index < 5; index += 1) await store.audit.append(entry({ at: start + index }));
-    const step = await store.upkeep.forgetAudit({ createdBefore: start + 3, limit: 2 });
+    const step = await store.upkeep.forgetAudit(start + 3, 2);
     assert.deepEqual(step, { changed: 2, more: true });
     const reopened = await open.reopen();
-    await runToEnd(() => reopened.upkeep.forgetAudit({ createdBefore: start + 3, limit: 2 }));
+    await runToEnd(() => reopened.upkeep.forgetAudit(start + 3, 2));
     assert.deepEqual(
       (await all(reopened)).map(({ at }) => at - start),
       [4, 3],

@@ -1,27 +1,10 @@
 import assert from "node:assert/strict";
-import type { DeadLetterQuery } from "../../../src/ports/store/history.ts";
-import {
-  firstPage,
-  idsOf,
-  lane,
-  newAttempt,
-  only,
-  progressed,
-  publishSettled,
-  retry,
-  start,
-} from "./scene.fixture.ts";
+import { type DeliveryFilter, everyDelivery } from "../../../src/ports/store/search.ts";
+import { idsOf, lane, newAttempt, only, progressed, publishSettled, retry, start } from "./scene.fixture.ts";
 import type { StoreTheme } from "./store.suite.ts";
+import { listDeadLetters } from "../../listed-deliveries.ts";
 
-const anyDeadLetter: DeadLetterQuery = {
-  tenantId: null,
-  webhookIds: null,
-  eventTypes: null,
-  categories: null,
-  from: null,
-  to: null,
-  page: firstPage,
-};
+const everyDeadLetter: DeliveryFilter = { ...everyDelivery, states: ["exhausted"] };
 const progress = progressed({ state: "exhausted", reason: "max_attempts_exceeded" });
 
 export const deadLetters: StoreTheme = (check) => {
@@ -45,10 +28,8 @@ export const deadLetters: StoreTheme = (check) => {
       ids.push(only(deliveries).id);
     }
     await publishSettled(store, { event: { tenantId: "a" } }, {});
-    const listed = async (query: Partial<DeadLetterQuery>) =>
-      idsOf((await store.history.listDeadLetters({ ...anyDeadLetter, ...query })).rows).map((id) =>
-        ids.indexOf(id),
-      );
+    const listed = async (filter: Partial<DeliveryFilter>) =>
+      idsOf((await listDeadLetters(store.history, filter)).rows).map((id) => ids.indexOf(id));
     assert.deepEqual(await listed({}), [3, 2, 1, 0]);
     assert.deepEqual(await listed({ tenantId: "a" }), [3, 2, 0]);
     assert.deepEqual(await listed({ tenantId: "c" }), []);
@@ -58,22 +39,16 @@ export const deadLetters: StoreTheme = (check) => {
     assert.deepEqual(await listed({ eventTypes: ["x"] }), [1, 0]);
     assert.deepEqual(await listed({ categories: ["dns"], tenantId: "a" }), [3]);
     assert.deepEqual(await listed({ from: start + 1, to: start + 2 }), [2, 1]);
-    assert.equal(await store.history.countDeadLetters({ ...anyDeadLetter, tenantId: "a", countMax: 100 }), 3);
-    assert.equal(await store.history.countDeadLetters({ ...anyDeadLetter, countMax: 2 }), 2);
-    const page = await store.history.listDeadLetters({
-      ...anyDeadLetter,
-      page: { limit: 1, before: null, offset: 1 },
-    });
-    const rest = await store.history.listDeadLetters({
-      ...anyDeadLetter,
-      page: { ...firstPage, before: page.next },
-    });
+    assert.equal(await store.history.countDeliveries({ ...everyDeadLetter, tenantId: "a" }, 100), 3);
+    assert.equal(await store.history.countDeliveries(everyDeadLetter, 2), 2);
+    const page = await listDeadLetters(store.history, {}, { limit: 1, offset: 1 });
+    const rest = await listDeadLetters(store.history, {}, { before: page.next });
     assert.deepEqual(idsOf([...page.rows, ...rest.rows]), [ids[2], ids[1], ids[0]]);
   });
 
   check("omits retried deliveries", async (store) => {
     const { deliveries } = await publishSettled(store, {}, { progress });
     await retry(store, only(deliveries).id);
-    assert.deepEqual((await store.history.listDeadLetters(anyDeadLetter)).rows, []);
+    assert.deepEqual((await listDeadLetters(store.history)).rows, []);
   });
 };

@@ -3,7 +3,6 @@ import { problemKind, problemKindsMax } from "../../../src/features/problems/pro
 import type { AttemptRecord } from "../../../src/domain/delivery.ts";
 import type { CommitResult, Lease } from "../../../src/ports/store/deliveries.ts";
 import type {
-  DeliveryProblemStore,
   ProblemBatch,
   ProblemFact,
   ProblemFilter,
@@ -27,11 +26,6 @@ import {
   start,
 } from "./scene.fixture.ts";
 import type { StoreTheme } from "./store.suite.ts";
-
-function problemsOf({ problems }: Store): DeliveryProblemStore {
-  assert.ok(problems !== undefined);
-  return problems;
-}
 
 async function newHook(store: Store, tenantId = "a"): Promise<string> {
   const webhook = newWebhook({ tenantId });
@@ -109,7 +103,7 @@ async function listed(
     after = null,
   }: { now?: number; limit?: number; after?: SearchPlace | null } = {},
 ): Promise<readonly StoredProblem[]> {
-  return (await problemsOf(store).search({ filter: { ...everyone, ...filter }, now, after, limit })).rows;
+  return (await store.problems.search({ filter: { ...everyone, ...filter }, now, after, limit })).rows;
 }
 
 export const deliveryProblems: StoreTheme = (check) => {
@@ -136,9 +130,9 @@ export const deliveryProblems: StoreTheme = (check) => {
       await fail(store, { webhookId, answer: "something else" });
       const [later, ...others] = await listed(store);
       assert.deepEqual([later?.count, later?.deliveryIds.length, others], [4, 3, []]);
-      assert.deepEqual(await problemsOf(store).get("a", later?.id ?? ""), later);
-      assert.equal(await problemsOf(store).get("b", later?.id ?? ""), null);
-      assert.equal(await problemsOf(store).get(null, "no id"), null);
+      assert.deepEqual(await store.problems.get("a", later?.id ?? ""), later);
+      assert.equal(await store.problems.get("b", later?.id ?? ""), null);
+      assert.equal(await store.problems.get(null, "no id"), null);
     },
   );
 
@@ -202,7 +196,7 @@ export const deliveryProblems: StoreTheme = (check) => {
         (await listed(store)).map(({ state }) => state),
         ["recovering"],
       );
-      assert.deepEqual(await problemsOf(store).troubledWebhooks(null, 9), [webhookId]);
+      assert.deepEqual(await store.problems.troubledWebhooks(null, 9), [webhookId]);
       const failedAgain = await fail(store, { webhookId });
       assert.equal(failedAgain.result.problemMoves, undefined);
       assert.deepEqual(
@@ -220,7 +214,7 @@ export const deliveryProblems: StoreTheme = (check) => {
         (await listed(store)).map(({ state, resolvedAt }) => [state, resolvedAt]),
         [["resolved", at]],
       );
-      assert.deepEqual(await problemsOf(store).troubledWebhooks(null, 9), []);
+      assert.deepEqual(await store.problems.troubledWebhooks(null, 9), []);
       for (let index = 0; index < 3; index += 1) await fail(store, { webhookId, at: at + 1 });
       assert.deepEqual(
         (await listed(store)).map(({ state, count, resolvedAt }) => [state, count, resolvedAt]),
@@ -236,7 +230,7 @@ export const deliveryProblems: StoreTheme = (check) => {
       for (const webhookId of hooks) await fail(store, { webhookId, isDeadLetter: true });
       await commit(store, { problems: { ...nothing, failures: [], recovering: hooks.slice(0, 2) } });
       const step = { quietSince: start + minute, now: start + 2 * minute, limit: 1 };
-      const problems = problemsOf(store);
+      const problems = store.problems;
       assert.deepEqual((await problems.resolveQuiet({ ...step, quietSince: start })).changed, 0);
       const first = await problems.resolveQuiet(step);
       assert.deepEqual([first.changed, first.more, first.moves.length], [1, true, 1]);
@@ -285,18 +279,18 @@ export const deliveryProblems: StoreTheme = (check) => {
     assert.deepEqual(await found({ webhookIds: hooks.slice(1), tenantId: "a" }), [second]);
     assert.deepEqual(await found({ webhookIds: [] }), []);
     const mute = { since: start, until: start + minute, reason: "later" };
-    const muted = await problemsOf(store).change({ tenantId: "a", id: second, mute, note: "x" });
+    const muted = await store.problems.change({ tenantId: "a", id: second, mute, note: "x" });
     assert.deepEqual([muted?.mute, muted?.note], [mute, "x"]);
-    assert.equal(await problemsOf(store).change({ tenantId: "b", id: second, note: "y" }), null);
+    assert.equal(await store.problems.change({ tenantId: "b", id: second, note: "y" }), null);
     assert.deepEqual(await found({ states: ["muted"] }), [second]);
     assert.deepEqual(await found({ states: ["open"] }), [third, first]);
     assert.deepEqual(await found({ states: ["open"] }, start + minute), [second, third, first]);
     assert.deepEqual(await found({ states: ["resolved", "recovering"] }), []);
-    await problemsOf(store).change({ tenantId: null, id: second, mute: { ...mute, until: null } });
+    await store.problems.change({ tenantId: null, id: second, mute: { ...mute, until: null } });
     assert.deepEqual(await found({ states: ["muted"] }, start + 999 * minute), [second]);
     const paged: string[] = [];
     for (let after: SearchPlace | null = null, more = true; more; more = after !== null) {
-      const page = await problemsOf(store).search({ filter: everyone, now: start, after, limit: 2 });
+      const page = await store.problems.search({ filter: everyone, now: start, after, limit: 2 });
       paged.push(...idsOf(page.rows));
       after = page.next;
     }
@@ -309,7 +303,7 @@ export const deliveryProblems: StoreTheme = (check) => {
       const [kept, gone] = [await newHook(store), await newHook(store)];
       for (const webhookId of [kept, gone]) await fail(store, { webhookId, isDeadLetter: true });
       const late = await newLease(store, { webhookId: gone });
-      await store.webhooks.delete({ id: gone, deletedAt: start });
+      await store.webhooks.delete(gone, start);
       const attempt = newAttempt({ outcome: "transient", category: "timeout" });
       const failures = [factOf(late, attempt, { webhookId: gone, isDeadLetter: true })];
       const progress = progressed({ state: "exhausted" });

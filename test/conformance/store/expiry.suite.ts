@@ -148,7 +148,7 @@ export const expiry: StoreTheme = (check) => {
       for (const key of keys)
         await publish(store, { deliveries: [{ lane: key }, { lane: key }, { lane: key }] });
       await publishSettled(store, { deliveries: [{ lane: lane(webhook.id) }] }, {});
-      await store.webhooks.delete({ id: webhook.id, deletedAt: start });
+      await store.webhooks.delete(webhook.id, start);
       const step = { webhookId: webhook.id, now: start + 5, limit: 4 };
       assert.deepEqual(await store.upkeep.cancelWebhook(step), { changed: 4, more: true });
       assert.deepEqual(await store.webhooks.deletedWithWork(), [webhook.id]);
@@ -168,7 +168,7 @@ export const expiry: StoreTheme = (check) => {
         deliveries: [{ lane: key, claim: true }, { lane: key }, { lane: lane("another"), claim: true }],
       });
       const claimed = only((await claim(store, key)).deliveries);
-      await store.webhooks.delete({ id: webhook.id, deletedAt: start });
+      await store.webhooks.delete(webhook.id, start);
       const step = { webhookId: webhook.id, now: start + 5, limit: 10 };
       assert.deepEqual(await store.upkeep.cancelWebhook(step), { changed: 2, more: false });
       assert.deepEqual(await store.webhooks.deletedWithWork(), []);
@@ -190,7 +190,7 @@ export const expiry: StoreTheme = (check) => {
     const webhook = newWebhook();
     await store.webhooks.save(webhook);
     await publish(store, { deliveries: [{ lane: lane(webhook.id) }] });
-    await store.webhooks.delete({ id: webhook.id, deletedAt: start });
+    await store.webhooks.delete(webhook.id, start);
     const step = { webhookId: webhook.id, now: start, limit: 10 };
     assert.deepEqual(await store.upkeep.cancelWebhook({ ...step, keepsMark: true }), {
       changed: 1,

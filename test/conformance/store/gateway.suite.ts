@@ -476,7 +476,7 @@ export const gateway: StoreTheme = (check) => {
     const stored = await store.history.getDelivery(null, id);
     assert.deepEqual([stored?.progress.state, stored?.progress.reason], [progress.state, progress.reason]);
     const filter = { tenantId, webhookIds: [webhookId], states: null };
-    const found = await store.problems?.search({ filter, now: start + 2, after: null, limit: 10 });
+    const found = await store.problems.search({ filter, now: start + 2, after: null, limit: 10 });
     if (found !== undefined && found.rows.length > 0) assert.equal(found.rows[0]?.kind.statusCode, 503);
     // A process that acquires the webhook finds nothing to send.
     const reopened = await open.reopen();

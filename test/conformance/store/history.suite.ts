@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
-import type { EventFilter } from "../../../src/ports/store/search.ts";
-import type { DeliveryQuery, StoredDelivery } from "../../../src/ports/store/history.ts";
+import { type DeliveryFilter, type EventFilter, everyDelivery } from "../../../src/ports/store/search.ts";
+import type { StoredDelivery } from "../../../src/ports/store/history.ts";
 import type { Page, PageRequest, Store } from "../../../src/ports/store.ts";
 import {
   claim,
   commit,
-  firstPage,
   idsOf,
   lane,
   newAttempt,
@@ -21,16 +20,7 @@ import {
 } from "./scene.fixture.ts";
 import { eventSearchOf } from "./search-model.fixture.ts";
 import type { StoreTheme } from "./store.suite.ts";
-
-const anyDelivery: DeliveryQuery = {
-  tenantId: null,
-  webhookId: null,
-  eventId: null,
-  states: null,
-  from: null,
-  to: null,
-  page: firstPage,
-};
+import { listDeliveries } from "../../listed-deliveries.ts";
 
 export const history: StoreTheme = (check) => {
   check("rows of other tenants do not exist", async (store) => {
@@ -42,13 +32,10 @@ export const history: StoreTheme = (check) => {
     assert.equal((await store.history.getDelivery(null, id))?.id, id);
     for (const tenantId of ["b", "never seen"]) {
       assert.deepEqual((await store.history.searchEvents(eventSearchOf({ tenantId }))).rows, []);
-      assert.deepEqual((await store.history.listDeliveries({ ...anyDelivery, tenantId })).rows, []);
+      assert.deepEqual((await listDeliveries(store.history, { tenantId })).rows, []);
+      assert.deepEqual((await listDeliveries(store.history, { tenantId, eventId: event.id })).rows, []);
       assert.deepEqual(
-        (await store.history.listDeliveries({ ...anyDelivery, tenantId, eventId: event.id })).rows,
-        [],
-      );
-      assert.deepEqual(
-        (await store.history.listDeliveries({ ...anyDelivery, tenantId, webhookId: "webhook-1" })).rows,
+        (await listDeliveries(store.history, { tenantId, webhookIds: ["webhook-1"] })).rows,
         [],
       );
     }
@@ -73,7 +60,7 @@ export const history: StoreTheme = (check) => {
     assert.equal(await store.history.getEvent(null, newId()), null);
     assert.equal(await store.history.getDelivery(null, newId()), null);
     assert.deepEqual(await store.history.listAttempts(newId()), []);
-    assert.deepEqual((await store.history.listDeliveries({ ...anyDelivery, eventId: newId() })).rows, []);
+    assert.deepEqual((await listDeliveries(store.history, { eventId: newId() })).rows, []);
   });
 
   check("returns a complete delivery", async (store) => {
@@ -166,20 +153,20 @@ export const history: StoreTheme = (check) => {
   check("lists deliveries newest first and filters by webhook, state, event and time", async (store) => {
     const { ids, eventIds } = await manyDeliveries(store);
     const pick = (...indexes: number[]) => indexes.map((index) => ids[index]);
-    const listed = async (query: Partial<DeliveryQuery>) =>
-      idsOf((await store.history.listDeliveries({ ...anyDelivery, ...query })).rows);
+    const listed = async (query: Partial<DeliveryFilter>) =>
+      idsOf((await listDeliveries(store.history, query)).rows);
     assert.deepEqual(await listed({}), ids.toReversed());
-    assert.deepEqual(await listed({ webhookId: "w0" }), pick(9, 6, 3, 0));
-    assert.deepEqual(await listed({ tenantId: "default", webhookId: "w0" }), pick(9, 6, 3, 0));
+    assert.deepEqual(await listed({ webhookIds: ["w0"] }), pick(9, 6, 3, 0));
+    assert.deepEqual(await listed({ tenantId: "default", webhookIds: ["w0"] }), pick(9, 6, 3, 0));
     assert.deepEqual(await listed({ states: ["success"] }), pick(8, 6, 4, 2, 0));
-    assert.deepEqual(await listed({ states: ["success", "pending"], webhookId: "w1" }), pick(10, 7, 4, 1));
+    assert.deepEqual(await listed({ states: ["success", "pending"], webhookIds: ["w1"] }), pick(10, 7, 4, 1));
     assert.deepEqual(await listed({ states: [] }), []);
     assert.deepEqual(await listed({ eventId: eventIds[4] ?? "" }), pick(4));
     assert.deepEqual(await listed({ from: start + 2, to: start + 4 }), pick(4, 3, 2));
-    assert.deepEqual(await listed({ webhookId: "never seen" }), []);
-    const counted = { ...anyDelivery, webhookId: "w0", countMax: 100 };
-    assert.equal(await store.history.countDeliveries(counted), 4);
-    assert.equal(await store.history.countDeliveries({ ...counted, countMax: 3 }), 3);
+    assert.deepEqual(await listed({ webhookIds: ["never seen"] }), []);
+    const counted = { ...everyDelivery, webhookIds: ["w0"] };
+    assert.equal(await store.history.countDeliveries(counted, 100), 4);
+    assert.equal(await store.history.countDeliveries(counted, 3), 3);
   });
 
   check("finds deliveries of a saved webhook with an admin key", async (store) => {
@@ -189,7 +176,7 @@ export const history: StoreTheme = (check) => {
       event: { tenantId: "acme" },
       deliveries: [{ lane: lane(webhook.id) }],
     });
-    const page = await store.history.listDeliveries({ ...anyDelivery, webhookId: webhook.id });
+    const page = await listDeliveries(store.history, { webhookIds: [webhook.id] });
     assert.deepEqual(idsOf(page.rows), idsOf(deliveries));
   });
 
@@ -197,7 +184,7 @@ export const history: StoreTheme = (check) => {
     const { ids } = await manyDeliveries(store);
     const newestFirst = ids.toReversed();
     const list = (page: PageRequest): Promise<Page<StoredDelivery>> =>
-      store.history.listDeliveries({ ...anyDelivery, page });
+      listDeliveries(store.history, {}, page);
     const first = await list({ limit: 4, before: null, offset: 0 });
     await publish(store);
     const second = await list({ limit: 4, before: first.next, offset: 0 });
@@ -226,18 +213,18 @@ export const history: StoreTheme = (check) => {
       });
       await commit(store, { publishes });
     }
-    const rare = await store.history.listDeliveries({ ...anyDelivery, tenantId: "rare", webhookId: "rare" });
+    const rare = await listDeliveries(store.history, { tenantId: "rare", webhookIds: ["rare"] });
     assert.deepEqual(
       rare.rows.map((row) => row.progress.createdAt - start),
       [8007, 7007, 6007, 5007, 4007, 3007, 2007, 1007, 7],
     );
     const edge = { from: start + 4_090, to: start + 4_100 };
-    assert.equal((await store.history.listDeliveries({ ...anyDelivery, ...edge })).rows.length, 11);
+    assert.equal((await listDeliveries(store.history, edge)).rows.length, 11);
     assert.equal((await store.history.searchEvents(eventSearchOf(edge))).rows.length, 11);
     const jumped = { from: start - 2_000_000, to: start - 1 };
-    assert.equal((await store.history.listDeliveries({ ...anyDelivery, ...jumped })).rows.length, 1);
+    assert.equal((await listDeliveries(store.history, jumped)).rows.length, 1);
     assert.equal((await store.history.searchEvents(eventSearchOf({ tenantId: "rare" }))).rows.length, 9);
-    assert.equal(await store.history.countDeliveries({ ...anyDelivery, countMax: 100_000 }), total);
+    assert.equal(await store.history.countDeliveries(everyDelivery, 100_000), total);
   });
 
   check("sums up the attempts of a webhook since a time", async (store) => {

@@ -7,8 +7,9 @@ import { Settler, type SettleOptions } from "../../../src/engine/attempt/settle.
 import type { Flight } from "../../../src/engine/attempt/attempts.ts";
 import { ManualClock } from "../../../src/engine/manual-clock.fixture.ts";
 import { CommitGroup } from "../../../src/engine/commit/commit-group.ts";
+import { ProblemWatch } from "../../../src/engine/commit/problem-watch.ts";
 import { OperationalEvents } from "../../../src/engine/endpoint/webhook-lifecycle.ts";
-import { WaitingStates } from "../../../src/engine/commit/write-group.ts";
+import { CommitRiders, WaitingStates } from "../../../src/engine/commit/write-group.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import type { ClaimedDelivery } from "../../../src/ports/store/deliveries.ts";
 import type { Telemetry } from "../../../src/ports/telemetry.ts";
@@ -47,7 +48,10 @@ export class Holder {
       telemetry,
       windowMs: 0,
       rowsMax: 100,
-      riders: null,
+      riders: new CommitRiders(
+        null,
+        new ProblemWatch({ clock: this.#clock, random, telemetry }, store.problems, () => undefined),
+      ),
       recovered: silent,
       waitingStates: new WaitingStates(() => [], new OperationalEvents(silent, silent)),
     });

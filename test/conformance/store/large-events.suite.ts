@@ -7,7 +7,6 @@ import {
   claimedIds,
   commit,
   day,
-  firstPage,
   idsOf,
   lane,
   newDelivery,
@@ -19,6 +18,7 @@ import {
   start,
 } from "./scene.fixture.ts";
 import type { StoreTheme } from "./store.suite.ts";
+import { listDeliveries } from "../../listed-deliveries.ts";
 
 /** Two parts follow. */
 function largeEvent() {
@@ -38,13 +38,8 @@ function largeEvent() {
 
 async function listed(store: Store, eventId: string): Promise<readonly string[]> {
   const ids: string[] = [];
-  const query = { tenantId: null, webhookId: null, states: null, from: null, to: null };
   for (let before: number | null = null; ; ) {
-    const { rows } = await store.history.listDeliveries({
-      ...query,
-      eventId,
-      page: { ...firstPage, limit: 500, before },
-    });
+    const { rows } = await listDeliveries(store.history, { eventId }, { limit: 500, before });
     ids.push(...idsOf(rows));
     before = rows.at(-1)?.position ?? null;
     if (rows.length < 500) return ids;
@@ -124,7 +119,7 @@ export const largeEvents: StoreTheme = (check) => {
       );
     const forgetAll = async (): Promise<void> => {
       await runToEnd(() => store.upkeep.forgetHistory({ createdBefore: late, now: late, limit: 500 }));
-      await runToEnd(() => store.upkeep.forgetPayloads({ createdBefore: late, limit: 500 }));
+      await runToEnd(() => store.upkeep.forgetPayloads(late, 500));
     };
     await expireAll();
     await forgetAll();
@@ -151,7 +146,7 @@ export const largeEvents: StoreTheme = (check) => {
     await store.webhooks.save(webhook, { secrets: [] });
     const command = { ...publishCommand({ deliveries: [] }), later: [newDelivery({ lane: lane("gone") })] };
     await commit(store, { publishes: [command] });
-    await store.webhooks.delete({ id: "gone", deletedAt: start });
+    await store.webhooks.delete("gone", start);
     await runToEnd(() => store.upkeep.cancelWebhook({ webhookId: "gone", now: start, limit: 10 }));
     assert.deepEqual(await store.webhooks.deletedWithWork(), []);
     await store.deliveries.fanOut();

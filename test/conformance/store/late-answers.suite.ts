@@ -7,7 +7,6 @@ import {
   claim,
   claimedIds,
   commit,
-  firstPage,
   hour,
   lane,
   minute,
@@ -24,6 +23,7 @@ import {
   start,
 } from "./scene.fixture.ts";
 import type { StoreTheme } from "./store.suite.ts";
+import { listDeadLetters } from "../../listed-deliveries.ts";
 
 /** A delivery leased until `start + minute`. */
 interface Held {
@@ -52,7 +52,7 @@ const ends: Readonly<Record<string, (store: Store, delivery: Held) => Promise<un
       store.upkeep.expire({ now: endedAt, limit: 10, ageMsByWebhook: new Map(), ageMsDefault: hour }),
     ),
   cancelled: async (store, { webhookId }) => {
-    await store.webhooks.delete({ id: webhookId, deletedAt: endedAt });
+    await store.webhooks.delete(webhookId, endedAt);
     await store.upkeep.cancelWebhook({ webhookId, now: endedAt, limit: 10 });
   },
 };
@@ -64,9 +64,7 @@ async function read(store: Store, id: string): Promise<StoredDelivery> {
 }
 
 async function deadLetters(store: Store): Promise<readonly [listed: number, counted: number]> {
-  const anyDeadLetter = { tenantId: null, webhookIds: null, eventTypes: null, categories: null };
-  const query = { ...anyDeadLetter, from: null, to: null, page: firstPage };
-  const { rows } = await store.history.listDeadLetters(query);
+  const { rows } = await listDeadLetters(store.history);
   return [rows.length, (await store.deliveries.depth()).deadLetters.get("default") ?? 0];
 }
 

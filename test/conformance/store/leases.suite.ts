@@ -86,7 +86,7 @@ export const leases: StoreTheme = (check) => {
         const published = await publish(store, { deliveries: [{ claim: way.claim }] });
         const lease = way.claim ? only(published.leases) : only((await claim(store, key)).deliveries).lease;
         const reopened = await open.reopen();
-        assert.deepEqual((await reopened.deliveries.lanesWithWork({ after: null, limit: 9 })).lanes, [key]);
+        assert.deepEqual((await reopened.deliveries.lanesWithWork(null, 9)).lanes, [key]);
         const again = await claim(reopened, key, { now: start + 2 * minute });
         assert.deepEqual(claimedIds(again), idsOf(published.deliveries));
         assert.equal(await settle(reopened, lease), false);

@@ -1,20 +1,10 @@
 import assert from "node:assert/strict";
 import { freshStatus, type NotificationChannel } from "../../../src/features/notifications/notification.ts";
 import type { OperationalEvent } from "../../../src/features/notifications/operational-event.ts";
-import type {
-  FailureEpisode,
-  NewNotification,
-  NotificationQueue,
-} from "../../../src/ports/store/notifications.ts";
-import type { Store } from "../../../src/ports/store.ts";
+import type { FailureEpisode, NewNotification } from "../../../src/ports/store/notifications.ts";
 import { createHealth } from "../../../src/domain/endpoint-health.ts";
 import { firstPage, hour, idsOf, minute, newId, newWebhook, start } from "./scene.fixture.ts";
 import type { StoreTheme } from "./store.suite.ts";
-
-function queueOf(store: Store): NotificationQueue {
-  assert.ok(store.notifications);
-  return store.notifications;
-}
 
 function event(fields: Partial<OperationalEvent> = {}): OperationalEvent {
   return {
@@ -79,25 +69,25 @@ const operationalEvents: StoreTheme = (check) => {
     "operational events wait until they are relayed, oldest first, even across a restart",
     async (store, open) => {
       const [first, second, third] = [event(), event(), event()];
-      await queueOf(store).appendEvents([first]);
-      await queueOf(store).appendEvents([second]);
+      await store.notifications.appendEvents([first]);
+      await store.notifications.appendEvents([second]);
       const webhook = newWebhook();
       await store.webhooks.save(webhook, { events: [third] });
-      assert.deepEqual(await queueOf(store).pendingEvents(2), [first, second]);
-      await queueOf(store).relayed({ keys: [first.key], at: start, notifications: [] });
-      const reopened = queueOf(await open.reopen());
+      assert.deepEqual(await store.notifications.pendingEvents(2), [first, second]);
+      await store.notifications.relayed({ keys: [first.key], at: start, notifications: [] });
+      const reopened = (await open.reopen()).notifications;
       assert.deepEqual(await reopened.pendingEvents(9), [second, third]);
     },
   );
 
   check("an event with a stored key is not stored again, even once it is relayed", async (store) => {
     const told = event();
-    const notifications = queueOf(store);
+    const notifications = store.notifications;
     await notifications.appendEvents([told, { ...told, at: start + 1 }]);
     await notifications.relayed({ keys: [told.key], at: start, notifications: [] });
     await notifications.appendEvents([told]);
     assert.deepEqual(await notifications.pendingEvents(9), []);
-    assert.deepEqual(await notifications.forget({ before: start + 1, limit: 9 }), {
+    assert.deepEqual(await notifications.forget(start + 1, 9), {
       changed: 1,
       more: false,
     });
@@ -117,12 +107,12 @@ const operationalEvents: StoreTheme = (check) => {
     });
     const webhook = newWebhook();
     await store.webhooks.save(webhook);
-    await store.webhooks.delete({ id: webhook.id, deletedAt: start }, { events: [deleted] });
-    assert.deepEqual(await queueOf(store).pendingEvents(9), [alone, deleted]);
+    await store.webhooks.delete(webhook.id, start, { events: [deleted] });
+    assert.deepEqual(await store.notifications.pendingEvents(9), [alone, deleted]);
   });
 
   check("messages about events are queued as they are relayed", async (store) => {
-    const notifications = queueOf(store);
+    const notifications = store.notifications;
     const [told, message] = [event(), notification()];
     await notifications.appendEvents([told]);
     await notifications.relayed({ keys: [told.key], at: start, notifications: [message] });
@@ -132,7 +122,7 @@ const operationalEvents: StoreTheme = (check) => {
 
 const queue: StoreTheme = (check) => {
   check("a message with a key is sent to a channel once", async (store) => {
-    const notifications = queueOf(store);
+    const notifications = store.notifications;
     const first = notification();
     await notifications.enqueue([first, notification({ key: first.key })]);
     await notifications.enqueue([
@@ -148,7 +138,7 @@ const queue: StoreTheme = (check) => {
   });
 
   check("a leased message is not leased again until the lease ends", async (store) => {
-    const notifications = queueOf(store);
+    const notifications = store.notifications;
     const [first, second, later] = [
       notification(),
       notification({ dueAt: start - 1 }),
@@ -164,7 +154,7 @@ const queue: StoreTheme = (check) => {
   });
 
   check("messages of some channels are leased without those of others", async (store) => {
-    const notifications = queueOf(store);
+    const notifications = store.notifications;
     const [mail, chat, gone] = [
       notification(),
       notification({ channelId: "c2" }),
@@ -180,7 +170,7 @@ const queue: StoreTheme = (check) => {
   });
 
   check("only the lease owner settles, and ended messages stay ended", async (store, open) => {
-    const notifications = queueOf(store);
+    const notifications = store.notifications;
     const [sent, again] = [notification(), notification()];
     await notifications.enqueue([sent, again]);
     await notifications.claim(lease);
@@ -193,7 +183,7 @@ const queue: StoreTheme = (check) => {
       ],
       "one",
     );
-    const reopened = queueOf(await open.reopen());
+    const reopened = (await open.reopen()).notifications;
     assert.deepEqual(await reopened.claim({ ...lease, now: start + minute - 1 }), []);
     const [retried] = await reopened.claim({ ...lease, now: start + minute, leaseUntil: start + hour });
     assert.deepEqual([retried?.key, retried?.attempts, retried?.error], [again.key, 1, "away"]);
@@ -202,7 +192,7 @@ const queue: StoreTheme = (check) => {
   });
 
   check("lists messages of an owner, newest first and page after page", async (store) => {
-    const notifications = queueOf(store);
+    const notifications = store.notifications;
     const [own, other, global] = [
       notification(),
       notification({ tenantId: "b" }),
@@ -224,13 +214,13 @@ const queue: StoreTheme = (check) => {
   });
 
   check("ended messages are deleted after a while, and waiting ones are not", async (store) => {
-    const notifications = queueOf(store);
+    const notifications = store.notifications;
     const [sent, waits] = [notification(), notification()];
     await notifications.enqueue([sent, waits]);
     await notifications.claim(lease);
     const outcome = { attempts: 1, dueAt: start, at: start, error: null, eventId: null };
     await notifications.settle([{ ...outcome, id: sent.id, state: "sent" }], "one");
-    assert.equal((await notifications.forget({ before: start + 1, limit: 9 })).changed, 1);
+    assert.equal((await notifications.forget(start + 1, 9)).changed, 1);
     assert.deepEqual(idsOf((await notifications.list(everything)).rows), [waits.id]);
   });
 };
@@ -239,16 +229,16 @@ const everything = { tenantId: undefined, channelId: null, state: null, page: fi
 
 const channels: StoreTheme = (check) => {
   check("channels of an owner are replaced as a whole, and keep their status", async (store, open) => {
-    const notifications = queueOf(store);
+    const notifications = store.notifications;
     const [first, second, global] = [channel(), channel(), channel({ tenantId: null })];
     await notifications.saveChannels({ tenantId: "a", channels: [first, second] });
     await notifications.saveChannels({ tenantId: null, channels: [global] });
     const status = { ...freshStatus, refusedAt: start, lastError: "550" };
-    await notifications.saveStatus({ channelId: second.id, status });
+    await notifications.saveStatus(second.id, status);
     const renamed = { ...second, name: "Grace" };
     const third = channel();
     await notifications.saveChannels({ tenantId: "a", channels: [third, renamed] });
-    const reopened = queueOf(await open.reopen());
+    const reopened = (await open.reopen()).notifications;
     const all = await reopened.channels();
     const of = (tenantId: string | null) => all.filter((stored) => stored.channel.tenantId === tenantId);
     assert.deepEqual(of("a"), [
@@ -259,7 +249,7 @@ const channels: StoreTheme = (check) => {
   });
 
   check("a channel of one owner cannot be saved by another", async (store) => {
-    const notifications = queueOf(store);
+    const notifications = store.notifications;
     const own = channel();
     await notifications.saveChannels({ tenantId: "a", channels: [own] });
     await notifications.saveChannels({
@@ -275,7 +265,7 @@ const channels: StoreTheme = (check) => {
 
 const consents: StoreTheme = (check) => {
   check("a reader's decision belongs to an owner and an address, not to a channel", async (store, open) => {
-    const notifications = queueOf(store);
+    const notifications = store.notifications;
     const row = { id: newId(), address: "ada@example.com", createdAt: start };
     await notifications.rememberAddresses("a", [row, { ...row, id: newId(), address: "eve@example.com" }]);
     await notifications.rememberAddresses("a", [{ ...row, id: newId(), createdAt: start + hour }]);
@@ -283,8 +273,8 @@ const consents: StoreTheme = (check) => {
     assert.deepEqual(await notifications.unconfirmed("a", start), { all: 2, recent: 2 });
     assert.deepEqual(await notifications.unconfirmed("a", start + 1), { all: 2, recent: 0 });
     await notifications.confirmationSent(row.id, start + 1);
-    await notifications.saveConsent({ id: row.id, at: start + 2, wanted: true });
-    await notifications.saveConsent({ id: row.id, at: start + 3, wanted: false });
+    await notifications.saveConsent(row.id, start + 2, true);
+    await notifications.saveConsent(row.id, start + 3, false);
     const stopped = {
       id: row.id,
       confirmationSentAt: start + 1,
@@ -298,7 +288,7 @@ const consents: StoreTheme = (check) => {
     const foreign = channel({ tenantId: "b", address: "ada@example.com" });
     await notifications.saveChannels({ tenantId: "a", channels: [again] });
     await notifications.saveChannels({ tenantId: "b", channels: [foreign] });
-    const reopened = queueOf(await open.reopen());
+    const reopened = (await open.reopen()).notifications;
     const all = await reopened.channels();
     const consentOf = (id: string) => all.find((stored) => stored.channel.id === id)?.consent;
     assert.deepEqual([consentOf(again.id), consentOf(foreign.id)], [stopped, null]);
@@ -307,7 +297,7 @@ const consents: StoreTheme = (check) => {
       address: "ada@example.com",
       consent: stopped,
     });
-    await reopened.saveConsent({ id: row.id, at: start + 4, wanted: true });
+    await reopened.saveConsent(row.id, start + 4, true);
     const wanted = { ...stopped, unsubscribedAt: null };
     const asked = ["ada@example.com", "new@example.com"];
     assert.deepEqual([...(await reopened.consents("a", asked))], [["ada@example.com", wanted]]);
@@ -316,7 +306,7 @@ const consents: StoreTheme = (check) => {
   });
 
   check("messages are counted by subject and hour, and counters are deleted", async (store) => {
-    const notifications = queueOf(store);
+    const notifications = store.notifications;
     const [one, two] = [
       { subject: "channel:c1", since: start },
       { subject: "tenant:a", since: start },
@@ -329,12 +319,12 @@ const consents: StoreTheme = (check) => {
     await notifications.settle([{ ...outcome, id: sent.id, state: "sent" }], "one", [two, one]);
     const later = { ...one, since: start + hour };
     assert.deepEqual(await notifications.counts([one, two, later]), [2, 1, 0]);
-    assert.equal((await notifications.forget({ before: start + 1, limit: 9 })).changed, 2);
+    assert.equal((await notifications.forget(start + 1, 9)).changed, 2);
     assert.deepEqual(await notifications.counts([one, two]), [0, 0]);
   });
 
   check("the operator's messages, and those of the next tenant, are leased in turns", async (store) => {
-    const notifications = queueOf(store);
+    const notifications = store.notifications;
     const [mine, alert, first, second, other] = [
       notification({ tenantId: null }),
       notification({ tenantId: null, topic: "alert", dueAt: start }),
@@ -365,15 +355,20 @@ const episodes: StoreTheme = (check) => {
       told: ["first_problem"],
       channelIds: ["c1"],
     };
-    await queueOf(store).saveEpisode({ webhookId: "w1", episode, events: [told], notifications: [message] });
+    await store.notifications.saveEpisode({
+      webhookId: "w1",
+      episode,
+      events: [told],
+      notifications: [message],
+    });
     const more = { ...episode, told: ["first_problem", "half_time"] };
-    await queueOf(store).saveEpisode({
+    await store.notifications.saveEpisode({
       webhookId: "w1",
       episode: more,
       events: [told],
       notifications: [message],
     });
-    const reopened = queueOf(await open.reopen());
+    const reopened = (await open.reopen()).notifications;
     assert.deepEqual(await reopened.episodes(), [more]);
     assert.deepEqual(await reopened.pendingEvents(9), [told]);
     assert.deepEqual(keysOf(await reopened.claim(lease)), [message.key]);
@@ -382,7 +377,7 @@ const episodes: StoreTheme = (check) => {
   });
 
   check("finds the webhooks that failed last, page after page", async (store) => {
-    const notifications = queueOf(store);
+    const notifications = store.notifications;
     const state = (webhookId: string, failingSince: number | null) => ({
       webhookId,
       pausedUntil: null,

@@ -44,8 +44,8 @@ export const operations: StoreTheme = (check) => {
     await store.operations.save(first);
     const changed: BatchOperation = { ...first, status: "running", queued: 4, before: 60 };
     const stored = await updated(store, changed);
-    assert.deepEqual(await store.operations.get({ tenantId: "a", id: first.id }), stored);
-    assert.deepEqual(await store.operations.get({ tenantId: null, id: first.id }), stored);
+    assert.deepEqual(await store.operations.get("a", first.id), stored);
+    assert.deepEqual(await store.operations.get(null, first.id), stored);
   });
 
   check("an update of an operation that was changed in between writes nothing", async (store) => {
@@ -54,7 +54,7 @@ export const operations: StoreTheme = (check) => {
     const paused = await updated(store, { ...first, status: "paused" });
     assert.equal(await store.operations.update({ ...first, queued: 5 }), false);
     assert.equal(await store.operations.update(operation()), false);
-    assert.deepEqual(await store.operations.get({ tenantId: null, id: first.id }), paused);
+    assert.deepEqual(await store.operations.get(null, first.id), paused);
     await updated(store, { ...paused, queued: 5 });
   });
 
@@ -62,9 +62,9 @@ export const operations: StoreTheme = (check) => {
     const [own, global] = [operation(), operation({ tenantId: null })];
     await store.operations.save(own);
     await store.operations.save(global);
-    assert.equal(await store.operations.get({ tenantId: "b", id: own.id }), null);
-    assert.equal(await store.operations.get({ tenantId: "a", id: global.id }), null);
-    assert.equal(await store.operations.get({ tenantId: "a", id: newId() }), null);
+    assert.equal(await store.operations.get("b", own.id), null);
+    assert.equal(await store.operations.get("a", global.id), null);
+    assert.equal(await store.operations.get("a", newId()), null);
   });
 
   check("lists a tenant's operations, newest first and page after page", async (store) => {

@@ -136,8 +136,8 @@ export const ownership: StoreTheme = (check) => {
     };
     const theirs = await ownershipOf(other).join({ aliveMs: longMs, pool: "default" });
     const handover = { state, rateFullAt: start + 0.5 };
-    await ownershipOf(other).release({ worker: theirs, webhooks: [{ state: blank(id), rateFullAt: null }] });
-    await ownershipOf(store).release({ worker: mine, webhooks: [handover] });
+    await ownershipOf(other).release(theirs, [{ state: blank(id), rateFullAt: null }]);
+    await ownershipOf(store).release(mine, [handover]);
     const taken = only((await acquire(other, theirs)).webhooks);
     assert.deepEqual(taken.runtime, state);
     assert.deepEqual(taken.rate, { kind: "full_at", fullAt: start + 0.5 });
@@ -221,18 +221,18 @@ export const ownership: StoreTheme = (check) => {
     const before = await ownershipOf(other).join({ aliveMs: longMs, pool: "default" });
     const state = { ...blank(used), circuit: "{}" };
     await acquire(other, before, { from: { kind: "webhooks", ids: [used] } });
-    await ownershipOf(other).release({ worker: before, webhooks: [{ state, rateFullAt: start }] });
+    await ownershipOf(other).release(before, [{ state, rateFullAt: start }]);
     const worker = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
     assert.deepEqual(idsIn(await acquire(store, worker)), [kept, used, fresh].toSorted());
-    await ownershipOf(other).keepOnly({ worker: before, webhookIds: [] });
-    await ownershipOf(store).keepOnly({ worker, webhookIds: [kept, "never seen"] });
+    await ownershipOf(other).keepOnly(before, []);
+    await ownershipOf(store).keepOnly(worker, [kept, "never seen"]);
     const { webhooks } = await acquire(other, before);
     const handed = new Map(webhooks.map(({ webhookId, ...rest }) => [webhookId, rest]));
     assert.deepEqual([...handed.keys()].toSorted(), [used, fresh].toSorted());
     assert.deepEqual(handed.get(used)?.runtime, state);
     assert.deepEqual(handed.get(used)?.rate, { kind: "full_at", fullAt: start });
     assert.deepEqual(handed.get(fresh)?.rate, { kind: "unused" });
-    await ownershipOf(store).keepOnly({ worker, webhookIds: [] });
+    await ownershipOf(store).keepOnly(worker, []);
     assert.deepEqual(idsIn(await acquire(other, before)), [kept]);
   });
 
@@ -256,10 +256,7 @@ export const ownership: StoreTheme = (check) => {
     assert.deepEqual(idsIn(await acquire(store, retired)), []);
     assert.equal((await acquire(other, staying, { slack: 0 })).webhooks.length, 1);
     for (const id of mine)
-      await ownershipOf(store).release({
-        worker: retired,
-        webhooks: [{ state: blank(id), rateFullAt: null }],
-      });
+      await ownershipOf(store).release(retired, [{ state: blank(id), rateFullAt: null }]);
     assert.deepEqual(idsIn(await acquire(other, staying, { slack: 0 })), mine);
   });
 
@@ -326,7 +323,7 @@ export const ownership: StoreTheme = (check) => {
   check("a leadership belongs to one process until it expires", async (store, open) => {
     const other = await another(open);
     const asks = (from: Store, owner: string, forMs: number) =>
-      ownershipOf(from).acquireLeadership({ name: "upkeep", owner, forMs });
+      ownershipOf(from).acquireLeadership("upkeep", owner, forMs);
     assert.equal(await asks(store, "a", longMs), true);
     assert.equal(await asks(other, "b", longMs), false);
     assert.equal(await asks(store, "a", 20), true);
@@ -336,10 +333,7 @@ export const ownership: StoreTheme = (check) => {
     assert.equal((await ownershipOf(store).leaderships()).has("upkeep"), true);
     assert.equal(await asks(other, "b", 0), true);
     assert.equal((await ownershipOf(store).leaderships()).has("upkeep"), false);
-    assert.equal(
-      await ownershipOf(store).acquireLeadership({ name: "other", owner: "a", forMs: longMs }),
-      true,
-    );
+    assert.equal(await ownershipOf(store).acquireLeadership("other", "a", longMs), true);
   });
 
   check("announces changed configuration to other processes, and not to itself", async (store, open) => {
@@ -357,7 +351,7 @@ export const ownership: StoreTheme = (check) => {
     await ready.promise;
     const webhook = newWebhook();
     await store.webhooks.save(webhook);
-    await store.webhooks.saveTenantKeys({ tenantId: "acme", keys: [] });
+    await store.webhooks.saveTenantKeys("acme", []);
     await store.registry.deleteApiKey("none");
     await ownershipOf(store).order(webhook.id, "{}");
     await ended.promise;

@@ -136,7 +136,7 @@ export const publishing: StoreTheme = (check) => {
     await publish(store, { deliveries: [{ lane: lane("skipped"), state: "skipped" }] });
     const seen = [];
     for (let after: string | null = null, more = true; more; ) {
-      const page = await store.deliveries.lanesWithWork({ after, limit: 3 });
+      const page = await store.deliveries.lanesWithWork(after, 3);
       seen.push(...page.lanes);
       after = page.next;
       more = after !== null;
@@ -158,6 +158,6 @@ export const publishing: StoreTheme = (check) => {
 
   check("lists a lane whose only delivery is leased", async (store) => {
     await publish(store, { deliveries: [{ lane: lane("w1"), claim: true }] });
-    assert.deepEqual((await store.deliveries.lanesWithWork({ after: null, limit: 10 })).lanes, [lane("w1")]);
+    assert.deepEqual((await store.deliveries.lanesWithWork(null, 10)).lanes, [lane("w1")]);
   });
 };

@@ -3,7 +3,6 @@ import {
   claim,
   claimedIds,
   day,
-  firstPage,
   idsOf,
   lane,
   newDelivery,
@@ -16,6 +15,7 @@ import {
   start,
 } from "./scene.fixture.ts";
 import type { StoreTheme } from "./store.suite.ts";
+import { listDeliveries } from "../../listed-deliveries.ts";
 
 const key = lane("webhook-1");
 
@@ -33,15 +33,7 @@ export const requeues: StoreTheme = (check) => {
     assert.equal(claimed.eventId, event.id);
     assert.deepEqual(claimed.body, event.body);
     assert.equal((await store.history.getEvent(null, event.id))?.deliveries, 3);
-    const listed = await store.history.listDeliveries({
-      tenantId: null,
-      webhookId: null,
-      eventId: event.id,
-      states: null,
-      from: null,
-      to: null,
-      page: firstPage,
-    });
+    const listed = await listDeliveries(store.history, { eventId: event.id });
     assert.deepEqual(idsOf(listed.rows), [again[1]?.id, again[0]?.id, ...idsOf(deliveries)]);
     assert.equal(listed.rows[0]?.origin, "replay");
   });
@@ -61,7 +53,7 @@ export const requeues: StoreTheme = (check) => {
     const command = { eventId: newId(), deliveries: [newDelivery()] };
     assert.deepEqual(await requeue(store, command), { kind: "event_not_found" });
     const { event } = await publishSettled(store, {}, {});
-    await runToEnd(() => store.upkeep.forgetPayloads({ createdBefore: start + day, limit: 10 }));
+    await runToEnd(() => store.upkeep.forgetPayloads(start + day, 10));
     assert.deepEqual(await requeue(store, { ...command, eventId: event.id }), { kind: "payload_gone" });
   });
 

@@ -9,7 +9,6 @@ import {
   claimedIds,
   commit,
   day,
-  firstPage,
   hour,
   idsOf,
   lane,
@@ -31,6 +30,7 @@ import {
   start,
 } from "./scene.fixture.ts";
 import type { StoreTheme } from "./store.suite.ts";
+import { listDeadLetters } from "../../listed-deliveries.ts";
 
 const key = lane("webhook-1");
 const ordered = lane("webhook-1", "strict");
@@ -59,9 +59,7 @@ async function ended(
 }
 
 async function deadLetters(store: Store): Promise<readonly [listed: number, counted: number]> {
-  const anyDeadLetter = { tenantId: null, webhookIds: null, eventTypes: null, categories: null };
-  const query = { ...anyDeadLetter, from: null, to: null, page: firstPage };
-  const { rows } = await store.history.listDeadLetters(query);
+  const { rows } = await listDeadLetters(store.history);
   return [rows.length, (await store.deliveries.depth()).deadLetters.get("default") ?? 0];
 }
 
@@ -141,7 +139,7 @@ export const retries: StoreTheme = (check) => {
     const { deliveries } = await publish(store, { deliveries: [{ claim: true, leaseUntil: later }] });
     assert.deepEqual(await retry(store, only(deliveries).id, { at: later - 1 }), { kind: "in_flight" });
     const gone = await ended(store);
-    await runToEnd(() => store.upkeep.forgetPayloads({ createdBefore: start + day, limit: 10 }));
+    await runToEnd(() => store.upkeep.forgetPayloads(start + day, 10));
     assert.deepEqual(await retry(store, gone, { at: later }), { kind: "payload_gone" });
     assert.deepEqual(await deadLetters(store), [1, 1]);
     assert.equal(await waiting(store), 1);
@@ -292,7 +290,7 @@ export const retries: StoreTheme = (check) => {
     const id = await ended(store);
     await retry(store, id, { at: later });
     const before = { createdBefore: start + 9 * day, limit: 10 };
-    await runToEnd(() => store.upkeep.forgetPayloads(before));
+    await runToEnd(() => store.upkeep.forgetPayloads(before.createdBefore, before.limit));
     await runToEnd(() => store.upkeep.forgetHistory({ ...before, now: start + 9 * day }));
     const taken = only((await claim(store, key, { now: later })).deliveries);
     assert.equal(taken.id, id);

@@ -217,7 +217,7 @@ export const searches: StoreTheme = (check) => {
       const first = await publishSettled(store, keyed(start), {});
       const found = async (tenantId: string | null) =>
         idsOf((await store.history.searchEvents(eventSearchOf({ idempotencyKey: "k", tenantId }))).rows);
-      await store.upkeep.forgetKeys({ now: start + 5 * hour, limit: 100 });
+      await store.upkeep.forgetKeys(start + 5 * hour, 100);
       assert.deepEqual(await found(null), [first.event.id]);
       assert.deepEqual(await found("default"), [first.event.id]);
       assert.deepEqual(await found("another"), []);

@@ -13,6 +13,7 @@ import {
   start,
 } from "./scene.fixture.ts";
 import type { StoreTheme } from "./store.suite.ts";
+import { listDeliveries } from "../../listed-deliveries.ts";
 
 export const settlements: StoreTheme = (check) => {
   check("stores the attempt as made and the new progress", async (store) => {
@@ -76,17 +77,7 @@ export const settlements: StoreTheme = (check) => {
         assert.deepEqual((await store.history.listAttempts(only(deliveries).id)).at(-1)?.notes, notes);
       }
       assert.deepEqual(held, [false, true, false, false]);
-      const page = { limit: 10, before: null, offset: 0 };
-      const query = {
-        tenantId: null,
-        webhookId: null,
-        eventId: null,
-        states: null,
-        from: null,
-        to: null,
-        page,
-      };
-      assert.equal(only((await store.history.listDeliveries(query)).rows).retryAfterHolds, false);
+      assert.equal(only((await listDeliveries(store.history, {})).rows).retryAfterHolds, false);
     },
   );
 
@@ -171,6 +162,6 @@ export const settlements: StoreTheme = (check) => {
       health: null,
     };
     await commit(store, { webhookStates: [{ ...state, pausedUntil: null }, state] });
-    assert.deepEqual(only(await store.webhooks.page({ after: null, limit: 9 })).runtime, state);
+    assert.deepEqual(only(await store.webhooks.page(null, 9)).runtime, state);
   });
 };

@@ -69,7 +69,7 @@ export const sharing: StoreTheme = (check) => {
           : only((await claim(store, free, { leaseUntil: start + minute })).deliveries).lease;
         const waiting = await claim(other, free, { now: start + 1 });
         assert.deepEqual(waiting, { deliveries: [], more: nothingMore, nextDueAt: start + minute });
-        assert.deepEqual((await other.deliveries.lanesWithWork({ after: null, limit: 9 })).lanes, [free]);
+        assert.deepEqual((await other.deliveries.lanesWithWork(null, 9)).lanes, [free]);
         const again = only((await claim(other, free, { now: start + minute })).deliveries);
         assert.equal(await settle(store, first), false);
         assert.equal(await settle(other, again.lease), true);

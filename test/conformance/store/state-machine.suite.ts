@@ -9,7 +9,6 @@ import { ageMsMax, type Answer, Holder } from "./holder.fixture.ts";
 import {
   claim,
   day,
-  firstPage,
   lane,
   minute,
   newWebhook,
@@ -20,6 +19,7 @@ import {
   start,
 } from "./scene.fixture.ts";
 import type { StoreTheme } from "./store.suite.ts";
+import { listDeadLetters } from "../../listed-deliveries.ts";
 
 /** A delivery in the state of a row. */
 interface Subject {
@@ -66,7 +66,7 @@ const expireInStore: Step = ({ store, webhookId, since }) =>
   );
 
 const deleteWebhook: Step = async ({ store, webhookId, since }) => {
-  await store.webhooks.delete({ id: webhookId, deletedAt: since });
+  await store.webhooks.delete(webhookId, since);
   await store.upkeep.cancelWebhook({ webhookId, now: since + 5, limit: 10 });
 };
 
@@ -216,12 +216,10 @@ interface Stand {
 async function standOf({ store, id, webhookId }: Subject): Promise<Stand> {
   const delivery = await store.history.getDelivery(null, id);
   assert.ok(delivery !== null);
-  const ofWebhook = { tenantId: null, webhookIds: [webhookId], eventTypes: null, categories: null };
-  const query = { ...ofWebhook, from: null, to: null, page: firstPage };
   return {
     delivery,
     attempts: (await store.history.listAttempts(id)).length,
-    deadLettersListed: (await store.history.listDeadLetters(query)).rows.length,
+    deadLettersListed: (await listDeadLetters(store.history, { webhookIds: [webhookId] })).rows.length,
     deadLettersCounted: (await store.deliveries.depth()).deadLetters.get("default") ?? 0,
   };
 }

@@ -16,7 +16,7 @@ import {
   runToEnd,
   start,
 } from "./scene.fixture.ts";
-import { batch, statisticsOf } from "./statistics.suite.ts";
+import { batch } from "./statistics.suite.ts";
 import type { StoreTheme } from "./store.suite.ts";
 
 /** Deliveries that end without an attempt. */
@@ -67,14 +67,14 @@ export const statisticsOfEnds: StoreTheme = (check) => {
     await commit(store, { retries: [retryCommand(id)], statistics: batch({ number: 1 }) });
     assert.deepEqual(await endings(store, { level: "all" }), { all: { cancelled: 1 } });
     await store.deliveries.end(cancel);
-    await runToEnd(() => statisticsOf(store).recover({ writtenBefore: start + day, limit: 10 }));
+    await runToEnd(() => store.statistics.recover(start + day));
     assert.deepEqual(await endings(store, { level: "all" }), { all: { cancelled: 2 } });
   });
 };
 
 /** Ends without a settlement, by which reader finds them. */
 async function endings(store: Store, of: StatisticsQuery["of"]): Promise<Record<string, object>> {
-  const { rows } = await statisticsOf(store).read({
+  const { rows } = await store.statistics.read({
     kind: "delivery",
     step: "minute",
     from: start,

@@ -3,11 +3,7 @@ import { Counts } from "../../../src/domain/statistics/counts.ts";
 import { addFact, type Fact, keys } from "../../../src/domain/statistics/facts.ts";
 import type { BucketRow } from "../../../src/domain/statistics/open-buckets.ts";
 import type { Store } from "../../../src/ports/store.ts";
-import type {
-  StatisticsBatch,
-  StatisticsQuery,
-  StatisticsStore,
-} from "../../../src/ports/store/statistics.ts";
+import type { StatisticsBatch, StatisticsQuery } from "../../../src/ports/store/statistics.ts";
 import {
   commit,
   day,
@@ -25,11 +21,6 @@ import type { StoreTheme } from "./store.suite.ts";
 
 const writer = 2 ** 47 + 11;
 const unwritten = { from: 0, since: start };
-
-export function statisticsOf(store: Store): StatisticsStore {
-  assert.ok(store.statistics !== undefined);
-  return store.statistics;
-}
 
 function fact(more: Partial<Fact> = {}): Fact {
   return {
@@ -90,7 +81,7 @@ type Read = readonly (readonly [
 ])[];
 
 async function read(store: Store, more: Partial<StatisticsQuery> = {}): Promise<Read> {
-  const page = await statisticsOf(store).read({
+  const page = await store.statistics.read({
     kind: "delivery",
     step: "minute",
     from: start,
@@ -114,7 +105,7 @@ async function sumOf(store: Store, more: Partial<StatisticsQuery> = {}): Promise
 }
 
 const rolledUp = async (store: Store, endedBefore: number): Promise<void> => {
-  await runToEnd(() => statisticsOf(store).rollUp(endedBefore, 1));
+  await runToEnd(() => store.statistics.rollUp(endedBefore, 1));
 };
 
 export const statistics: StoreTheme = (check) => {
@@ -177,9 +168,9 @@ export const statistics: StoreTheme = (check) => {
       await commit(store, { statistics: batch({ rows }) });
       const query = { kind: "delivery" as const, step: "minute" as const, from: start, to: start + hour };
       const of = { level: "subjects" as const, tenantId: "oak", subjects: null };
-      const page = await statisticsOf(store).read({ ...query, of, limit: 2 });
+      const page = await store.statistics.read({ ...query, of, limit: 2 });
       assert.deepEqual([page.rows.length, page.next], [1, start + minute]);
-      const rest = await statisticsOf(store).read({ ...query, of, from: page.next ?? 0, limit: 2 });
+      const rest = await store.statistics.read({ ...query, of, from: page.next ?? 0, limit: 2 });
       assert.deepEqual([rest.rows.length, rest.next], [2, null]);
     },
   );
@@ -207,25 +198,25 @@ export const statistics: StoreTheme = (check) => {
     await publishing(store, 1);
     await publishing(store, 2, { rows: [row(1, { countedTo: 1 })], writtenTo: 0 });
     await publishing(store, 3);
-    const kept = statisticsOf(store);
+    const kept = store.statistics;
     assert.equal((await kept.progress()).unwrittenSince, start);
-    assert.deepEqual(await kept.recover({ writtenBefore: start, limit: 10 }), { changed: 0, more: false });
-    await runToEnd(() => kept.recover({ writtenBefore: start + 1, limit: 10 }));
+    assert.deepEqual(await kept.recover(start), { changed: 0, more: false });
+    await runToEnd(() => kept.recover(start + 1));
     assert.deepEqual(await read(store), [[0, "oak", "webhook-1", 3]]);
     assert.deepEqual(await read(store, { of: { level: "tenants", tenantIds: null } }), [[0, "oak", null, 3]]);
     assert.equal(await sumOf(store), 3);
     assert.equal((await kept.progress()).unwrittenSince, null);
-    await runToEnd(() => kept.recover({ writtenBefore: start + 1, limit: 10 }));
+    await runToEnd(() => kept.recover(start + 1));
     assert.equal(await sumOf(store), 3);
   });
 
   check("a late row of a writer presumed dead replaces what was added for it", async (store) => {
     await publishing(store, 1);
-    const kept = statisticsOf(store);
-    await runToEnd(() => kept.recover({ writtenBefore: start + 1, limit: 10 }));
+    const kept = store.statistics;
+    await runToEnd(() => kept.recover(start + 1));
     await publishing(store, 2, { rows: [row(1, { countedTo: 1 })], writtenTo: 1 });
     assert.deepEqual(await read(store), [[0, "oak", "webhook-1", 1]]);
-    await runToEnd(() => kept.recover({ writtenBefore: start + 1, limit: 10 }));
+    await runToEnd(() => kept.recover(start + 1));
     assert.deepEqual(await read(store), [[0, "oak", "webhook-1", 2]]);
   });
 
@@ -234,7 +225,7 @@ export const statistics: StoreTheme = (check) => {
     await publishing(store, 2);
     const all = { tenant: null, subject: null, countedTo: 2 };
     await commit(store, { statistics: batch({ number: 3, rows: [row(2, all)], writtenTo: 2 }) });
-    assert.equal((await statisticsOf(store).progress()).unwrittenSince, null);
+    assert.equal((await store.statistics.progress()).unwrittenSince, null);
   });
 
   check("settlements count when they are written, and not when they are rejected", async (store) => {
@@ -254,7 +245,7 @@ export const statistics: StoreTheme = (check) => {
     );
     const again = settlement(leases[0] ?? noLease);
     await commit(store, { settlements: [again], statistics: batch({ number: 2, settled: [fact()] }) });
-    await runToEnd(() => statisticsOf(store).recover({ writtenBefore: start + 1, limit: 10 }));
+    await runToEnd(() => store.statistics.recover(start + 1));
     assert.deepEqual(await read(store), [[0, "oak", "webhook-1", 2]]);
   });
 
@@ -264,7 +255,7 @@ export const statistics: StoreTheme = (check) => {
     const count = { accepted: [fact()], duplicate: fact({ subject: "again" }) };
     const published = [count, count];
     await commit(store, { publishes: [command(), command()], statistics: batch({ published }) });
-    await runToEnd(() => statisticsOf(store).recover({ writtenBefore: start + 1, limit: 10 }));
+    await runToEnd(() => store.statistics.recover(start + 1));
     assert.deepEqual(await read(store), [
       [0, "oak", "again", 1],
       [0, "oak", "webhook-1", 1],
@@ -277,12 +268,12 @@ export const statistics: StoreTheme = (check) => {
       row(1, { start: start + index * 7 * minute, tenant: null, subject: null }),
       row(1, { start: start + index * 7 * minute, kind: "event", tenant: null, subject: null }),
     ]).flat();
-    assert.equal((await statisticsOf(store).progress()).countedSince, null);
+    assert.equal((await store.statistics.progress()).countedSince, null);
     await commit(store, { statistics: batch({ rows }) });
-    const begun = await statisticsOf(store).progress();
+    const begun = await store.statistics.progress();
     assert.deepEqual([begun.countedSince, begun.hoursUntil], [start, 0]);
     await rolledUp(store, start + 90 * minute);
-    assert.equal((await statisticsOf(store).progress()).hoursUntil, start + hour);
+    assert.equal((await store.statistics.progress()).hoursUntil, start + hour);
     assert.equal(await sumOf(store, { step: "hour", to: start + day }), 9);
     await rolledUp(store, start + day);
     const hours = { step: "hour" as const, to: start + day };
@@ -297,14 +288,14 @@ export const statistics: StoreTheme = (check) => {
       ],
     );
     assert.equal(await sumOf(store, { step: "day", to: start + day }), 30);
-    assert.equal((await statisticsOf(store).progress()).daysUntil, start + day);
+    assert.equal((await store.statistics.progress()).daysUntil, start + day);
   });
 
   check("old buckets are deleted in portions, each resolution by its own age", async (store) => {
     const at = (index: number) => row(1, { start: start + index * minute, tenant: null, subject: null });
     await commit(store, { statistics: batch({ rows: [0, 1, 2, 3, 4].map(at) }) });
     await rolledUp(store, start + 2 * hour);
-    const kept = statisticsOf(store);
+    const kept = store.statistics;
     const before = { minute: start + 3 * minute, hour: start, day: start };
     assert.deepEqual(await kept.forget({ before, limit: 2 }), { changed: 2, more: true });
     assert.deepEqual(await kept.forget({ before, limit: 2 }), { changed: 1, more: false });
@@ -313,7 +304,7 @@ export const statistics: StoreTheme = (check) => {
   });
 
   check("readings of each process are stored by bucket, the last of each bucket", async (store) => {
-    const kept = statisticsOf(store);
+    const kept = store.statistics;
     const gauge = (more: { start?: number; writer?: number; document: string }) =>
       kept.writeGauges({ step: "minute", start, writer, ...more });
     await gauge({ document: "1" });
@@ -327,7 +318,7 @@ export const statistics: StoreTheme = (check) => {
       "4",
     ]);
     assert.deepEqual(await kept.readGauges({ ...query, from: start + 2 * minute }), []);
-    await statisticsOf(store).forget({ before: { minute: start + minute, hour: 0, day: 0 }, limit: 10 });
+    await store.statistics.forget({ before: { minute: start + minute, hour: 0, day: 0 }, limit: 10 });
     assert.deepEqual(
       (await kept.readGauges(query)).map(({ document }) => document),
       ["4"],
@@ -346,7 +337,7 @@ export const statistics: StoreTheme = (check) => {
       limit: 9,
     };
     const of = { level: "subjects" as const, tenantId: "oak", subjects: null };
-    const { rows } = await statisticsOf(store).read({ ...query, of });
+    const { rows } = await store.statistics.read({ ...query, of });
     assert.equal(Counts.unpack(only(rows).counts).get(keys.amount), 2 ** 50);
   });
 };

@@ -157,7 +157,7 @@ export const webhookHistories: StoreTheme = (check) => {
 
   check("history survives a restart and is deleted with its webhook", async (store, open) => {
     const [kept, gone] = [await store.webhooks.save(newWebhook()), await store.webhooks.save(newWebhook())];
-    await store.webhooks.delete({ id: gone.id, deletedAt: start });
+    await store.webhooks.delete(gone.id, start);
     await store.webhooks.save(gone);
     await commit(store, { webhookStates: [stateOf(gone.id, [moved(start)])] });
     const reopened = await open.reopen();

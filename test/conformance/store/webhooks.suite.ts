@@ -29,14 +29,14 @@ export const webhooks: StoreTheme = (check) => {
       },
     });
     await store.webhooks.save(webhook);
-    assert.deepEqual(only(await store.webhooks.page({ after: null, limit: 5 })), {
+    assert.deepEqual(only(await store.webhooks.page(null, 5)), {
       webhook,
       secrets: [],
       runtime: null,
     });
     const changed = { ...webhook, url: "https://example.org/", updatedAt: start + 1, revision: 2 };
     await store.webhooks.save(changed);
-    assert.deepEqual(only(await store.webhooks.page({ after: null, limit: 5 })).webhook, changed);
+    assert.deepEqual(only(await store.webhooks.page(null, 5)).webhook, changed);
   });
 
   check("pages in order of creation, and replacing does not move a webhook", async (store) => {
@@ -45,7 +45,7 @@ export const webhooks: StoreTheme = (check) => {
     await store.webhooks.save({ ...only(saved.slice(0, 1)), description: "changed" });
     const seen: string[] = [];
     for (let after: string | null = null; ; ) {
-      const page = await store.webhooks.page({ after, limit: 3 });
+      const page = await store.webhooks.page(after, 3);
       if (page.length === 0) break;
       seen.push(...page.map(({ webhook }) => webhook.id));
       after = page.at(-1)?.webhook.id ?? null;
@@ -59,8 +59,8 @@ export const webhooks: StoreTheme = (check) => {
   check("paging continues after a webhook that was deleted in between", async (store) => {
     const [first, second, third] = [newWebhook(), newWebhook(), newWebhook()];
     for (const webhook of [first, second, third]) await store.webhooks.save(webhook);
-    await store.webhooks.delete({ id: second.id, deletedAt: start });
-    const rest = await store.webhooks.page({ after: second.id, limit: 5 });
+    await store.webhooks.delete(second.id, start);
+    const rest = await store.webhooks.page(second.id, 5);
     assert.deepEqual(
       rest.map(({ webhook }) => webhook.id),
       [third.id],
@@ -71,7 +71,7 @@ export const webhooks: StoreTheme = (check) => {
     const [first, second, gone] = [newWebhook(), newWebhook(), newWebhook()];
     for (const webhook of [first, gone]) await store.webhooks.save(webhook);
     await store.webhooks.save(second, { secrets: [secret("d")] });
-    await store.webhooks.delete({ id: gone.id, deletedAt: start });
+    await store.webhooks.delete(gone.id, start);
     assert.deepEqual(await store.webhooks.some([]), []);
     const found = await store.webhooks.some([second.id, gone.id, newWebhook().id]);
     assert.deepEqual(found, [{ webhook: second, secrets: [secret("d")], runtime: null }]);
@@ -85,7 +85,7 @@ export const webhooks: StoreTheme = (check) => {
     await store.webhooks.save(webhook, { secrets: [secret("old")] });
     await store.webhooks.save(webhook, { secrets });
     await store.webhooks.save(webhook);
-    assert.deepEqual(only(await store.webhooks.page({ after: null, limit: 5 })).secrets, secrets);
+    assert.deepEqual(only(await store.webhooks.page(null, 5)).secrets, secrets);
     assert.equal(await store.webhooks.hasSecrets(), true);
     assert.equal(await store.webhooks.findBySecretDigest("old"), null);
     assert.deepEqual(await store.webhooks.findBySecretDigest("d1"), {
@@ -98,14 +98,14 @@ export const webhooks: StoreTheme = (check) => {
     const webhook = newWebhook({ id: "same" });
     await store.webhooks.save(webhook);
     assert.equal(await store.webhooks.hasSecrets(), false);
-    await store.webhooks.saveTenantKeys({ tenantId: "first", keys: [secret("f", { kind: "ed25519" })] });
+    await store.webhooks.saveTenantKeys("first", [secret("f", { kind: "ed25519" })]);
     assert.equal(await store.webhooks.hasSecrets(), true);
     await store.webhooks.save(webhook, { secrets: [secret("w")] });
-    await store.webhooks.saveTenantKeys({ tenantId: "same", keys: [secret("t", { kind: "ed25519" })] });
+    await store.webhooks.saveTenantKeys("same", [secret("t", { kind: "ed25519" })]);
     assert.deepEqual(await store.webhooks.tenantKeys("same"), [secret("t", { kind: "ed25519" })]);
     assert.deepEqual(await store.webhooks.tenantKeys("other"), []);
     assert.equal(await store.webhooks.findBySecretDigest("t"), null);
-    assert.equal(only(await store.webhooks.page({ after: null, limit: 5 })).secrets.length, 1);
+    assert.equal(only(await store.webhooks.page(null, 5)).secrets.length, 1);
   });
 
   check("a deleted webhook is removed with its secrets and state, and stays deleted", async (store) => {
@@ -123,14 +123,14 @@ export const webhooks: StoreTheme = (check) => {
         },
       ],
     });
-    await store.webhooks.delete({ id: webhook.id, deletedAt: start });
-    await store.webhooks.delete({ id: webhook.id, deletedAt: start + 1 });
+    await store.webhooks.delete(webhook.id, start);
+    await store.webhooks.delete(webhook.id, start + 1);
     assert.equal(await store.webhooks.findBySecretDigest("d"), null);
     assert.equal(await store.webhooks.hasSecrets(), false);
     assert.deepEqual(await store.webhooks.deletedWithWork(), [webhook.id]);
     // Changes that were in flight when it was deleted.
     await store.webhooks.save(webhook, { secrets: [secret("d")] });
-    assert.deepEqual(await store.webhooks.page({ after: null, limit: 5 }), []);
+    assert.deepEqual(await store.webhooks.page(null, 5), []);
     assert.equal(await store.webhooks.findBySecretDigest("d"), null);
   });
 };

@@ -51,7 +51,7 @@ async function taken(store: Store, request: Pick<AcquireRequest, "worker"> & Par
 async function unownedLanes(store: Store, pageSize: number): Promise<readonly PendingLane[]> {
   const found: PendingLane[] = [];
   for (let after: string | null = null; ; ) {
-    const page = await ownershipOf(store).unownedLanes({ after, limit: pageSize });
+    const page = await ownershipOf(store).unownedLanes(after, pageSize);
     found.push(...page.lanes);
     if (page.next === null) return found;
     after = page.next;

@@ -64,9 +64,7 @@ export async function statisticsAfterKills(
   t.after(() => store.close());
   return untilEqual({
     get: async (path) => {
-      while (
-        (await store.statistics?.recover({ writtenBefore: Date.now() - 5_000, limit: 100 }))?.more === true
-      );
+      while ((await store.statistics.recover(Date.now() - 5_000)).more);
       return (await call("GET", path)).body;
     },
     attempts: async () => {

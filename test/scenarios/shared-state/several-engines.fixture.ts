@@ -18,6 +18,7 @@ import { createModelStore } from "../../simulation/model-store.ts";
 import { RecordedTelemetry } from "../../simulation/recorded-telemetry.ts";
 import { SeededRandom } from "../../simulation/seeded-random.ts";
 import { stubSecretBox } from "../../simulation/stub-secret-box.ts";
+import { listDeliveries } from "../../listed-deliveries.ts";
 
 /** A request that an engine sent. */
 interface Sent {
@@ -97,15 +98,10 @@ export class SeveralEngines {
 
   /** How a waiting delivery of a webhook is shown. */
   async waiting(engine: number, webhookId: string): Promise<DeliveryView | null> {
-    const anything = { tenantId: null, eventId: null, from: null, to: null };
-    const page = { limit: 1, before: null, offset: 0 };
-    const found = await this.#stores[engine]?.history.listDeliveries({
-      ...anything,
-      webhookId,
-      states: ["pending"],
-      page,
-    });
-    const delivery = found?.rows[0];
+    const store = this.#stores[engine];
+    if (store === undefined) return null;
+    const { rows } = await listDeliveries(store.history, { webhookIds: [webhookId], states: ["pending"] });
+    const delivery = rows[0];
     return delivery === undefined ? null : (this.engines[engine]?.explain(delivery) ?? null);
   }
 
@@ -160,6 +156,7 @@ export class SeveralEngines {
         limits: engineLimits,
         retention,
         delivers: true,
+        countsStatistics: false,
         userAgent: "posthorn-test",
         requestOrigin: "posthorn.test",
         urlRules: { policy: createAddressPolicy([], false), allowHttp: false },

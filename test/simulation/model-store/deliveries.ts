@@ -86,11 +86,11 @@ export class ModelDeliveries implements DeliveryStore {
     }
   }
 
-  async lanesWithWork(page: { readonly after: string | null; readonly limit: number }): Promise<LanePage> {
+  async lanesWithWork(after: string | null, limit: number): Promise<LanePage> {
     const all = [...this.#rows.lanes].filter(([, lane]) => lane.waiting.size > 0).toSorted(byName);
-    const rest = all.filter(([name]) => page.after === null || name > page.after);
-    const shown = rest.slice(0, page.limit);
-    const next = rest.length > page.limit ? (shown.at(-1)?.[0] ?? null) : null;
+    const rest = all.filter(([name]) => after === null || name > after);
+    const shown = rest.slice(0, limit);
+    const next = rest.length > limit ? (shown.at(-1)?.[0] ?? null) : null;
     return { lanes: shown.map(([, lane]) => lane.key), next };
   }
 

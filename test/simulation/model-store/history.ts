@@ -1,11 +1,9 @@
 import type { AttemptRecord } from "../../../src/domain/delivery.ts";
 import type { FailureCategory } from "../../../src/domain/classify.ts";
-import type { Page, PageRequest } from "../../../src/ports/store.ts";
+import { unlimitedBudget } from "../../../src/ports/clock.ts";
 import type {
   AttemptStats,
   Backlog,
-  DeadLetterQuery,
-  DeliveryQuery,
   EventSummary,
   HistoryStore,
   OperationDeliveries,
@@ -14,8 +12,13 @@ import type {
   WaitingCount,
   WaitingQuery,
 } from "../../../src/ports/store/history.ts";
-import type { DeliverySearch, EventSearch, SearchPage } from "../../../src/ports/store/search.ts";
-import { type DeliveryRow, type EventRow, type Rows, storedDelivery, storedEvent } from "./rows.ts";
+import type {
+  DeliveryFilter,
+  DeliverySearch,
+  EventSearch,
+  SearchPage,
+} from "../../../src/ports/store/search.ts";
+import { type EventRow, type Rows, storedDelivery, storedEvent } from "./rows.ts";
 import { searchEventModel, searchModel } from "./searches.ts";
 
 const statsAttemptsMax = 10_000;
@@ -58,26 +61,13 @@ export class ModelHistory implements HistoryStore {
     return { states: {}, next: null };
   }
 
-  async listDeliveries(query: DeliveryQuery): Promise<Page<StoredDelivery>> {
-    return pageOf(this.#deliveries(query).map(storedDelivery), query.page);
-  }
-
   async searchDeliveries(search: DeliverySearch): Promise<SearchPage<StoredDelivery>> {
     return searchModel(this.#rows, search);
   }
 
-  async listDeadLetters(query: DeadLetterQuery): Promise<Page<StoredDelivery>> {
-    return pageOf(this.#deadLetters(query).map(storedDelivery), query.page);
-  }
-
-  async countDeadLetters(
-    query: Omit<DeadLetterQuery, "page"> & { readonly countMax: number },
-  ): Promise<number> {
-    return Math.min(query.countMax, this.#deadLetters(query).length);
-  }
-
-  async countDeliveries(query: Omit<DeliveryQuery, "page"> & { readonly countMax: number }): Promise<number> {
-    return Math.min(query.countMax, this.#deliveries(query).length);
+  async countDeliveries(filter: DeliveryFilter, limit: number): Promise<number> {
+    return searchModel(this.#rows, { filter, order: "newest", after: null, limit, budget: unlimitedBudget })
+      .rows.length;
   }
 
   async backlog(webhookId: string, countMax: number): Promise<Backlog> {
@@ -124,53 +114,10 @@ export class ModelHistory implements HistoryStore {
       lastAttemptAt: attempts[0]?.executedAt ?? null,
     };
   }
-
-  #deliveries(query: Omit<DeliveryQuery, "page">): DeliveryRow[] {
-    return [...this.#rows.deliveries.values()].filter(
-      (row) =>
-        isOf(row.event, query.tenantId) &&
-        (query.webhookId === null || row.lane.webhookId === query.webhookId) &&
-        (query.eventId === null || row.event.event.id === query.eventId) &&
-        (query.states === null || query.states.includes(row.progress.state)) &&
-        isBetween(row.progress.createdAt, query),
-    );
-  }
-
-  #deadLetters(query: Omit<DeadLetterQuery, "page">): DeliveryRow[] {
-    return [...this.#rows.deliveries.values()].filter(
-      (row) =>
-        row.progress.state === "exhausted" &&
-        isOf(row.event, query.tenantId) &&
-        (query.webhookIds === null || query.webhookIds.includes(row.lane.webhookId)) &&
-        (query.eventTypes === null || query.eventTypes.includes(row.event.event.eventType)) &&
-        (query.categories === null || (row.category !== null && query.categories.includes(row.category))) &&
-        isBetween(row.progress.createdAt, query),
-    );
-  }
 }
 
 function isOf(event: EventRow, tenantId: string | null): boolean {
   return tenantId === null || event.event.tenantId === tenantId;
-}
-
-function isBetween(
-  time: number,
-  range: { readonly from: number | null; readonly to: number | null },
-): boolean {
-  return (range.from === null || time >= range.from) && (range.to === null || time < range.to);
-}
-
-/** Newest first. */
-function pageOf<Row extends { readonly position: number }>(
-  all: readonly Row[],
-  page: PageRequest,
-): Page<Row> {
-  const newestFirst = all
-    .filter((row) => page.before === null || row.position < page.before)
-    .toSorted((a, b) => b.position - a.position)
-    .slice(page.offset);
-  const rows = newestFirst.slice(0, page.limit);
-  return { rows, next: newestFirst.length > rows.length ? (rows.at(-1)?.position ?? null) : null };
 }
 
 function percentile(sorted: readonly number[], share: number): number | null {

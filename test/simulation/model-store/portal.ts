@@ -57,7 +57,7 @@ export class ModelPortal implements PortalStore {
     return ended.map(({ session }) => session.id);
   };
 
-  countSessions: PortalStore["countSessions"] = async ({ tenantId, at }) =>
+  countSessions: PortalStore["countSessions"] = async (tenantId, at) =>
     [...this.#rows.values()].filter(
       (row) => (tenantId ?? row.session.tenantId) === row.session.tenantId && isOn(row, at),
     ).length;

@@ -165,12 +165,9 @@ export class ModelOperations implements OperationStore {
     return true;
   }
 
-  async get(query: {
-    readonly tenantId: string | null;
-    readonly id: string;
-  }): Promise<BatchOperation | null> {
-    const row = this.#rows.get(query.id);
-    return row === undefined || (query.tenantId !== null && row.tenantId !== query.tenantId) ? null : row;
+  async get(tenantId: string | null, id: string): Promise<BatchOperation | null> {
+    const row = this.#rows.get(id);
+    return row === undefined || (tenantId !== null && row.tenantId !== tenantId) ? null : row;
   }
 
   async list({ tenantId, page }: Parameters<OperationStore["list"]>[0]): Promise<Page<BatchOperation>> {

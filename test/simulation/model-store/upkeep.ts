@@ -9,11 +9,6 @@ import type {
 } from "../../../src/ports/store/upkeep.ts";
 import { type DeliveryRow, type EventRow, isHeld, isWaiting, type Rows } from "./rows.ts";
 
-interface RetentionStep {
-  readonly createdBefore: number;
-  readonly limit: number;
-}
-
 export class ModelUpkeep implements UpkeepStore {
   readonly #rows: Rows;
   readonly #forgetOtherKeys: (now: number) => number;
@@ -49,12 +44,12 @@ export class ModelUpkeep implements UpkeepStore {
     );
   }
 
-  async forgetPayloads(step: RetentionStep): Promise<StepResult> {
+  async forgetPayloads(createdBefore: number, limit: number): Promise<StepResult> {
     const needed = new Set([...this.#rows.waiting(), ...this.#rows.parts].map((row) => row.event));
     const old = [...this.#rows.events.values()].filter(
-      (row) => row.event.createdAt < step.createdBefore && row.body !== null && !needed.has(row),
+      (row) => row.event.createdAt < createdBefore && row.body !== null && !needed.has(row),
     );
-    return inSteps(old, step.limit, (row) => {
+    return inSteps(old, limit, (row) => {
       row.body = null;
     });
   }
@@ -87,8 +82,8 @@ export class ModelUpkeep implements UpkeepStore {
     return { changed: 0, more: false };
   }
 
-  async forgetKeys(step: { readonly now: number; readonly limit: number }): Promise<StepResult> {
-    return { changed: this.#forgetOtherKeys(step.now), more: false };
+  async forgetKeys(now: number): Promise<StepResult> {
+    return { changed: this.#forgetOtherKeys(now), more: false };
   }
 }
 

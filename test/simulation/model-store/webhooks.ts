@@ -34,37 +34,31 @@ export class ModelWebhooks implements WebhookStore {
     return { rows: [], next: null };
   }
 
-  async delete(query: { readonly id: string; readonly deletedAt: number }): Promise<void> {
-    const row = this.#rows.webhooks.get(query.id);
+  async delete(id: string, deletedAt: number): Promise<void> {
+    const row = this.#rows.webhooks.get(id);
     if (row === undefined) return;
-    row.deletedAt = query.deletedAt;
+    row.deletedAt = deletedAt;
     row.secrets = [];
     row.runtime = null;
   }
 
-  async page(query: {
-    readonly after: string | null;
-    readonly limit: number;
-  }): Promise<readonly StoredWebhook[]> {
+  async page(after: string | null, limit: number): Promise<readonly StoredWebhook[]> {
     const ids = [...this.#rows.webhooks.keys()];
-    const start = query.after === null ? 0 : ids.indexOf(query.after) + 1;
+    const start = after === null ? 0 : ids.indexOf(after) + 1;
     return [...this.#rows.webhooks.values()]
       .slice(start)
       .filter((row) => row.deletedAt === null)
-      .slice(0, query.limit)
+      .slice(0, limit)
       .map(({ webhook, secrets, runtime }) => ({ webhook, secrets, runtime }));
   }
 
   async some(ids: readonly string[]): Promise<readonly StoredWebhook[]> {
-    const page = await this.page({ after: null, limit: this.#rows.webhooks.size });
+    const page = await this.page(null, this.#rows.webhooks.size);
     return page.filter(({ webhook }) => ids.includes(webhook.id));
   }
 
-  async saveTenantKeys(command: {
-    readonly tenantId: string;
-    readonly keys: readonly StoredSecret[];
-  }): Promise<void> {
-    this.#tenantKeys.set(command.tenantId, command.keys);
+  async saveTenantKeys(tenantId: string, keys: readonly StoredSecret[]): Promise<void> {
+    this.#tenantKeys.set(tenantId, keys);
   }
 
   async tenantKeys(tenantId: string): Promise<readonly StoredSecret[]> {

@@ -6,7 +6,7 @@ import type { PendingLane } from "../../../ports/store/ownership.ts";
 import type { ControlConnection } from "../driver/control-connection.ts";
 import type { Runner } from "../driver/database.ts";
 import { realTime } from "../driver/driver.ts";
-import { texts } from "../driver/columns.ts";
+import { texts } from "../driver/sql.ts";
 import type { StoreState } from "../state.ts";
 import { configChangeOf, configChannel } from "./config-changes.ts";
 import { pendingLanesIn } from "./ownership-sql.ts";

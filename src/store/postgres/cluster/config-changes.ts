@@ -57,113 +57,78 @@ export function configChangeOf(payload: string, processNumber: number): ConfigCh
   return (tryParseJson(payload.slice(colon + 1)) ?? null) as ConfigChange | null;
 }
 
-/** A store of webhooks that announces its writes. */
-export function announcedWebhooks(store: WebhookStore, announcer: ConfigAnnouncer): WebhookStore {
-  const changed = (id: string): Promise<void> => announcer.announce({ kind: "webhooks", webhookIds: [id] });
-  return {
-    save: async (webhook, beside) => {
-      const saved = await store.save(webhook, beside);
-      await changed(webhook.id);
-      return saved;
-    },
-    delete: async (query, beside) => {
-      await store.delete(query, beside);
-      await changed(query.id);
-    },
-    saveTenantKeys: async (command) => {
-      await store.saveTenantKeys(command);
-      await announcer.announce({ kind: "tenant_keys", tenantIds: [command.tenantId] });
-    },
-    page: (query) => store.page(query),
-    history: (query) => store.history(query),
-    some: (ids) => store.some(ids),
-    tenantKeys: (tenantId) => store.tenantKeys(tenantId),
-    findBySecretDigest: (digest) => store.findBySecretDigest(digest),
-    hasSecrets: () => store.hasSecrets(),
-    deletedWithWork: () => store.deletedWithWork(),
-  };
+/** The names of an object's methods, with those of the classes that its class extends. */
+export function methodsOf(prototype: object): readonly string[] {
+  const parent = Object.getPrototypeOf(prototype) as object;
+  const own = Object.getOwnPropertyNames(prototype).filter((each) => each !== "constructor");
+  return parent === Object.prototype ? own : [...methodsOf(parent), ...own];
 }
 
-/** A registry that announces its writes. */
+/** The change that a call wrote, by method; null if it wrote none. */
+type Announced<Store> = {
+  readonly [Name in keyof Store]?: Store[Name] extends (...given: infer Given) => Promise<infer Result>
+    ? (result: Result, ...given: Given) => ConfigChange | null
+    : never;
+};
+
+/** A store that announces its writes. Its methods do not call each other. */
+function announcing<Store extends object>(
+  store: Store,
+  announcer: ConfigAnnouncer,
+  changes: Announced<Store>,
+): Store {
+  const methods = store as unknown as Readonly<Record<string, (...given: unknown[]) => Promise<unknown>>>;
+  const changeOf = changes as Readonly<
+    Record<string, ((...given: unknown[]) => ConfigChange | null) | undefined>
+  >;
+  const calls = methodsOf(Object.getPrototypeOf(store) as object).map((name) => {
+    const call = async (...given: unknown[]): Promise<unknown> => {
+      const result = await methods[name]?.(...given);
+      const change = changeOf[name]?.(result, ...given) ?? null;
+      if (change !== null) await announcer.announce(change);
+      return result;
+    };
+    return [name, call];
+  });
+  return Object.assign(Object.fromEntries(calls) as Store, store);
+}
+
+export function announcedWebhooks(store: WebhookStore, announcer: ConfigAnnouncer): WebhookStore {
+  return announcing(store, announcer, {
+    save: ({ id }) => ({ kind: "webhooks", webhookIds: [id] }),
+    delete: (_, id) => ({ kind: "webhooks", webhookIds: [id] }),
+    saveTenantKeys: (_, tenantId) => ({ kind: "tenant_keys", tenantIds: [tenantId] }),
+  });
+}
+
 export function announcedRegistry(store: RegistryStore, announcer: ConfigAnnouncer): RegistryStore {
-  const after = async <Result>(work: Promise<Result>, kind: "tenants" | "api_keys" | "event_types") => {
-    const result = await work;
-    await announcer.announce({ kind });
-    return result;
-  };
-  return {
-    saveTenant: (tenant, audit) => after(store.saveTenant(tenant, audit), "tenants"),
-    tenants: () => store.tenants(),
-    saveApiKey: (key, audit) => after(store.saveApiKey(key, audit), "api_keys"),
-    deleteApiKey: (id, audit) => after(store.deleteApiKey(id, audit), "api_keys"),
-    apiKeys: () => store.apiKeys(),
-    saveEventType: (eventType, audit) => after(store.saveEventType(eventType, audit), "event_types"),
-    deleteEventType: (query, audit) => after(store.deleteEventType(query, audit), "event_types"),
-    eventType: (key) => store.eventType(key),
-    eventTypePage: (query) => store.eventTypePage(query),
-    eventTypeUsage: (tenantId) => store.eventTypeUsage(tenantId),
-  };
+  return announcing(store, announcer, {
+    saveTenant: () => ({ kind: "tenants" }),
+    saveApiKey: () => ({ kind: "api_keys" }),
+    deleteApiKey: () => ({ kind: "api_keys" }),
+    saveEventType: () => ({ kind: "event_types" }),
+    deleteEventType: () => ({ kind: "event_types" }),
+  });
 }
 
 /** Announces ended sessions and settings. A new session needs no announcement: it is read when its token arrives. */
 export function announcedPortal(store: PortalStore, announcer: ConfigAnnouncer): PortalStore {
-  const changed = (): Promise<void> => announcer.announce({ kind: "portal" });
-  return {
-    createSession: (session, audit) => store.createSession(session, audit),
-    redeem: (exchange) => store.redeem(exchange),
-    sessionByToken: (tokenHash) => store.sessionByToken(tokenHash),
-    session: (id) => store.session(id),
-    sessions: (query) => store.sessions(query),
-    endSessions: async (selection, audit) => {
-      const ended = await store.endSessions(selection, audit);
-      if (ended.length > 0) await changed();
-      return ended;
-    },
-    countSessions: (query) => store.countSessions(query),
-    settings: (tenantId) => store.settings(tenantId),
-    saveSettings: async (settings, audit) => {
-      await store.saveSettings(settings, audit);
-      await changed();
-    },
-    logo: (place) => store.logo(place),
-    saveLogo: async (place, logo, audit) => {
-      await store.saveLogo(place, logo, audit);
-      await changed();
-    },
-  };
+  return announcing(store, announcer, {
+    endSessions: (ended) => (ended.length > 0 ? { kind: "portal" } : null),
+    saveSettings: () => ({ kind: "portal" }),
+    saveLogo: () => ({ kind: "portal" }),
+  });
 }
 
 /** Announces sources and connections. Requests and answers need no announcement. */
 export function announcedGateway(store: GatewayStore, announcer: ConfigAnnouncer): GatewayStore {
-  const changed = async (change: Promise<void>): Promise<void> => {
-    await change;
-    await announcer.announce({ kind: "gateway" });
-  };
-  return {
-    sources: () => store.sources(),
-    saveSource: (source, audit) => changed(store.saveSource(source, audit)),
-    deleteSource: (id, audit) => changed(store.deleteSource(id, audit)),
-    connections: () => store.connections(),
-    saveConnection: (connection, audit) => changed(store.saveConnection(connection, audit)),
-    deleteConnection: (id, audit) => changed(store.deleteConnection(id, audit)),
-    endRelease: async (id, releasingSince) => {
-      const released = await store.endRelease(id, releasingSince);
-      if (released !== null) await announcer.announce({ kind: "gateway" });
-      return released;
-    },
-    addRequests: (requests) => store.addRequests(requests),
-    updateRequest: (request) => store.updateRequest(request),
-    request: (id) => store.request(id),
-    held: (query) => store.held(query),
-    connectionsWithHeld: () => store.connectionsWithHeld(),
-    heldCounts: (query) => store.heldCounts(query),
-    settleHeld: (messages) => store.settleHeld(messages),
-    recentOutcomes: (query) => store.recentOutcomes(query),
-    searchRequests: (search) => store.searchRequests(search),
-    bookmark: (mark, audit) => store.bookmark(mark, audit),
-    forgetRequests: (step) => store.forgetRequests(step),
-    answers: store.answers,
-  };
+  return announcing(store, announcer, {
+    saveSource: () => ({ kind: "gateway" }),
+    deleteSource: () => ({ kind: "gateway" }),
+    saveConnection: () => ({ kind: "gateway" }),
+    deleteConnection: () => ({ kind: "gateway" }),
+    endRelease: (released) => (released === null ? null : { kind: "gateway" }),
+  });
 }
 
 export interface ConfigPollingOptions {

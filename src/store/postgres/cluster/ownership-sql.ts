@@ -1,6 +1,6 @@
 import type { PendingLane } from "../../../ports/store/ownership.ts";
 import { decode, priorityCodes } from "../../column-values.ts";
-import { numbers } from "../driver/columns.ts";
+import { numbers } from "../driver/sql.ts";
 import { hasWork, lanesFound } from "../events/lane-counters.ts";
 import type { StoreState } from "../state.ts";
 

@@ -19,7 +19,7 @@ import type {
 } from "../../../ports/store/ownership.ts";
 import { orderingCodes, tierSpan } from "../../column-values.ts";
 import { type RuntimeRow, toRuntimeState } from "../../document-rows.ts";
-import { numbers, texts } from "../driver/columns.ts";
+import { numbers, texts } from "../driver/sql.ts";
 import type { Value } from "../driver/database.ts";
 import { hasFree, hasLeased, lanesFound } from "../events/lane-counters.ts";
 import type { StoreState } from "../state.ts";
@@ -194,12 +194,8 @@ export class PostgresOwnership implements OwnershipStore {
     return refs.length === 0 ? [] : pendingLanesIn(this.#state, refs);
   }
 
-  async unownedLanes(page: {
-    readonly after: string | null;
-    readonly limit: number;
-  }): Promise<PendingLanePage> {
-    const after = page.after === null ? 0 : Number(page.after);
-    const { lanes, next } = await pendingLanesAfter(this.#state, after, page.limit);
+  async unownedLanes(after: string | null, limit: number): Promise<PendingLanePage> {
+    const { lanes, next } = await pendingLanesAfter(this.#state, Number(after ?? 0), limit);
     return {
       lanes: lanes.filter(({ worker }) => worker === null),
       next: next === null ? null : String(next),
@@ -210,15 +206,15 @@ export class PostgresOwnership implements OwnershipStore {
     return this.#isFormer(query.worker) ? { lanes: [], next: null } : overdueLanes(this.#state, query);
   }
 
-  async release(command: { readonly worker: number; readonly webhooks: readonly Handover[] }): Promise<void> {
+  async release(worker: number, webhooks: readonly Handover[]): Promise<void> {
     const { strings, database, announcer } = this.#state;
-    if (this.#isFormer(command.worker)) return;
-    await strings.lookUp(command.webhooks.map(({ state }) => state.webhookId));
-    const known = command.webhooks.filter(({ state }) => strings.find(state.webhookId) !== null);
+    if (this.#isFormer(worker)) return;
+    await strings.lookUp(webhooks.map(({ state }) => state.webhookId));
+    const known = webhooks.filter(({ state }) => strings.find(state.webhookId) !== null);
     if (known.length === 0) return;
     const states = known.map(({ state }) => state);
     const rows = await database.rows<[lane: number]>(releaseSql, [
-      command.worker,
+      worker,
       numbers(states.map(({ webhookId }) => strings.ref(webhookId))),
       `{${known.map(({ rateFullAt }) => rateFullAt ?? "NULL").join(",")}}`,
       numbers(states.map(({ pausedUntil }) => pausedUntil)),
@@ -232,14 +228,10 @@ export class PostgresOwnership implements OwnershipStore {
   }
 
   /** Reads and frees in two statements: a single late one would free webhooks that the worker acquired since. */
-  async keepOnly(command: {
-    readonly worker: number;
-    readonly webhookIds: readonly string[];
-  }): Promise<void> {
+  async keepOnly(worker: number, webhookIds: readonly string[]): Promise<void> {
     const { database, announcer } = this.#state;
-    const { worker } = command;
     if (this.#isFormer(worker)) return;
-    const kept = numbers(await this.#refs(command.webhookIds));
+    const kept = numbers(await this.#refs(webhookIds));
     const owned = await database.rows<[webhook: number, ownerEpoch: number]>(ownedBesideSql, [worker, kept]);
     if (owned.length === 0) return;
     const rows = await database.rows<[lane: number]>(freeNamedSql, [
@@ -319,16 +311,8 @@ export class PostgresOwnership implements OwnershipStore {
       await this.#state.database.rows(followedSql, [worker, numbers(refs)]);
   }
 
-  async acquireLeadership(leadership: {
-    readonly name: string;
-    readonly owner: string;
-    readonly forMs: number;
-  }): Promise<boolean> {
-    const rows = await this.#state.database.rows(acquireLeadershipSql, [
-      leadership.name,
-      leadership.owner,
-      leadership.forMs,
-    ]);
+  async acquireLeadership(name: string, owner: string, forMs: number): Promise<boolean> {
+    const rows = await this.#state.database.rows(acquireLeadershipSql, [name, owner, forMs]);
     return rows.length > 0;
   }
 

@@ -30,15 +30,10 @@ import {
   toRequest,
 } from "../../gateway-rows.ts";
 import type { Database, Runner, Transaction } from "../driver/database.ts";
-import { runCalls } from "../driver/sql.ts";
-import { numbers, plainWords, texts } from "../driver/columns.ts";
-import {
-  Parameters,
-  type SeenWindow,
-  searchBounds,
-  type WalkedWindow,
-  walkWindows,
-} from "../lists/search-walk.ts";
+import { numbers, plainWords, runCalls, texts } from "../driver/sql.ts";
+import { Parameters } from "../lists/search-filter.ts";
+import { type SeenWindow, type WalkedWindow, walkWindows } from "../lists/search-walk.ts";
+import { searchBounds } from "../driver/server.ts";
 
 type PlacedRow = readonly [id: string, ...RequestRow];
 
@@ -129,9 +124,7 @@ export class PostgresRequestLog implements RequestLog {
   }
 
   async addRequests(requests: readonly ReceivedRequest[]): Promise<void> {
-    await this.#database.transaction((transaction) =>
-      writeRequests(transaction, { requests, replaces: false }),
-    );
+    await this.#database.transaction((transaction) => writeRequests(transaction, requests, false));
   }
 
   searchRequests(search: RequestSearch): Promise<SearchPage<ReceivedRequest, RequestPlace>> {
@@ -229,7 +222,8 @@ const replacedSql = `${insertSql} ON CONFLICT (id) DO UPDATE SET status = exclud
 /** Rows of the gateway's log and of held messages. An existing row is kept, or replaced except for its body. */
 export async function writeRequests(
   transaction: Transaction,
-  { requests, replaces }: { readonly requests: readonly ReceivedRequest[]; readonly replaces: boolean },
+  requests: readonly ReceivedRequest[],
+  replaces: boolean,
 ): Promise<void> {
   if (requests.length === 0) return;
   await transaction.rows(replaces ? replacedSql : keptSql, [

@@ -6,7 +6,7 @@ import type {
   IdempotencyStore,
 } from "../../../ports/store/idempotency.ts";
 import { answerOf } from "../../document-rows.ts";
-import { texts } from "../driver/columns.ts";
+import { texts } from "../driver/sql.ts";
 import { storable } from "../../column-values.ts";
 import type { Database } from "../driver/database.ts";
 

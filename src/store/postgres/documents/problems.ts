@@ -19,7 +19,7 @@ import {
 } from "../../problem-rows.ts";
 import { saveCalls } from "../../documents/problems.ts";
 import { runCalls } from "../driver/sql.ts";
-import { numbers, plainWords, texts } from "../driver/columns.ts";
+import { numbers, plainWords, texts } from "../driver/sql.ts";
 import type { Runner } from "../driver/database.ts";
 
 /**
@@ -29,7 +29,8 @@ import type { Runner } from "../driver/database.ts";
  */
 export async function writeProblems(
   runner: Runner,
-  { batch, settled }: { readonly batch: ProblemBatch; readonly settled: readonly SettlementResult[] },
+  batch: ProblemBatch,
+  settled: readonly SettlementResult[],
 ): Promise<readonly ProblemMove[]> {
   const facts = problemFactsOf(batch, settled);
   const marked = [...new Set([...batch.recovering, ...batch.resolved])];

@@ -1,9 +1,9 @@
-import { type Fact, type FactKind, factKinds } from "../../../domain/statistics/facts.ts";
 import { packFacts } from "../../../domain/statistics/counts.ts";
+import { type Fact, type FactKind, factKinds } from "../../../domain/statistics/facts.ts";
 import type { BucketRow } from "../../../domain/statistics/open-buckets.ts";
 import type { StatisticsBatch } from "../../../ports/store/statistics.ts";
 import { statisticsTables, stepCode } from "../../statistics-rows.ts";
-import { numbers, texts } from "../driver/columns.ts";
+import { numbers, texts } from "../driver/sql.ts";
 import type { Runner, Value } from "../driver/database.ts";
 import type { StringTable } from "../driver/string-table.ts";
 

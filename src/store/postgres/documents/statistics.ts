@@ -1,174 +1,29 @@
-import {
-  bucketsWithin,
-  type FactKind,
-  factKinds,
-  type StatisticsStep,
-  statisticsSteps,
-  stepMs,
-} from "../../../domain/statistics/facts.ts";
-
+import { bucketsWithin, type FactKind, factKinds } from "../../../domain/statistics/facts.ts";
 import type {
-  GaugeRow,
-  StatisticsForgetting,
   StatisticsOf,
   StatisticsPage,
-  StatisticsProgress,
   StatisticsQuery,
-  StatisticsRange,
   StatisticsStore,
   SubjectName,
 } from "../../../ports/store/statistics.ts";
 import type { StepResult } from "../../../ports/store/upkeep.ts";
 import {
+  type BucketCountsRow,
   completedRow,
   type JournalEntry,
   type LeftBucket,
   leftInJournal,
-  nextRollUp,
-  type PortionRow,
-  type RollUpPlace,
-  rollUps,
-  rollUpStart,
   statisticsTables,
   stepCode,
-  summedPortion,
+  toStatisticsRow,
 } from "../../statistics-rows.ts";
-import { numbers } from "../driver/columns.ts";
-import type { Transaction, Transactor, Value } from "../driver/database.ts";
+import { StatisticsDocuments } from "../../documents/statistics.ts";
+import { numbers, PostgresSql } from "../driver/sql.ts";
+import type { Transaction, Value } from "../driver/database.ts";
 import type { StoreState } from "../state.ts";
 import { byteColumn } from "./statistics-sql.ts";
 
 type LastRow = [at: number, part: number, countedTo: number, counts: Uint8Array];
-
-/** Upkeep of statistics, one transaction per step. One process at a time does it; two are harmless. */
-class StatisticsUpkeep {
-  readonly #database: Transactor;
-  /** Position within the bucket that is being rolled up. */
-  #place: RollUpPlace = rollUpStart;
-  #kind: FactKind = "delivery";
-
-  constructor(database: Transactor) {
-    this.#database = database;
-  }
-
-  /** A journal holds the facts of a few seconds, so one writer is one portion. */
-  recover(writtenBefore: number): Promise<StepResult> {
-    return this.#database.transaction(async (transaction) => {
-      const [silent] = await transaction.rows<[writer: number]>(
-        "SELECT writer FROM posthorn.stat_journal GROUP BY writer HAVING max(at) < $1 LIMIT 1",
-        [writtenBefore],
-      );
-      if (silent === undefined) return { changed: 0, more: false };
-      const [writer] = silent;
-      const rows = await transaction.rows<[number: number, facts: Uint8Array, written: string | null]>(
-        `SELECT number, facts, array_to_json(written)::text FROM posthorn.stat_journal
-         WHERE writer = $1 ORDER BY number, part FOR UPDATE`,
-        [writer],
-      );
-      const entries = rows.map(([number, facts, written]): JournalEntry => {
-        return { number, facts, written: written === null ? null : (JSON.parse(written) as number[]) };
-      });
-      const changed = await complete(transaction, writer, entries);
-      // Delete only what was read: a writer that was merely silent may have written more.
-      await transaction.rows("DELETE FROM posthorn.stat_journal WHERE writer = $1 AND number <= $2", [
-        writer,
-        entries.at(-1)?.number ?? 0,
-      ]);
-      return { changed, more: true };
-    });
-  }
-
-  async rollUp(endedBefore: number, limit: number): Promise<StepResult> {
-    const done = await this.doneUntil();
-    for (const each of rollUps) {
-      const due = nextRollUp(each.step, each.from, {
-        doneUntil: done.get(each.step) ?? null,
-        first: await this.first(each.from),
-        endedBefore,
-        smallerUntil: each.from === "minute" ? endedBefore : (done.get(each.from) ?? 0),
-      });
-      if (due !== null) return { changed: await this.#addUp(each, { ...due, limit }), more: true };
-    }
-    return { changed: 0, more: false };
-  }
-
-  async #addUp(
-    { step, from }: (typeof rollUps)[number],
-    due: { readonly start: number; readonly parts: readonly number[]; readonly limit: number },
-  ): Promise<number> {
-    const table = statisticsTables[this.#kind];
-    const limit = Math.max(due.limit, portionRowsMin);
-    const found = await this.#database.rows<[part: number, ...PortionRow]>(
-      `SELECT p.bucket, r.tenant, r.subject, r.counts FROM unnest($1::bigint[]) AS p (bucket)
-       CROSS JOIN LATERAL (SELECT s.tenant, s.subject, s.counts FROM posthorn.${table} s
-         WHERE s.step = $2 AND s.bucket = p.bucket AND (s.tenant, s.subject) > ($3::integer, $4::integer)
-         ORDER BY s.tenant, s.subject LIMIT $5) AS r ORDER BY 1, 2, 3`,
-      [numbers(due.parts), stepCode(from), this.#place.tenant, this.#place.subject, limit],
-    );
-    const lists = [...Map.groupBy(found, ([part]) => part).values()].map((rows) =>
-      rows.map(([, ...row]): PortionRow => row),
-    );
-    const { rows, next } = summedPortion(lists, limit);
-    await this.#database.rows(
-      `INSERT INTO posthorn.${table} (step, bucket, tenant, subject, writer, part, counted_to, counts)
-       SELECT $1, $2, tenant, subject, 0, 0, 0, counts FROM unnest($3::int[], $4::int[], $5::bytea[])
-         AS u (tenant, subject, counts)
-       ON CONFLICT (step, bucket, tenant, subject, writer, part) DO UPDATE SET counts = excluded.counts`,
-      [
-        stepCode(step),
-        due.start,
-        numbers(rows.map(({ tenant }) => tenant)),
-        numbers(rows.map(({ subject }) => subject)),
-        byteColumn(rows.map(({ counts }) => counts)),
-      ],
-    );
-    this.#place = next ?? rollUpStart;
-    if (next === null) await this.#tableDone(step, due.start + stepMs[step]);
-    return rows.length;
-  }
-
-  async #tableDone(step: StatisticsStep, until: number): Promise<void> {
-    const isLast = this.#kind === factKinds.at(-1);
-    this.#kind = isLast ? "delivery" : "event";
-    if (!isLast) return;
-    await this.#database.rows(
-      `INSERT INTO posthorn.stat_progress VALUES ($1, $2)
-       ON CONFLICT (step) DO UPDATE SET done_until = excluded.done_until`,
-      [stepCode(step), until],
-    );
-  }
-
-  async doneUntil(): Promise<ReadonlyMap<StatisticsStep, number>> {
-    const rows = await this.#database.rows<[step: number, until: number]>(
-      "SELECT step, done_until FROM posthorn.stat_progress",
-    );
-    return new Map(rows.map(([step, until]) => [statisticsSteps[step] ?? "minute", until]));
-  }
-
-  /** The start of the oldest bucket of a step; null when there is none. */
-  async first(step: StatisticsStep): Promise<number | null> {
-    const [row] = await this.#database.rows<[first: number | null]>(`SELECT ${firstBucketSql("$1")}`, [
-      stepCode(step),
-    ]);
-    return row?.[0] ?? null;
-  }
-
-  async forget({ before, limit }: StatisticsForgetting): Promise<StepResult> {
-    let changed = 0;
-    for (const step of statisticsSteps) {
-      for (const table of [...factKinds.map((kind) => statisticsTables[kind]), "gauge_stats"]) {
-        if (changed >= limit) return { changed, more: true };
-        const rows = await this.#database.rows(
-          `DELETE FROM posthorn.${table} WHERE ctid = ANY (ARRAY(
-             SELECT ctid FROM posthorn.${table} WHERE step = $1 AND bucket < $2 ORDER BY bucket LIMIT $3)) RETURNING 1`,
-          [stepCode(step), before[step], limit - changed],
-        );
-        changed += rows.length;
-      }
-    }
-    return { changed, more: changed >= limit };
-  }
-}
 
 /** Adds missing counts to the rows of a writer; returns the number of changed rows. */
 async function complete(
@@ -233,19 +88,6 @@ async function lastRows(
   return new Map(rows.map(([at, part, countedTo, counts]) => [at, { part, countedTo, counts }]));
 }
 
-/** More than the rows of one bucket; otherwise a portion could not pass it. */
-const portionRowsMin = 200;
-
-/** The start of the oldest bucket of a step; null when there is none. */
-function firstBucketSql(step: number | string): string {
-  const first = factKinds.map(
-    (kind) => `(SELECT min(bucket) FROM posthorn.${statisticsTables[kind]} WHERE step = ${step})`,
-  );
-  return `least(${first.join(", ")})`;
-}
-
-type Row = [start: number, tenant: number, subject: number, counts: Uint8Array];
-
 /** Whose rows a statement reads: those of named owners, or all that satisfy a condition. */
 interface Whose {
   /** `named` if names are given. */
@@ -254,13 +96,15 @@ interface Whose {
 }
 
 /** Statistics, over the maintenance pool. */
-export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitMax"> {
+export class PostgresStatistics
+  extends StatisticsDocuments
+  implements Omit<StatisticsStore, "rowsPerCommitMax">
+{
   readonly #state: StoreState;
-  readonly #upkeep: StatisticsUpkeep;
 
   constructor(state: StoreState) {
+    super(new PostgresSql(state.maintenance));
     this.#state = state;
-    this.#upkeep = new StatisticsUpkeep(state.maintenance);
   }
 
   /** One statement for some buckets at a time, so that a query that is too large ends early. */
@@ -268,7 +112,7 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
     const found = await this.#whose(query.of);
     if (found === null) return { rows: [], next: null };
     const starts = bucketsWithin(query.from, query.to, query.step);
-    const rows: Row[] = [];
+    const rows: BucketCountsRow[] = [];
     const atOnce = bucketsAtOnce(query.of);
     for (let at = 0; at < starts.length && rows.length <= query.limit; at += atOnce)
       rows.push(...(await this.#readSome(query, { ...found, starts: starts.slice(at, at + atOnce) })));
@@ -278,12 +122,7 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
     const { strings } = this.#state;
     await strings.load(shown.flatMap(([, tenant, subject]) => [tenant, subject].filter((ref) => ref > 0)));
     return {
-      rows: shown.map(([start, tenant, subject, counts]) => ({
-        start,
-        tenantId: tenant === 0 ? null : strings.text(tenant),
-        subject: subject === 0 ? null : strings.text(subject),
-        counts,
-      })),
+      rows: shown.map((row) => toStatisticsRow(row, strings)),
       next,
     };
   }
@@ -291,7 +130,7 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
   #readSome(
     { kind, step, limit }: StatisticsQuery,
     of: Whose & { readonly starts: readonly number[] },
-  ): Promise<readonly Row[]> {
+  ): Promise<readonly BucketCountsRow[]> {
     const table = `posthorn.${statisticsTables[kind]}`;
     const sql =
       of.where === named
@@ -299,7 +138,7 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
         : `SELECT p.bucket, r.tenant, r.subject, r.counts FROM unnest($1::bigint[]) AS p (bucket)
            CROSS JOIN LATERAL (SELECT s.tenant, s.subject, s.counts FROM ${table} s
              WHERE s.step = $2 AND s.bucket = p.bucket AND ${of.where} LIMIT $3) AS r ORDER BY 1`;
-    return this.#state.maintenance.rows<Row>(sql, [
+    return this.#state.maintenance.rows<BucketCountsRow>(sql, [
       numbers(of.starts),
       stepCode(step),
       limit + 1,
@@ -349,52 +188,35 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
     return names.flatMap((name) => strings.find(name) ?? []);
   }
 
-  async progress(): Promise<StatisticsProgress> {
-    const [row] =
-      await this.#state.maintenance.rows<
-        [at: number | null, first: number | null, hours: number | null, days: number | null]
-      >(progressSql);
-    const [unwrittenSince = null, countedSince = null, hoursUntil, daysUntil] = row ?? [];
-    return { unwrittenSince, countedSince, hoursUntil: hoursUntil ?? 0, daysUntil: daysUntil ?? 0 };
-  }
-
-  async recover(step: { readonly writtenBefore: number }): Promise<StepResult> {
-    return this.#upkeep.recover(step.writtenBefore);
-  }
-
-  async rollUp(endedBefore: number, limit: number): Promise<StepResult> {
-    return this.#upkeep.rollUp(endedBefore, limit);
-  }
-
-  async forget(step: StatisticsForgetting): Promise<StepResult> {
-    return this.#upkeep.forget(step);
-  }
-
-  async writeGauges({ step, start, writer, document }: GaugeRow): Promise<void> {
-    await this.#state.maintenance.rows(
-      `INSERT INTO posthorn.gauge_stats (step, bucket, writer, document) VALUES ($1, $2, $3, $4)
-       ON CONFLICT (step, bucket, writer) DO UPDATE SET document = excluded.document`,
-      [stepCode(step), start, writer, document],
-    );
-  }
-
-  async readGauges(query: StatisticsRange & { readonly limit: number }): Promise<readonly GaugeRow[]> {
-    const { step, from, to, limit } = query;
-    const rows = await this.#state.maintenance.rows<[start: number, writer: number, document: string]>(
-      `SELECT bucket, writer, document FROM posthorn.gauge_stats WHERE step = $1 AND bucket >= $2 AND bucket < $3
-       ORDER BY bucket LIMIT $4`,
-      [stepCode(step), from, to, limit],
-    );
-    return rows.map(([start, writer, document]) => ({ step, start, writer, document }));
+  /** A journal holds the facts of a few seconds, so one writer is one portion. */
+  async recover(writtenBefore: number): Promise<StepResult> {
+    return this.#state.maintenance.transaction(async (transaction) => {
+      const [silent] = await transaction.rows<[writer: number]>(
+        "SELECT writer FROM posthorn.stat_journal GROUP BY writer HAVING max(at) < $1 LIMIT 1",
+        [writtenBefore],
+      );
+      if (silent === undefined) return { changed: 0, more: false };
+      const [writer] = silent;
+      const rows = await transaction.rows<[number: number, facts: Uint8Array, written: string | null]>(
+        `SELECT number, facts, array_to_json(written)::text FROM posthorn.stat_journal
+         WHERE writer = $1 ORDER BY number, part FOR UPDATE`,
+        [writer],
+      );
+      const entries = rows.map(([number, facts, written]): JournalEntry => {
+        return { number, facts, written: written === null ? null : (JSON.parse(written) as number[]) };
+      });
+      const changed = await complete(transaction, writer, entries);
+      // Delete only what was read: a writer that was merely silent may have written more.
+      await transaction.rows("DELETE FROM posthorn.stat_journal WHERE writer = $1 AND number <= $2", [
+        writer,
+        entries.at(-1)?.number ?? 0,
+      ]);
+      return { changed, more: true };
+    });
   }
 }
 
 const named = "named";
-
-const doneUntil = (step: StatisticsStep): string =>
-  `(SELECT done_until FROM posthorn.stat_progress WHERE step = ${stepCode(step)})`;
-const progressSql = `SELECT (SELECT min(at) FROM posthorn.stat_journal), ${firstBucketSql(stepCode("minute"))},
-  ${doneUntil("hour")}, ${doneUntil("day")}`;
 
 /**
  * A seek for each name in each bucket; statistics-reader.ts limits both. The planner may join instead. Without

@@ -2,7 +2,7 @@ import type pg from "pg";
 import { Backoff } from "../../../domain/retry-schedule.ts";
 import { StoreUnavailableError } from "../../../ports/store.ts";
 import { Alarm } from "../../../ports/clock.ts";
-import { numbers, texts } from "./columns.ts";
+import { numbers, texts } from "./sql.ts";
 import type { Runner, Value } from "./database.ts";
 import { clientClass, columnTypes, realTime, ServerPlaces, spareTime } from "./driver.ts";
 import { isConnectionRefused } from "./errors.ts";

@@ -117,6 +117,9 @@ export interface ServerBounds {
   readonly walksByIndex?: true;
 }
 
+/** For one step of a search. A statement that takes much longer is cancelled: the server is busy with other work. */
+export const searchBounds: ServerBounds = { statementMs: 1_000, lockMs: 500, walksByIndex: true };
+
 /** The server that a new connection reached. */
 export interface Greeting {
   /** Of the server run. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isStoredId, storable } from "../../column-values.ts";
-import { booleans, decimals, numbers, plainWords, texts } from "./columns.ts";
+import { booleans, decimals, numbers, plainWords, texts } from "./sql.ts";
 
 test("numbers, words and flags become array literals, null among them", () => {
   assert.equal(numbers([1, null, -2]), "{1,NULL,-2}");

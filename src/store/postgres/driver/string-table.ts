@@ -1,6 +1,6 @@
 import type { LaneKey, OrderingGuarantee } from "../../../domain/webhook.ts";
 import { decode, orderingCodes, storable } from "../../column-values.ts";
-import { numbers, texts } from "./columns.ts";
+import { numbers, texts } from "./sql.ts";
 import type { Runner } from "./database.ts";
 
 /**

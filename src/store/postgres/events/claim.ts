@@ -2,7 +2,7 @@ import type { Priority } from "../../../domain/delivery.ts";
 import type { ClaimRequest, ClaimResult, Lease } from "../../../ports/store/deliveries.ts";
 import { type ClaimedRow, claimedSql, toClaimedDelivery } from "../../claimed-delivery.ts";
 import { decode, priorityCodes, tierSpan } from "../../column-values.ts";
-import { booleans, numbers } from "../driver/columns.ts";
+import { booleans, numbers } from "../driver/sql.ts";
 import type { Runner } from "../driver/database.ts";
 import { plannedEachTime } from "../driver/named-statements.ts";
 import type { StoredLane } from "../driver/string-table.ts";

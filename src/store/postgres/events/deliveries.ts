@@ -23,7 +23,7 @@ import { eventCalls } from "../../documents/operational-events.ts";
 import { writeProblems } from "../documents/problems.ts";
 import { type Counting, stringsOfStatistics, writeStatistics } from "../documents/statistics-sql.ts";
 import { runCalls } from "../driver/sql.ts";
-import { numbers } from "../driver/columns.ts";
+import { numbers } from "../driver/sql.ts";
 import type { Transaction } from "../driver/database.ts";
 import type { StoreState } from "../state.ts";
 import { Claimer } from "./claim.ts";
@@ -154,16 +154,16 @@ export class PostgresDeliveries implements DeliveryStore {
   }
 
   /** One lane more than the limit shows whether there is another page. */
-  async lanesWithWork(page: { readonly after: string | null; readonly limit: number }): Promise<LanePage> {
+  async lanesWithWork(after: string | null, limit: number): Promise<LanePage> {
     const { database, lanes } = this.#state;
     const rows = await database.rows<[lane: number]>(
       `WITH RECURSIVE ${lanesFound("$1::int")}
        SELECT lane FROM found WHERE lane IS NOT NULL LIMIT $2`,
-      [page.after === null ? 0 : Number(page.after), page.limit + 1],
+      [Number(after ?? 0), limit + 1],
     );
-    const shown = rows.slice(0, page.limit).map(([lane]) => lane);
+    const shown = rows.slice(0, limit).map(([lane]) => lane);
     await lanes.load(shown);
-    const next = rows.length > page.limit ? String(shown.at(-1) ?? page.after ?? 0) : null;
+    const next = rows.length > limit ? String(shown.at(-1) ?? after ?? 0) : null;
     return { lanes: shown.map((ref) => lanes.byRef(ref).key), next };
   }
 
@@ -230,16 +230,14 @@ export class PostgresDeliveries implements DeliveryStore {
    * commits deadlock nevertheless, the server ends one after a second and database.ts repeats it.
    */
   async #write(transaction: Transaction, batch: CommitBatch, deliveries: DeliveryRows): Promise<Committed> {
-    const { deltas } = deliveries;
     const need = this.#needOf(batch);
     const isPlain = batch.requeues.length + batch.retries.length === 0 && areNew(batch.publishes);
     const drawn = isPlain
       ? relativeNumbers(need.eventsByTenant)
       : await drawNumbers(transaction, need.eventsByTenant, need.deliveries);
-    const context = { transaction, numbers: drawn, deliveries, deltas, lostLanes: this.#lost.lanes };
-    const publishing = new PublishBatch(this.#state, context);
-    const requeuing = new RequeueBatch(this.#state, context);
-    const retrying = new RetryBatch(this.#state, context);
+    const publishing = new PublishBatch(this.#state, transaction, drawn, deliveries, this.#lost.lanes);
+    const requeuing = new RequeueBatch(this.#state, transaction, drawn, deliveries);
+    const retrying = new RetryBatch(this.#state, transaction, drawn, deliveries);
     const counting = this.#countingOf(batch.statistics);
     const stored =
       isApart(batch) && isPlain
@@ -293,7 +291,7 @@ export class PostgresDeliveries implements DeliveryStore {
       : await publishing.run(batch.publishes);
     const stored = batch.publishes.filter((_, at) => publishes[at]?.kind === "accepted");
     const requests = stored.flatMap(({ request }) => request ?? []);
-    await writeRequests(transaction, { requests, replaces: true });
+    await writeRequests(transaction, requests, true);
     await keepAnswers(
       transaction,
       stored.flatMap(({ answer }) => answer ?? []),
@@ -332,7 +330,8 @@ export class PostgresDeliveries implements DeliveryStore {
   ): Promise<readonly ProblemMove[]> {
     if (problems === undefined) return [];
     const failures = problems.failures.map((fact, at) => (writtenBefore.has(at) ? null : fact));
-    return writeProblems(transaction, withPassedOn({ ...problems, failures }, settled, publishes));
+    const written = withPassedOn({ ...problems, failures }, settled, publishes);
+    return writeProblems(transaction, written.batch, written.settled);
   }
 
   #settleBatch(settlements: readonly Settlement[], counting: Counting | null): SettleBatch {

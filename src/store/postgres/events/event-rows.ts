@@ -9,7 +9,7 @@ import {
   stateCodes,
   storable,
 } from "../../column-values.ts";
-import { booleans, numbers, plainWords, texts } from "../driver/columns.ts";
+import { booleans, numbers, plainWords, texts } from "../driver/sql.ts";
 import type { Transaction, Value } from "../driver/database.ts";
 import type { StoredLane } from "../driver/string-table.ts";
 import { addToCounters, type Deltas } from "./lane-counters.ts";
@@ -89,16 +89,7 @@ export class DeliveryRows {
     return seq === undefined || seq === null || id === undefined ? null : { table: "deliveries", seq, id };
   }
 
-  add(
-    delivery: NewDelivery,
-    place: {
-      readonly seq: number;
-      readonly event: EventRef;
-      readonly lane: StoredLane;
-      readonly leased: boolean;
-    },
-  ): Lease {
-    const { seq, event, lane, leased } = place;
+  add(delivery: NewDelivery, seq: number, event: EventRef, lane: StoredLane, leased: boolean): Lease {
     const priority = priorityCodes.encode[delivery.priority];
     const waits = delivery.state === "pending";
     const row = [

@@ -11,7 +11,7 @@ import {
   storeWriter,
 } from "../../statistics-rows.ts";
 import { byteColumn } from "../documents/statistics-sql.ts";
-import { numbers, plainWords } from "../driver/columns.ts";
+import { numbers, plainWords } from "../driver/sql.ts";
 import type { Transaction } from "../driver/database.ts";
 import type { StoreState } from "../state.ts";
 import { addToCounters, deadLetterKind } from "./lane-counters.ts";

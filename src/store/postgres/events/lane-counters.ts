@@ -1,4 +1,4 @@
-import { numbers } from "../driver/columns.ts";
+import { numbers } from "../driver/sql.ts";
 
 /** Kinds below this one are waiting deliveries by priority code. */
 export const deadLetterKind = 3;

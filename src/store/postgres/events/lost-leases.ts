@@ -1,5 +1,5 @@
 import { StoreUnavailableError } from "../../../ports/store.ts";
-import { numbers, plainWords } from "../driver/columns.ts";
+import { numbers, plainWords } from "../driver/sql.ts";
 import type { Runner } from "../driver/database.ts";
 import type { LeasedDelivery } from "./event-rows.ts";
 
@@ -65,7 +65,7 @@ export class LostLeases {
         numbers(claims.map(({ leaseUntil }) => leaseUntil)),
         processNumber,
       ]);
-      found.push(() => forget(this.#claims, { lost: claims, rows }));
+      found.push(() => forget(this.#claims, claims, rows));
     }
     const deliveries = lostIn(this.#deliveries, lanes);
     if (deliveries.length > 0) {
@@ -74,7 +74,7 @@ export class LostLeases {
         plainWords(deliveries.map(({ id }) => id)),
         processNumber,
       ]);
-      found.push(() => forget(this.#deliveries, { lost: deliveries, rows }));
+      found.push(() => forget(this.#deliveries, deliveries, rows));
     }
     return () => {
       for (const each of found) each();
@@ -103,10 +103,11 @@ function lostIn<Lost extends { readonly lane: number }>(
 /** What was found was written, and only once. */
 function forget<Lost>(
   known: Map<Lost, number>,
-  found: { readonly lost: readonly Lost[]; readonly rows: readonly (readonly [at: number])[] },
+  lost: readonly Lost[],
+  rows: readonly (readonly [at: number])[],
 ): void {
-  for (const [at] of found.rows) {
-    const lost = found.lost[at - 1];
-    if (lost !== undefined) known.delete(lost);
+  for (const [at] of rows) {
+    const found = lost[at - 1];
+    if (found !== undefined) known.delete(found);
   }
 }

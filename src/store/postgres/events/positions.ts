@@ -1,4 +1,4 @@
-import { numbers } from "../driver/columns.ts";
+import { numbers } from "../driver/sql.ts";
 import type { Transaction } from "../driver/database.ts";
 
 /**

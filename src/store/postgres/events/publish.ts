@@ -8,7 +8,7 @@ import type {
 import { priorityCodes, storable } from "../../column-values.ts";
 import { answerToRepeat, type EarlierPublish, isKeyed, partsOf, unpackPart } from "../../publish-rows.ts";
 import type { Transaction } from "../driver/database.ts";
-import { numbers, plainWords, texts } from "../driver/columns.ts";
+import { numbers, plainWords, texts } from "../driver/sql.ts";
 import type { StoreState } from "../state.ts";
 import {
   DeliveryRows,
@@ -119,19 +119,17 @@ export class PublishBatch {
 
   constructor(
     state: StoreState,
-    context: {
-      readonly transaction: Transaction;
-      readonly numbers: Numbers;
-      readonly deliveries: DeliveryRows;
-      /** Lanes in which this process may hold leases that it does not know of. */
-      readonly lostLanes: ReadonlySet<number>;
-    },
+    transaction: Transaction,
+    drawn: Numbers,
+    deliveries: DeliveryRows,
+    /** Lanes in which this process may hold leases that it does not know of. */
+    lostLanes: ReadonlySet<number>,
   ) {
     this.#state = state;
-    this.#transaction = context.transaction;
-    this.#numbers = context.numbers;
-    this.#deliveries = context.deliveries;
-    this.#behindOthers = new Set(context.lostLanes);
+    this.#transaction = transaction;
+    this.#numbers = drawn;
+    this.#deliveries = deliveries;
+    this.#behindOthers = new Set(lostLanes);
   }
 
   /** Valid after they are written. */
@@ -208,7 +206,7 @@ export class PublishBatch {
       const leased = waits && delivery.claim && !(lane.ordered && this.#behindOthers.has(lane.ref));
       if (waits && !leased && lane.ordered) this.#behindOthers.add(lane.ref);
       const seq = this.#numbers.nextDelivery();
-      leases.push(this.#deliveries.add(delivery, { seq, event: stored, lane, leased }));
+      leases.push(this.#deliveries.add(delivery, seq, stored, lane, leased));
     }
     return leases;
   }
@@ -331,12 +329,7 @@ export async function fanOut(state: StoreState): Promise<FanOutPart | null> {
       const { nextDelivery } = await drawNumbers(transaction, new Map(), deliveries.length);
       const stored = { seq: event, tenant, bodyBytes };
       for (const delivery of deliveries)
-        rows.add(delivery, {
-          seq: nextDelivery(),
-          event: stored,
-          lane: lanes.get(delivery.lane),
-          leased: false,
-        });
+        rows.add(delivery, nextDelivery(), stored, lanes.get(delivery.lane), false);
       await rows.insert(transaction);
       await transaction.rows("DELETE FROM posthorn.fan_out_parts WHERE event = $1 AND part = $2", [
         event,

@@ -17,7 +17,7 @@ import {
   waitingMax,
   withRetry,
 } from "../../column-values.ts";
-import { booleans, numbers, plainWords, texts } from "../driver/columns.ts";
+import { booleans, numbers, plainWords, texts } from "../driver/sql.ts";
 import type { Transaction } from "../driver/database.ts";
 import type { StoreState } from "../state.ts";
 import type { DeliveryRows, EventRef } from "./event-rows.ts";
@@ -40,18 +40,11 @@ export class RequeueBatch {
   readonly #countByEvent = new Map<number, number>();
   #events: ReadonlyMap<string, EventRow> = new Map();
 
-  constructor(
-    state: StoreState,
-    context: {
-      readonly transaction: Transaction;
-      readonly numbers: Numbers;
-      readonly deliveries: DeliveryRows;
-    },
-  ) {
+  constructor(state: StoreState, transaction: Transaction, drawn: Numbers, deliveries: DeliveryRows) {
     this.#state = state;
-    this.#transaction = context.transaction;
-    this.#numbers = context.numbers;
-    this.#deliveries = context.deliveries;
+    this.#transaction = transaction;
+    this.#numbers = drawn;
+    this.#deliveries = deliveries;
   }
 
   async run(commands: readonly RequeueCommand[]): Promise<readonly RequeueResult[]> {
@@ -102,7 +95,7 @@ export class RequeueBatch {
       const lane = this.#state.lanes.get(delivery.lane);
       // Ordered lanes are not locked here, so new deliveries in them wait for a claim.
       const leased = delivery.state === "pending" && delivery.claim && !lane.ordered;
-      return this.#deliveries.add(delivery, { seq: this.#numbers.nextDelivery(), event, lane, leased });
+      return this.#deliveries.add(delivery, this.#numbers.nextDelivery(), event, lane, leased);
     });
   }
 
@@ -199,16 +192,14 @@ export class RetryBatch {
 
   constructor(
     state: StoreState,
-    context: {
-      readonly transaction: Transaction;
-      readonly numbers: Numbers;
-      readonly deliveries: Pick<DeliveryRows, "deltas" | "lanesWithFree">;
-    },
+    transaction: Transaction,
+    drawn: Numbers,
+    deliveries: Pick<DeliveryRows, "deltas" | "lanesWithFree">,
   ) {
     this.#state = state;
-    this.#transaction = context.transaction;
-    this.#numbers = context.numbers;
-    this.#deliveries = context.deliveries;
+    this.#transaction = transaction;
+    this.#numbers = drawn;
+    this.#deliveries = deliveries;
   }
 
   async run(commands: readonly RetryCommand[]): Promise<readonly RetryResult[]> {

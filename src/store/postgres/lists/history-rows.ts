@@ -1,5 +1,7 @@
 import type { EventSummary, StoredDelivery, StoredEvent } from "../../../ports/store/history.ts";
 import {
+  attemptColumnsWith,
+  deliveryColumnsWith,
   type DeliveryRow,
   type EventRow,
   type StoredNames,
@@ -9,18 +11,13 @@ import {
 } from "../../history-rows.ts";
 import type { Lanes, StringTable } from "../driver/string-table.ts";
 
-/** Of `posthorn.attempts a`. */
-export const attemptColumns = `a.number, a.id, a.outcome, a.state_unknown, a.category, a.status_code, a.response_sample,
-  a.error_message, a.duration_ms, a.scheduled_at, a.executed_at, a.next_retry_at, a.notes`;
+export const attemptColumns = attemptColumnsWith("a.number");
 const eventColumnsWith = (body: string): string =>
   `e.seq, e.id, e.tenant, e.event_type, e.sequence_number, e.occurred_at, e.source, e.idempotency_key, e.priority,
   e.created_at, e.content_type, e.delivery_count + e.requeue_count, ${body}, e.raw, e.trace, e.relayed`;
 export const eventColumns = eventColumnsWith("e.body");
 export const eventSummaryColumns = eventColumnsWith("NULL::bytea");
-export const deliveryColumns = `d.seq, d.id, d.tenant, d.webhook, e.id, e.event_type, d.priority, d.lane, d.origin,
-  d.state, d.attempt_count, d.created_at, d.first_attempt_at, d.due_at, d.reason, d.category, d.completed_at,
-  d.format, d.retried_at, d.retried_attempts, d.retries, d.replay_of, d.replayed_by,
-  ${attemptColumns}`;
+export const deliveryColumns = deliveryColumnsWith("a.number");
 /** Joins that `deliveryColumns` need in addition to the deliveries. */
 export const ofDelivery = `JOIN posthorn.events e ON e.seq = d.event
   LEFT JOIN posthorn.attempts a ON a.delivery = d.seq AND a.number = d.attempt_last`;

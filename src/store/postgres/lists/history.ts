@@ -1,11 +1,8 @@
 import type { AttemptRecord } from "../../../domain/delivery.ts";
 import type { FailureCategory, Outcome } from "../../../domain/classify.ts";
-import type { Page, PageRequest } from "../../../ports/store.ts";
 import type {
   AttemptStats,
   Backlog,
-  DeadLetterQuery,
-  DeliveryQuery,
   EventSummary,
   HistoryStore,
   OperationDeliveries,
@@ -15,15 +12,8 @@ import type {
   WaitingCount,
   WaitingQuery,
 } from "../../../ports/store/history.ts";
-import type { DeliverySearch, EventSearch, SearchPage } from "../../../ports/store/search.ts";
-import {
-  categoryCodes,
-  decode,
-  decodeOrNull,
-  isStoredId,
-  outcomeCodes,
-  stateCodes,
-} from "../../column-values.ts";
+import type { DeliveryFilter, DeliverySearch, EventSearch, SearchPage } from "../../../ports/store/search.ts";
+import { categoryCodes, decode, decodeOrNull, isStoredId, outcomeCodes } from "../../column-values.ts";
 import {
   type AttemptRow,
   backlogOf,
@@ -31,15 +21,13 @@ import {
   countedByState,
   type DeliveryRow,
   type EventRow,
+  ownedBy,
   toAttempt,
 } from "../../history-rows.ts";
-import { numbers, plainWords, texts } from "../driver/columns.ts";
-import type { Value } from "../driver/database.ts";
-import type { StringTable } from "../driver/string-table.ts";
+import { plainWords, texts } from "../driver/sql.ts";
 import type { StoreState } from "../state.ts";
-import { DeliverySearches } from "./delivery-searches.ts";
-import { EventSearches } from "./event-searches.ts";
 import { attemptColumns, deliveryColumns, eventColumns, HistoryRows, ofDelivery } from "./history-rows.ts";
+import { DeliverySearches, EventSearches } from "./searches.ts";
 
 /** One row per outcome and category, and a total with `outcome` null. */
 type StatRow = [
@@ -148,114 +136,8 @@ async function backlogOfWebhook(
   return backlogOf([...rows.slice(0, -1), [last[0], last[1] - 1, last[2]]], true);
 }
 
-/** Conditions of a listing as SQL with their values; null when no row can match. */
-interface Filter {
-  readonly where: string;
-  readonly values: readonly Value[];
-}
-
-/** Collects conditions; a string that was never stored makes the whole filter empty. */
-class FilterDraft {
-  readonly #conditions: string[] = ["true"];
-  readonly #values: Value[] = [];
-  #empty = false;
-
-  equal(column: string, value: number | null): void {
-    if (value === null) this.#empty = true;
-    else this.add(`${column} = ?`, value);
-  }
-
-  oneOf(column: string, values: readonly (number | null)[]): void {
-    const known = values.filter((value) => value !== null);
-    if (known.length === 0) this.#empty = true;
-    else this.add(`${column} = ANY (?::int[])`, numbers(known));
-  }
-
-  created(from: number | null, to: number | null): void {
-    if (from !== null) this.add("d.created_at >= ?", from);
-    if (to !== null) this.add("d.created_at <= ?", to);
-  }
-
-  ofEvent(id: string): void {
-    if (!isStoredId(id)) this.#empty = true;
-    else this.add("d.event = (SELECT seq FROM posthorn.events WHERE id = ?::uuid LIMIT 1)", id);
-  }
-
-  add(condition: string, value: Value): void {
-    this.#values.push(value);
-    this.#conditions.push(condition.replace("?", `$${this.#values.length}`));
-  }
-
-  done(): Filter | null {
-    return this.#empty ? null : { where: this.#conditions.join(" AND "), values: this.#values };
-  }
-}
-
-/** The listed table is `d`. */
-async function deliveryFilter(
-  strings: StringTable,
-  query: Omit<DeliveryQuery, "page">,
-): Promise<Filter | null> {
-  await strings.lookUp([query.tenantId, query.webhookId].filter((string) => string !== null));
-  const draft = new FilterDraft();
-  if (query.tenantId !== null) draft.equal("d.tenant", strings.find(query.tenantId));
-  if (query.webhookId !== null) draft.equal("d.webhook", strings.find(query.webhookId));
-  if (query.eventId !== null) draft.ofEvent(query.eventId);
-  if (query.states !== null) {
-    draft.oneOf(
-      "d.state",
-      query.states.map((state) => stateCodes.encode[state]),
-    );
-  }
-  draft.created(query.from, query.to);
-  return draft.done();
-}
-
-/** The listed tables are `l` (dead letters), `d` and `e`. */
-async function deadLetterFilter(
-  strings: StringTable,
-  query: Omit<DeadLetterQuery, "page">,
-): Promise<Filter | null> {
-  const { tenantId, webhookIds, eventTypes, categories } = query;
-  await strings.lookUp([
-    ...(tenantId === null ? [] : [tenantId]),
-    ...(webhookIds ?? []),
-    ...(eventTypes ?? []),
-  ]);
-  const draft = new FilterDraft();
-  const find = (string: string) => strings.find(string);
-  if (tenantId !== null) draft.equal("l.tenant", find(tenantId));
-  if (webhookIds !== null) draft.oneOf("d.webhook", webhookIds.map(find));
-  if (eventTypes !== null) draft.oneOf("e.event_type", eventTypes.map(find));
-  if (categories !== null) {
-    draft.oneOf(
-      "d.category",
-      categories.map((category) => categoryCodes.encode[category]),
-    );
-  }
-  draft.created(query.from, query.to);
-  return draft.done();
-}
-
-/** A listing: its columns, its tables, and its position column. */
-interface Listing {
-  readonly columns: string;
-  readonly from: string;
-  readonly position: string;
-}
-
-const events: Omit<Listing, "position"> = { columns: eventColumns, from: "posthorn.events e" };
-const deliveries: Listing = {
-  columns: deliveryColumns,
-  from: `posthorn.deliveries d ${ofDelivery}`,
-  position: "d.seq",
-};
-const deadLetters: Listing = {
-  columns: deliveryColumns,
-  from: `posthorn.dead_letters l JOIN posthorn.deliveries d ON d.seq = l.delivery
-    ${ofDelivery}`,
-  position: "l.delivery",
-};
+const eventsSql = `SELECT ${eventColumns} FROM posthorn.events e`;
+const deliveriesSql = `SELECT ${deliveryColumns} FROM posthorn.deliveries d ${ofDelivery}`;
 
 /** Reads for people, over the maintenance pool. */
 export class PostgresHistory implements HistoryStore {
@@ -272,8 +154,8 @@ export class PostgresHistory implements HistoryStore {
   }
 
   async getEvent(tenantId: string | null, id: string): Promise<StoredEvent | null> {
-    const rows = await this.#byId<EventRow>(events, "e.id", id);
-    return ownedBy(tenantId, await this.#rows.events(rows));
+    const [event] = await this.#rows.events(await this.#byId<EventRow>(eventsSql, "e.id", id));
+    return ownedBy(tenantId, event);
   }
 
   async searchEvents(search: EventSearch): Promise<SearchPage<EventSummary>> {
@@ -281,14 +163,13 @@ export class PostgresHistory implements HistoryStore {
   }
 
   async getDelivery(tenantId: string | null, id: string): Promise<StoredDelivery | null> {
-    const rows = await this.#byId<DeliveryRow>(deliveries, "d.id", id);
-    return ownedBy(tenantId, await this.#rows.deliveries(rows));
+    const [delivery] = await this.#rows.deliveries(await this.#byId<DeliveryRow>(deliveriesSql, "d.id", id));
+    return ownedBy(tenantId, delivery);
   }
 
   async getDeliveries(tenantId: string | null, ids: readonly string[]): Promise<readonly StoredDelivery[]> {
-    const { columns, from } = deliveries;
     const rows = await this.#state.maintenance.rows<DeliveryRow>(
-      `SELECT ${columns} FROM ${from} WHERE d.id = ANY ($1::uuid[])`,
+      `${deliveriesSql} WHERE d.id = ANY ($1::uuid[])`,
       [plainWords(ids.filter(isStoredId))],
     );
     const found = await this.#rows.deliveries(rows);
@@ -317,32 +198,12 @@ export class PostgresHistory implements HistoryStore {
     return attemptsOf(this.#state, deliveryId);
   }
 
-  async listDeliveries(query: DeliveryQuery): Promise<Page<StoredDelivery>> {
-    const filter = await deliveryFilter(this.#state.strings, query);
-    const { rows, next } = await this.#page<DeliveryRow>(deliveries, filter, query.page);
-    return { rows: await this.#rows.deliveries(rows), next };
-  }
-
   async searchDeliveries(search: DeliverySearch): Promise<SearchPage<StoredDelivery>> {
     return this.#searches.page(search);
   }
 
-  async listDeadLetters(query: DeadLetterQuery): Promise<Page<StoredDelivery>> {
-    const filter = await deadLetterFilter(this.#state.strings, query);
-    const { rows, next } = await this.#page<DeliveryRow>(deadLetters, filter, query.page);
-    return { rows: await this.#rows.deliveries(rows), next };
-  }
-
-  async countDeadLetters(
-    query: Omit<DeadLetterQuery, "page"> & { readonly countMax: number },
-  ): Promise<number> {
-    const filter = await deadLetterFilter(this.#state.strings, query);
-    return this.#count(deadLetters, filter, query.countMax);
-  }
-
-  async countDeliveries(query: Omit<DeliveryQuery, "page"> & { readonly countMax: number }): Promise<number> {
-    const filter = await deliveryFilter(this.#state.strings, query);
-    return this.#count(deliveries, filter, query.countMax);
+  async countDeliveries(filter: DeliveryFilter, countMax: number): Promise<number> {
+    return this.#searches.count(filter, countMax);
   }
 
   async backlog(webhookId: string, countMax: number): Promise<Backlog> {
@@ -358,49 +219,11 @@ export class PostgresHistory implements HistoryStore {
   }
 
   async #byId<Row extends readonly unknown[]>(
-    { columns, from }: Omit<Listing, "position">,
+    select: string,
     column: string,
     id: string,
   ): Promise<readonly Row[]> {
     if (!isStoredId(id)) return [];
-    return this.#state.maintenance.rows<Row>(
-      `SELECT ${columns} FROM ${from} WHERE ${column} = $1::uuid LIMIT 1`,
-      [id],
-    );
+    return this.#state.maintenance.rows<Row>(`${select} WHERE ${column} = $1::uuid LIMIT 1`, [id]);
   }
-
-  async #page<Row extends readonly [position: number, ...columns: unknown[]]>(
-    { columns, from, position }: Listing,
-    filter: Filter | null,
-    page: PageRequest,
-  ): Promise<Page<Row>> {
-    if (filter === null) return { rows: [], next: null };
-    const at = filter.values.length;
-    // One row more than the limit shows whether there is an older one.
-    const rows = await this.#state.maintenance.rows<Row>(
-      `SELECT ${columns} FROM ${from} WHERE ${filter.where} AND ${position} < $${at + 1}
-       ORDER BY ${position} DESC LIMIT $${at + 2} OFFSET $${at + 3}`,
-      [...filter.values, page.before ?? Number.MAX_SAFE_INTEGER, page.limit + 1, page.offset],
-    );
-    const shown = rows.slice(0, page.limit);
-    return { rows: shown, next: rows.length > page.limit ? (shown.at(-1)?.[0] ?? null) : null };
-  }
-
-  async #count({ from }: Listing, filter: Filter | null, countMax: number): Promise<number> {
-    if (filter === null) return 0;
-    const [row] = await this.#state.maintenance.rows<[count: number]>(
-      `SELECT count(*) FROM (SELECT FROM ${from} WHERE ${filter.where} LIMIT $${filter.values.length + 1}) AS found`,
-      [...filter.values, countMax],
-    );
-    return row?.[0] ?? 0;
-  }
-}
-
-/** Rows of other tenants count as missing. */
-function ownedBy<Row extends { readonly tenantId: string }>(
-  tenantId: string | null,
-  rows: readonly Row[],
-): Row | null {
-  const row = rows[0];
-  return row === undefined || (tenantId !== null && row.tenantId !== tenantId) ? null : row;
 }

@@ -1,136 +1,19 @@
-import { Buffer } from "node:buffer";
 import { codeOf } from "../../../domain/thrown.ts";
-import { relayedKeyPrefix } from "../../../features/gateway/relayed.ts";
 import { StoreUnavailableError } from "../../../ports/store.ts";
-import {
-  clocksDifferMs,
-  type DeliveryFilter,
-  type DeliverySearch,
-  type EventFilter,
-  type HttpStatusFilter,
-  type SearchPage,
-} from "../../../ports/store/search.ts";
-import { categoryCodes, originCodes, stateCodes, storable } from "../../column-values.ts";
-import { numbers, texts } from "../driver/columns.ts";
-import type { Transactor, Value } from "../driver/database.ts";
-import type { ServerBounds } from "../driver/server.ts";
+import { clocksDifferMs, type DeliverySearch, type SearchPage } from "../../../ports/store/search.ts";
+import { numbers } from "../driver/sql.ts";
+import type { Transactor } from "../driver/database.ts";
+import { searchBounds } from "../driver/server.ts";
+import type { Parameters } from "./search-filter.ts";
 
-/** Collects the parameters of a statement; each `add` returns the number of a parameter. */
-export class Parameters {
-  readonly values: Value[] = [];
-
-  add(value: Value): string {
-    this.values.push(value);
-    return `$${this.values.length}`;
-  }
-}
-
-/** Conditions on deliveries `d`, their last attempts `a`, and their events `e`. */
-export interface SearchConditions {
-  readonly onRow: readonly string[];
-  readonly onAttempt: readonly string[];
-  readonly onEvent: readonly string[];
-}
-
-export function searchConditions(filter: DeliveryFilter, parameters: Parameters): SearchConditions {
-  return {
-    onRow: columnConditions(filter, parameters),
-    onAttempt: attemptConditions(filter, parameters),
-    onEvent: [
-      ...(filter.eventTypes === null ? [] : [typeCondition(filter.eventTypes, parameters)]),
-      ...(typeof filter.sourceId === "string"
-        ? [`starts_with(e.idempotency_key, ${parameters.add(relayedKeyPrefix(filter.sourceId))})`]
-        : []),
-    ],
-  };
-}
-
-/** Conditions on events `e`, which have the columns of a window; bodies are looked up. */
-export function eventConditions(filter: EventFilter, parameters: Parameters): readonly string[] {
-  const { source, unmatched, dataContains, from, to, eventTypes } = filter;
-  const conditions: string[] = [];
-  if (source !== null) conditions.push(`e.source = ${parameters.add(storable(source))}`);
-  if (unmatched !== null) conditions.push(`(e.deliveries = 0) = ${parameters.add(unmatched)}`);
-  if (from !== null) conditions.push(`e.created_at >= ${parameters.add(from)}`);
-  if (to !== null) conditions.push(`e.created_at <= ${parameters.add(to)}`);
-  if (eventTypes !== null) conditions.push(typeCondition(eventTypes, parameters));
-  if (dataContains !== null) {
-    const bytes = parameters.add(Buffer.from(dataContains));
-    conditions.push(
-      `(SELECT position(${bytes}::bytea IN b.body) > 0 FROM posthorn.events b WHERE b.seq = e.seq)`,
-    );
-  }
-  return conditions;
-}
-
-function columnConditions(filter: DeliveryFilter, parameters: Parameters): readonly string[] {
-  const { states, categories, origins, attemptMin, from, to } = filter;
-  const among = (column: string, codes: readonly number[]) =>
-    `${column} = ANY (${parameters.add(numbers(codes))}::int[])`;
-  const conditions: string[] = [];
-  if (states !== null)
-    conditions.push(
-      among(
-        "d.state",
-        states.map((state) => stateCodes.encode[state]),
-      ),
-    );
-  if (categories !== null)
-    conditions.push(
-      among(
-        "d.category",
-        categories.map((category) => categoryCodes.encode[category]),
-      ),
-    );
-  if (origins !== null)
-    conditions.push(
-      among(
-        "d.origin",
-        origins.map((origin) => originCodes.encode[origin]),
-      ),
-    );
-  if (attemptMin !== null) conditions.push(`d.attempt_count >= ${parameters.add(attemptMin)}`);
-  if (from !== null) conditions.push(`d.created_at >= ${parameters.add(from)}`);
-  if (to !== null) conditions.push(`d.created_at <= ${parameters.add(to)}`);
-  return conditions;
-}
-
-function attemptConditions(
-  { httpStatuses, errorText }: DeliveryFilter,
-  parameters: Parameters,
-): readonly string[] {
-  const conditions: string[] = [];
-  if (httpStatuses !== null) conditions.push(statusCondition(httpStatuses, parameters));
-  if (errorText !== null) {
-    const text = parameters.add(storable(errorText));
-    const holds = (column: string) => `strpos(lower(${column}), lower(${text}::text)) > 0`;
-    conditions.push(`(${holds("a.error_message")} OR ${holds("a.response_sample")})`);
-  }
-  return conditions;
-}
-
-function statusCondition({ codes, classes, none }: HttpStatusFilter, parameters: Parameters): string {
-  const given = `a.status_code = ANY (${parameters.add(numbers(codes))}::int[])
-    OR a.status_code / 100 = ANY (${parameters.add(numbers(classes))}::int[])`;
-  return `(${given}${none ? " OR a.number IS NOT NULL AND a.status_code IS NULL" : ""})`;
-}
-
-/** Equivalent to `matches` of domain/event-type.ts. */
-function typeCondition(patterns: readonly string[], parameters: Parameters): string {
-  const exact = patterns.filter((pattern) => !pattern.endsWith("*"));
-  const beginnings = patterns
-    .filter((pattern) => pattern.endsWith(".*"))
-    .map((pattern) => pattern.slice(0, -1));
-  const any = patterns.includes("*") ? " OR NOT w.string ^@ 'posthorn.'" : "";
-  return `EXISTS (SELECT FROM posthorn.strings w WHERE w.ref = e.event_type AND (w.string = ANY
-    (${parameters.add(texts(exact))}::text[])
-    OR w.string ^@ ANY (${parameters.add(texts(beginnings))}::text[])${any}))`;
-}
-
-/** What a search walks through: all rows, those of a tenant, of some webhooks or events, or the waiting deliveries. */
+/**
+ * What a search walks through: all rows, those of a tenant, of some webhooks or events, the waiting deliveries, or the
+ * dead letters of a tenant or, with null, of all.
+ */
 export type Scope =
   | { readonly kind: "everything" }
   | { readonly kind: "waiting" }
+  | { readonly kind: "dead_letters"; readonly tenant: number | null }
   | {
       readonly kind: "of";
       readonly column: "tenant" | "webhook" | "event";
@@ -181,6 +64,16 @@ export function windowSql({ scope, span, rows, order }: Window, parameters: Para
         WHERE q.delivery > ${above} AND q.delivery < ${below} ORDER BY q.delivery ${direction} ${limit}) q
       JOIN posthorn.deliveries d ON d.seq = q.delivery`;
   }
+  if (scope.kind === "dead_letters") {
+    const tenant = scope.tenant === null ? null : `${parameters.add(scope.tenant)}::int`;
+    const range =
+      tenant === null
+        ? `l.delivery > ${above} AND l.delivery < ${below} ORDER BY l.delivery ${direction}`
+        : `(l.tenant, l.delivery) > (${tenant}, ${above}) AND (l.tenant, l.delivery) < (${tenant}, ${below})
+           ORDER BY l.tenant ${direction}, l.delivery ${direction}`;
+    return `SELECT ${columns} FROM (SELECT l.delivery FROM posthorn.dead_letters l WHERE ${range} ${limit}) l
+      JOIN posthorn.deliveries d ON d.seq = l.delivery`;
+  }
   const { column, owners } = scope;
   // The newest rows overall are among the newest rows of each owner.
   return `SELECT o.* FROM unnest(${parameters.add(numbers(owners))}::bigint[]) w CROSS JOIN LATERAL (
@@ -214,9 +107,6 @@ const rowsMin = 50;
 const rowsMax = 10_000;
 /** Target duration of one statement, so that a page ends soon after its time is up. */
 const statementGoalMs = 25;
-
-/** The server cancels a statement that takes much longer, because it is busy with other work. */
-export const searchBounds: ServerBounds = { statementMs: 1_000, lockMs: 500, walksByIndex: true };
 
 /** The result of a window: the number of rows, the last one, and the matches. */
 export interface SeenWindow<Row, Place = number> {

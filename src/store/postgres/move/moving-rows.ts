@@ -8,7 +8,7 @@ import type {
 } from "../../../ports/store/moving.ts";
 import { exhausted, orderingCodes, tierSpan, waitingMax } from "../../column-values.ts";
 import { movedAway, movedRow, type MovedTo, movingHere } from "../../moved-parts.ts";
-import { numbers, plainWords, texts } from "../driver/columns.ts";
+import { numbers, plainWords, texts } from "../driver/sql.ts";
 import type { Runner, Value } from "../driver/database.ts";
 import { deadLetterKind } from "../events/lane-counters.ts";
 import { blockSize } from "../events/positions.ts";

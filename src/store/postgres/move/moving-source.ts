@@ -25,7 +25,7 @@ export interface PostgresMoveSource extends MoveSource {
 }
 
 /** Opens a database, which may be in service. Throws DatabaseSetupError. */
-export async function openPostgresMoveSource({ url }: { readonly url: string }): Promise<PostgresMoveSource> {
+export async function openPostgresMoveSource(url: string): Promise<PostgresMoveSource> {
   const { at } = parseAddress(url);
   // Two connections: one reads a snapshot for the duration of a round, the other the current state.
   const [reader, asker] = [connectionTo(url), connectionTo(url)];

@@ -17,7 +17,7 @@ import {
   judgeServer,
   readServerFacts,
 } from "../driver/server.ts";
-import { numbers, texts } from "../driver/columns.ts";
+import { numbers, texts } from "../driver/sql.ts";
 import { planMigrations } from "../migrations.ts";
 import { type PostgresStoreOptions, preparePostgres, withSetup } from "../open.ts";
 import { Partitions } from "../upkeep/partitions.ts";
@@ -78,19 +78,16 @@ export async function openPostgresMoveTarget(
 }
 
 /** Throws the errors of `openPostgresMoveTarget`, and changes nothing. */
-export async function judgePostgresMoveTarget(options: {
-  readonly url: string;
-  readonly source: string;
-}): Promise<void> {
-  const { at } = parseAddress(options.url);
-  await withSetup(await loadDriver(), { url: options.url, connectTimeoutMs }, async (database) => {
+export async function judgePostgresMoveTarget(url: string, source: string): Promise<void> {
+  const { at } = parseAddress(url);
+  await withSetup(await loadDriver(), { url, connectTimeoutMs }, async (database) => {
     judgeServer(await readServerFacts(database));
     const { from } = await planMigrations(database);
     if (from === 0) return;
     const [found] = await database.rows<[isMoving: boolean]>(
       `SELECT to_regclass('${movingTable}') IS NOT NULL`,
     );
-    if (found?.[0] === true) await sameMove(database, at, options.source);
+    if (found?.[0] === true) await sameMove(database, at, source);
     else await refuseFull(database, at);
   });
 }

@@ -4,7 +4,7 @@ import type { CancelStep, ExpiredDelivery, ExpireStep, StepResult } from "../../
 import { endingSql } from "../../column-values.ts";
 import { eventCalls } from "../../documents/operational-events.ts";
 import { runCalls } from "../driver/sql.ts";
-import { numbers } from "../driver/columns.ts";
+import { numbers } from "../driver/sql.ts";
 import type { Transaction } from "../driver/database.ts";
 import { endedColumn, endedFrom, writeEnded } from "../events/hand-endings.ts";
 import { addToCounters, deadLetterKind, hasWork } from "../events/lane-counters.ts";

@@ -42,7 +42,7 @@ test("WDS-35 WDS-222 attempts are partitioned by month, some months ahead", asyn
   const { database, store } = await openHere(t);
   const first = ["attempts_2025_12", "attempts_2026_01", "attempts_2026_02", "attempts_2026_03"];
   assert.deepEqual(await partitions(database), [...first, "attempts_rest"]);
-  await store.upkeep.forgetKeys({ now: start + 40 * day, limit: 10 });
+  await store.upkeep.forgetKeys(start + 40 * day, 10);
   assert.deepEqual(await partitions(database), [...first, "attempts_2026_04", "attempts_rest"]);
   await publishSettled(store, {}, { attempt: newAttempt() });
   const rows = await database.query("SELECT tableoid::regclass::text AS place FROM posthorn.attempts");
@@ -65,7 +65,7 @@ test("an attempt in a month without a partition is kept, and moves when its part
   const place = async () =>
     only(await database.query("SELECT tableoid::regclass::text AS place FROM posthorn.attempts"))["place"];
   assert.equal(await place(), "posthorn.attempts_rest");
-  await store.upkeep.forgetKeys({ now: start + 200 * day, limit: 10 });
+  await store.upkeep.forgetKeys(start + 200 * day, 10);
   assert.equal(await place(), "posthorn.attempts_2026_07");
   assert.deepEqual(await store.history.listAttempts(only(deliveries).id), [later]);
 });
@@ -82,7 +82,7 @@ test("a late partition receives attempts that are written while it is created", 
     `BEGIN; INSERT INTO posthorn.attempts SELECT delivery, ${now}, ${now}, NULL, 10, '${late.id}', webhook, 2, 200,
        outcome, NULL, false, NULL, NULL FROM posthorn.attempts`,
   );
-  const forgetting = store.upkeep.forgetKeys({ now, limit: 10 });
+  const forgetting = store.upkeep.forgetKeys(now, 10);
   await eventually("the new month waits for the writer", {
     ask: () =>
       database.query(
@@ -104,7 +104,7 @@ test("attempts too numerous to move stay where they are, and later months are cr
     `INSERT INTO posthorn.attempts (delivery, executed_at, scheduled_at, duration_ms, id, webhook, number, outcome,
        state_unknown) SELECT n, ${now}, ${now}, 1, gen_random_uuid(), 1, 1, 0, false FROM generate_series(1, 20000) AS n`,
   );
-  await store.upkeep.forgetKeys({ now, limit: 10 });
+  await store.upkeep.forgetKeys(now, 10);
   const made = await partitions(database);
   assert.ok(!made.includes("attempts_2026_04"));
   for (const name of ["attempts_2026_05", "attempts_2026_06"]) assert.ok(made.includes(name), name);

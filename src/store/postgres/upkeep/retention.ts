@@ -93,16 +93,16 @@ export class Retention {
   }
 
   async forgetPayloads(step: RetentionStep): Promise<StepResult> {
-    return this.#sweep(this.#payloads, { sql: payloadsSql, step });
+    return this.#sweep(this.#payloads, payloadsSql, step);
   }
 
   async forgetHistory(step: HistoryStep): Promise<StepResult> {
     if (this.#historyPhase === "deliveries") {
-      const result = await this.#sweep(this.#deliveries, { sql: deliveriesSql, step });
+      const result = await this.#sweep(this.#deliveries, deliveriesSql, step);
       if (!result.more) this.#historyPhase = "events";
       return { changed: result.changed, more: true };
     }
-    const result = await this.#sweep(this.#events, { sql: eventsSql, step, more: [step.now] });
+    const result = await this.#sweep(this.#events, eventsSql, step, [step.now]);
     if (!result.more) {
       this.#historyPhase = "deliveries";
       await this.#partitions.dropBefore(step);
@@ -111,7 +111,7 @@ export class Retention {
   }
 
   /** The oldest rows have the lowest numbers. */
-  async forgetAudit({ createdBefore, limit }: RetentionStep): Promise<StepResult> {
+  async forgetAudit(createdBefore: number, limit: number): Promise<StepResult> {
     const rows = await this.#state.maintenance.rows(
       `DELETE FROM posthorn.audit_log WHERE seq IN (SELECT seq FROM posthorn.audit_log ORDER BY seq LIMIT $1)
        AND at < $2 RETURNING 1`,
@@ -133,9 +133,10 @@ export class Retention {
 
   async #sweep(
     sweep: Sweep,
-    work: { readonly sql: string; readonly step: RetentionStep; readonly more?: readonly number[] },
+    sql: string,
+    step: RetentionStep,
+    more: readonly number[] = [],
   ): Promise<StepResult> {
-    const { sql, step, more = [] } = work;
     return sweep.step(async (transaction, above) => {
       const [row] = await transaction.rows<VisitRow>(sql, [step.createdBefore, above, step.limit, ...more]);
       return toVisit(row ?? [0, 0, null, null, false, false]);

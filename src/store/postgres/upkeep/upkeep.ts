@@ -12,7 +12,7 @@ import { stateCodes, tierSpan } from "../../column-values.ts";
 import type { StoreState } from "../state.ts";
 import { Expiry } from "./expiry.ts";
 import type { Partitions } from "./partitions.ts";
-import { Retention, type RetentionStep } from "./retention.ts";
+import { Retention } from "./retention.ts";
 
 const { pending, failed } = stateCodes.encode;
 
@@ -102,20 +102,20 @@ export class PostgresUpkeep implements UpkeepStore {
     return this.#expiry.cancelWebhook(step);
   }
 
-  async forgetPayloads(step: RetentionStep): Promise<StepResult> {
-    return this.#retention.forgetPayloads(step);
+  async forgetPayloads(createdBefore: number, limit: number): Promise<StepResult> {
+    return this.#retention.forgetPayloads({ createdBefore, limit });
   }
 
   async forgetHistory(step: HistoryStep): Promise<StepResult> {
     return this.#retention.forgetHistory(step);
   }
 
-  async forgetAudit(step: RetentionStep): Promise<StepResult> {
-    return this.#retention.forgetAudit(step);
+  async forgetAudit(createdBefore: number, limit: number): Promise<StepResult> {
+    return this.#retention.forgetAudit(createdBefore, limit);
   }
 
-  async forgetKeys(step: { readonly now: number; readonly limit: number }): Promise<StepResult> {
-    await this.#partitions.ensure(step.now);
-    return this.#retention.forgetKeys(step.now, step.limit);
+  async forgetKeys(now: number, limit: number): Promise<StepResult> {
+    await this.#partitions.ensure(now);
+    return this.#retention.forgetKeys(now, limit);
   }
 }

@@ -162,12 +162,12 @@ export class SqliteDeliveries implements DeliveryStore {
     for (const { ref, leaseToken } of leases) this.#state.leases.forgetEnded(ref, leaseToken);
   }
 
-  async lanesWithWork(page: { readonly after: string | null; readonly limit: number }): Promise<LanePage> {
+  async lanesWithWork(after: string | null, limit: number): Promise<LanePage> {
     const { connection, lanes } = this.#state;
     return connection.read(() => {
-      const refs = this.#lanesAfter(page.after === null ? 0 : Number(page.after), page.limit + 1);
-      const shown = refs.slice(0, page.limit);
-      const next = refs.length > page.limit ? String(shown.at(-1) ?? page.after ?? 0) : null;
+      const refs = this.#lanesAfter(Number(after ?? 0), limit + 1);
+      const shown = refs.slice(0, limit);
+      const next = refs.length > limit ? String(shown.at(-1) ?? after ?? 0) : null;
       return { lanes: shown.map((ref) => lanes.key(ref)), next };
     });
   }

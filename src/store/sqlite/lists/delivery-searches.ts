@@ -1,7 +1,9 @@
 import type { StatementSync } from "node:sqlite";
 import { waitingStates } from "../../../domain/delivery.ts";
+import { unlimitedBudget } from "../../../ports/clock.ts";
 import type { EventSummary, StoredDelivery } from "../../../ports/store/history.ts";
 import {
+  type DeliveryFilter,
   type DeliverySearch,
   type EventSearch,
   type SearchPage,
@@ -12,14 +14,22 @@ import type { StatementCache } from "../driver/connection.ts";
 import type { StoreState } from "../state.ts";
 import type { HistoryRows } from "./history-rows.ts";
 import {
+  asksForDeadLetters,
   deliveryTable,
   eventSearchFilter,
   eventTable,
   searchFilter,
   type SearchFilter,
 } from "./search-filter.ts";
-import { allConditions, allValues, ListSource, RowSource, type SearchSource } from "./search-sources.ts";
-import { Pace, walkPage } from "./search-walk.ts";
+import {
+  allConditions,
+  allValues,
+  DeadLetterSource,
+  ListSource,
+  RowSource,
+  type SearchSource,
+} from "./search-sources.ts";
+import { Pace, walk, walkPage } from "./search-walk.ts";
 
 /** Positions of waiting deliveries. Some may have ended in between: the row decides. */
 interface WaitingPositions {
@@ -75,28 +85,46 @@ export class DeliverySearches {
   readonly #statements: StatementCache;
   readonly #waiting: WaitingDeliveries;
 
-  constructor(context: {
-    readonly state: StoreState;
-    readonly rows: HistoryRows;
-    readonly statements: StatementCache;
-  }) {
-    this.#state = context.state;
-    this.#rows = context.rows;
-    this.#statements = context.statements;
-    this.#waiting = new WaitingDeliveries(context.state);
+  constructor(state: StoreState, statements: StatementCache, rows: HistoryRows) {
+    this.#state = state;
+    this.#statements = statements;
+    this.#rows = rows;
+    this.#waiting = new WaitingDeliveries(state);
   }
 
   async page(search: DeliverySearch): Promise<SearchPage<StoredDelivery>> {
-    const { connection, strings } = this.#state;
-    const filter = connection.read(() => searchFilter(strings, search.filter, this.#tenantsOf(search)));
+    const { connection } = this.#state;
+    const filter = connection.read(() => this.#compiled(search.filter));
     if (filter === null) return nothing;
     if (search.order === "next_attempt") return this.#byNextAttempt(search, filter);
-    const source = connection.read(() => this.#source(search, filter));
-    return source === null ? nothing : this.#walk(search, source);
+    const isNewestFirst = search.order === "newest";
+    const source = connection.read(() => this.#source(search.filter, filter, isNewestFirst));
+    const page = await walkPage(
+      this.#state,
+      this.#statements,
+      { ...search, isNewestFirst, table: deliveryTable },
+      source,
+    );
+    return { ...page, ...this.#read(page.rows) };
+  }
+
+  async count(asked: DeliveryFilter, countMax: number): Promise<number> {
+    const { connection, counters } = this.#state;
+    const source = connection.read(() => {
+      const filter = this.#compiled(asked);
+      return filter === null ? null : this.#source(asked, filter, true);
+    });
+    if (source === null) return 0;
+    const search = { limit: countMax, budget: unlimitedBudget, begin: counters.deliveryLast + 1 };
+    return (await walk(connection, search, source)).rows.length;
+  }
+
+  #compiled(filter: DeliveryFilter): SearchFilter | null {
+    return searchFilter(this.#state.strings, filter, this.#tenantsOf(filter));
   }
 
   /** Without a tenant filter, uses the tenants of the webhooks, so that the index on both can be used. */
-  #tenantsOf({ filter }: DeliverySearch): readonly string[] | null {
+  #tenantsOf(filter: DeliveryFilter): readonly string[] | null {
     if (filter.tenantId !== null) return [filter.tenantId];
     if (filter.webhookIds === null) return null;
     const rows = this.#statements
@@ -108,24 +136,33 @@ export class DeliverySearches {
       : null;
   }
 
-  #source(search: DeliverySearch, filter: SearchFilter): SearchSource | null {
-    const { eventId, idempotencyKey, states, webhookIds } = search.filter;
-    const direction = { isNewestFirst: search.order === "newest" };
-    const context = { state: this.#state, statements: this.#statements };
+  #source(asked: DeliveryFilter, filter: SearchFilter, isNewestFirst: boolean): SearchSource {
+    const { eventId, idempotencyKey, states, webhookIds } = asked;
     if (eventId !== null || idempotencyKey !== null) {
-      const positions = this.#positionsOfEvents(search);
-      return new ListSource(context.statements, { ...direction, filter, positions });
+      const positions = this.#positionsOfEvents(asked);
+      return new ListSource(this.#statements, { isNewestFirst, filter, positions });
     }
     if (states?.every((state) => waitingStates.some((waiting) => waiting === state)) === true) {
       const { positions, areAll } = this.#waiting.positions(webhookIds);
-      if (areAll) return new ListSource(context.statements, { ...direction, filter, positions });
+      if (areAll) return new ListSource(this.#statements, { isNewestFirst, filter, positions });
     }
-    return new RowSource(context.state, context.statements, { ...direction, filter, range: search.filter });
+    if (asksForDeadLetters(asked)) {
+      const { strings, counters } = this.#state;
+      const tenants =
+        this.#tenantsOf(asked)?.flatMap((id) => strings.find(id) ?? []) ??
+        counters.deadLetters().map(([tenant]) => tenant);
+      return new DeadLetterSource(this.#state, this.#statements, {
+        isNewestFirst,
+        filter,
+        range: asked,
+        tenants,
+      });
+    }
+    return new RowSource(this.#state, this.#statements, { isNewestFirst, filter, range: asked });
   }
 
   /** Deliveries written with an event are contiguous, later ones are listed by event. */
-  #positionsOfEvents({ filter }: DeliverySearch): readonly number[] {
-    const { eventId, idempotencyKey, tenantId } = filter;
+  #positionsOfEvents({ eventId, idempotencyKey, tenantId }: DeliveryFilter): readonly number[] {
     const { strings } = this.#state;
     const columns = "SELECT e.seq, e.delivery_first, e.delivery_count FROM";
     const byId = eventId === null ? null : this.#events(`${columns} events e WHERE e.id = ?`, eventId);
@@ -152,25 +189,13 @@ export class DeliverySearches {
     return this.#statements.get(sql).all(...values) as unknown as EventPlaceRow[];
   }
 
-  async #walk(search: DeliverySearch, source: SearchSource): Promise<SearchPage<StoredDelivery>> {
-    const context = { state: this.#state, statements: this.#statements };
-    const isNewestFirst = search.order === "newest";
-    const page = await walkPage(
-      context.state,
-      context.statements,
-      { ...search, isNewestFirst, table: deliveryTable },
-      source,
-    );
-    return { ...page, ...this.#read(page.rows) };
-  }
-
   async #byNextAttempt(search: DeliverySearch, filter: SearchFilter): Promise<SearchPage<StoredDelivery>> {
     const { connection } = this.#state;
     const { positions, areAll } = connection.read(() => this.#waiting.positions(search.filter.webhookIds));
     const source = connection.read(() => {
       const ofEvents = search.filter.eventId ?? search.filter.idempotencyKey;
       if (ofEvents === null) return positions;
-      const known = new Set(this.#positionsOfEvents(search));
+      const known = new Set(this.#positionsOfEvents(search.filter));
       return positions.filter((position) => known.has(position));
     });
     const due = this.#statements.get(
@@ -242,27 +267,25 @@ const bodiesFirst = 32;
 
 /** Searches events like DeliverySearches searches deliveries. */
 export class EventSearches {
-  readonly #context: { readonly state: StoreState; readonly statements: StatementCache };
+  readonly #state: StoreState;
+  readonly #statements: StatementCache;
   readonly #rows: HistoryRows;
 
-  constructor(context: {
-    readonly state: StoreState;
-    readonly statements: StatementCache;
-    readonly rows: HistoryRows;
-  }) {
-    this.#context = context;
-    this.#rows = context.rows;
+  constructor(state: StoreState, statements: StatementCache, rows: HistoryRows) {
+    this.#state = state;
+    this.#statements = statements;
+    this.#rows = rows;
   }
 
   async page(search: EventSearch): Promise<SearchPage<EventSummary>> {
-    const { connection, strings } = this.#context.state;
+    const { connection, strings } = this.#state;
     const source = connection.read(() => {
       const filter = eventSearchFilter(strings, search.filter);
       return filter === null ? null : this.#source(search, filter);
     });
     const page = await walkPage(
-      this.#context.state,
-      this.#context.statements,
+      this.#state,
+      this.#statements,
       { ...search, isNewestFirst: true, table: eventTable },
       source,
     );
@@ -275,20 +298,14 @@ export class EventSearches {
 
   #source({ filter: asked }: EventSearch, filter: SearchFilter): SearchSource {
     const { idempotencyKey, tenantId, dataContains } = asked;
-    const direction = { isNewestFirst: true };
+    const isNewestFirst = true;
     if (idempotencyKey === null) {
-      const rowsFirst = dataContains === null ? {} : { rowsFirst: bodiesFirst };
-      return new RowSource(this.#context.state, this.#context.statements, {
-        ...direction,
-        ...rowsFirst,
-        filter,
-        range: asked,
-      });
+      const rowsFirst = dataContains === null ? undefined : bodiesFirst;
+      return new RowSource(this.#state, this.#statements, { isNewestFirst, rowsFirst, filter, range: asked });
     }
-    const { statements, state } = this.#context;
-    const tenant = tenantId === null ? null : state.strings.find(tenantId);
-    const found = statements.get(`SELECT e.seq FROM ${eventsOfKey}`).all(idempotencyKey, tenant);
+    const tenant = tenantId === null ? null : this.#state.strings.find(tenantId);
+    const found = this.#statements.get(`SELECT e.seq FROM ${eventsOfKey}`).all(idempotencyKey, tenant);
     const positions = (found as unknown as [seq: number][]).map(([seq]) => seq);
-    return new ListSource(this.#context.statements, { ...direction, filter, positions });
+    return new ListSource(this.#statements, { isNewestFirst, filter, positions });
   }
 }

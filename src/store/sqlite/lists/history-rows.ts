@@ -10,7 +10,9 @@ import type {
 } from "../../../ports/store/history.ts";
 import { categoryCodes, decode, decodeOrNull, outcomeCodes } from "../../column-values.ts";
 import {
+  attemptColumnsWith,
   type AttemptRow,
+  deliveryColumnsWith,
   type DeliveryRow,
   type EventRow,
   type StoredNames,
@@ -22,17 +24,12 @@ import {
 import { chunkKinds, chunkOf, chunkStart } from "../driver/chunks.ts";
 import type { StoreState } from "../state.ts";
 
-/** Of `attempts a`. */
-const attemptColumns = `a.key & 65535, a.id, a.outcome, a.state_unknown, a.category, a.status_code,
-  a.response_sample,
-  a.error_message, a.duration_ms, a.scheduled_at, a.executed_at, a.next_retry_at, a.notes`;
+const attemptNumber = "a.key & 65535";
 const selectEvent = (body: string): string =>
   `SELECT seq, id, tenant, event_type, sequence_number, occurred_at, source, idempotency_key, priority,
   created_at, content_type, delivery_count + requeue_count, ${body}, raw, trace, relayed FROM events`;
-const selectDelivery = `SELECT d.seq, d.id, d.tenant, d.webhook, e.id, e.event_type, d.priority, d.lane, d.origin,
-  d.state, d.attempt_count, d.created_at, d.first_attempt_at, d.due_at, d.reason, d.category, d.completed_at,
-  d.format, d.retried_at, d.retried_attempts, d.retries, d.replay_of, d.replayed_by,
-  ${attemptColumns} FROM deliveries d JOIN events e ON e.seq = d.event
+const selectDelivery = `SELECT ${deliveryColumnsWith(attemptNumber)}
+  FROM deliveries d JOIN events e ON e.seq = d.event
   LEFT JOIN attempts a ON a.key = (d.seq << 16) | d.attempt_count`;
 
 /** Converts stored rows into the port's types. */
@@ -105,7 +102,7 @@ export class AttemptReader {
     const { connection } = state;
     this.#state = state;
     this.#ofDelivery = connection.prepare(
-      `SELECT ${attemptColumns}
+      `SELECT ${attemptColumnsWith(attemptNumber)}
        FROM deliveries d CROSS JOIN attempts a ON a.key ${keysOf} WHERE d.id = ? ORDER BY a.key`,
     );
     this.#ofOwner = connection.prepare(attemptsOf("d.tenant = ? AND d.webhook = ?"));

@@ -1,7 +1,7 @@
 import { relayedKeyPrefix } from "../../../features/gateway/relayed.ts";
 import { matches } from "../../../domain/event-type.ts";
 import type { DeliveryFilter, EventFilter, HttpStatusFilter } from "../../../ports/store/search.ts";
-import { categoryCodes, originCodes, stateCodes } from "../../column-values.ts";
+import { categoryCodes, exhausted, originCodes, stateCodes } from "../../column-values.ts";
 import { type ChunkKind, chunkKinds } from "../driver/chunks.ts";
 import type { StringTable } from "../driver/string-table.ts";
 
@@ -31,7 +31,7 @@ export const eventTable: SearchTable = {
   eventType: "d.event_type",
 };
 
-/** Conditions on rows `d` of a table. */
+/** Compiled filters of listings, searches and bulk work: conditions on rows `d` of a table. */
 export interface SearchFilter {
   readonly table: SearchTable;
   readonly conditions: readonly string[];
@@ -113,9 +113,18 @@ export function eventSearchFilter(strings: StringTable, filter: EventFilter): Se
   };
 }
 
+export const isDeadLetter = `d.state = ${exhausted}`;
+
+/** Whether all results are dead letters. */
+export function asksForDeadLetters({ states }: DeliveryFilter): boolean {
+  return states?.length === 1 && states[0] === "exhausted";
+}
+
 function addColumns(draft: Draft, filter: DeliveryFilter): void {
   const { states, categories, origins, attemptMin, sourceId, from, to } = filter;
-  if (states !== null)
+  // A constant, so that the partial index of dead letters covers it.
+  if (asksForDeadLetters(filter)) draft.add(isDeadLetter);
+  else if (states !== null)
     draft.among(
       "d.state",
       states.map((state) => stateCodes.encode[state]),

@@ -1,8 +1,8 @@
 import type { StatementSync } from "node:sqlite";
-import { chunkEnd, chunkOf, chunkRows, chunkStart } from "../driver/chunks.ts";
+import { chunkEnd, chunkOf, chunkRows, chunkStart, type TimeRange } from "../driver/chunks.ts";
 import type { StatementCache } from "../driver/connection.ts";
 import type { StoreState } from "../state.ts";
-import type { SearchFilter } from "./search-filter.ts";
+import { isDeadLetter, type SearchFilter, type SearchTable } from "./search-filter.ts";
 
 /** Finds the rows of a search in the order of their places, which are positions or ids, a stretch at a time. */
 export interface SearchSource<Place = number> {
@@ -20,7 +20,7 @@ export interface Stretch<Place = number> {
   readonly looked: number;
 }
 
-export interface Direction {
+interface Direction {
   readonly isNewestFirst: boolean;
 }
 
@@ -30,7 +30,7 @@ type FoundRow = [seq: number, eventType: number];
 export class RowSource implements SearchSource {
   readonly #state: StoreState;
   readonly #filter: SearchFilter;
-  readonly #range: { readonly from: number | null; readonly to: number | null };
+  readonly #range: TimeRange;
   readonly #isNewestFirst: boolean;
   readonly #statement: StatementSync;
   readonly rowsFirst: number;
@@ -40,8 +40,8 @@ export class RowSource implements SearchSource {
     statements: StatementCache,
     search: Direction & {
       readonly filter: SearchFilter;
-      readonly range: { readonly from: number | null; readonly to: number | null };
-      readonly rowsFirst?: number;
+      readonly range: TimeRange;
+      readonly rowsFirst?: number | undefined;
     },
   ) {
     const { filter, isNewestFirst } = search;
@@ -60,7 +60,7 @@ export class RowSource implements SearchSource {
   }
 
   stretch(from: number, rows: number, limit: number): Stretch | null {
-    const chunk = this.#chunkBehind(from);
+    const chunk = chunkBehind(this.#state, this.#filter.table, this.#range, this.#isNewestFirst, from);
     if (chunk === null) return null;
     const { owner } = this.#filter;
     const [first, last] = this.#span(chunk, from, rows);
@@ -82,13 +82,19 @@ export class RowSource implements SearchSource {
     const first = Math.max(from + 1, chunkStart(chunk));
     return [first, Math.min(chunkEnd(chunk), first + rows - 1)];
   }
+}
 
-  #chunkBehind(from: number): number | null {
-    const { chunks } = this.#state;
-    return this.#isNewestFirst
-      ? chunks.atOrBelow(this.#filter.table.kind, { ...this.#range, chunk: chunkOf(from - 1) })
-      : chunks.atOrAbove(this.#filter.table.kind, { ...this.#range, chunk: chunkOf(from + 1) });
-  }
+/** The next chunk with rows of this time. */
+function chunkBehind(
+  { chunks }: StoreState,
+  { kind }: SearchTable,
+  range: TimeRange,
+  isNewestFirst: boolean,
+  from: number,
+): number | null {
+  return isNewestFirst
+    ? chunks.atOrBelow(kind, { ...range, chunk: chunkOf(from - 1) })
+    : chunks.atOrAbove(kind, { ...range, chunk: chunkOf(from + 1) });
 }
 
 /** Rows examined in the first turn. */
@@ -136,6 +142,59 @@ export class ListSource implements SearchSource {
       else low = middle + 1;
     }
     return low;
+  }
+}
+
+/** Dead letters of some tenants, by their index: the history between them is not read. */
+export class DeadLetterSource implements SearchSource {
+  readonly rowsFirst = chunkRows;
+  readonly #state: StoreState;
+  readonly #filter: SearchFilter;
+  readonly #range: TimeRange;
+  readonly #tenants: string;
+  readonly #isNewestFirst: boolean;
+  readonly #nearest: StatementSync;
+  readonly #slice: StatementSync;
+
+  constructor(
+    state: StoreState,
+    statements: StatementCache,
+    search: Direction & {
+      readonly filter: SearchFilter;
+      readonly range: TimeRange;
+      readonly tenants: readonly number[];
+    },
+  ) {
+    const { filter, isNewestFirst } = search;
+    this.#state = state;
+    this.#filter = filter;
+    this.#range = search.range;
+    this.#tenants = JSON.stringify(search.tenants);
+    this.#isNewestFirst = isNewestFirst;
+    const [nearest, behind, order] = isNewestFirst ? ["max", "<", "DESC"] : ["min", ">", "ASC"];
+    const ofTenant = `INDEXED BY deliveries_dead ON ${isDeadLetter} AND d.tenant = t.value`;
+    this.#nearest = statements.get(
+      `SELECT ${nearest}((SELECT ${nearest}(d.seq) FROM deliveries d ${ofTenant.replace("ON", "WHERE")}
+         AND d.seq ${behind} ?)) FROM json_each(?) t`,
+    );
+    this.#slice = statements.get(
+      `SELECT ${columnsOf(filter)} FROM json_each(?) t CROSS JOIN deliveries d ${ofTenant} AND d.seq BETWEEN ? AND ?
+       WHERE ${allConditions(filter)} ORDER BY d.seq ${order}`,
+    );
+  }
+
+  stretch(from: number, rows: number, limit: number): Stretch | null {
+    const isNewestFirst = this.#isNewestFirst;
+    const chunk = chunkBehind(this.#state, this.#filter.table, this.#range, isNewestFirst, from);
+    if (chunk === null) return null;
+    const begin = isNewestFirst ? Math.min(from, chunkEnd(chunk) + 1) : Math.max(from, chunkStart(chunk) - 1);
+    const [nearest] = this.#nearest.get(begin, this.#tenants) as unknown as [seq: number | null];
+    if (nearest === null) return null;
+    const reached = isNewestFirst ? nearest - rows + 1 : nearest + rows - 1;
+    const [first, last] = isNewestFirst ? [reached, nearest] : [nearest, reached];
+    const found = this.#slice.all(this.#tenants, first, last, ...allValues(this.#filter));
+    const matches = taken(found as unknown as FoundRow[], this.#filter);
+    return cutAt(matches, limit, reached, found.length + rowsPerSeek);
   }
 }
 

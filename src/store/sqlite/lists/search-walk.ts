@@ -65,7 +65,7 @@ export async function walkPage(
   const begin = search.after?.position ?? startOf(state, search);
   const { rows, next: position, isCutShort } = await walk(state.connection, { ...search, begin }, source);
   if (position === null) return { ...nothing, rows };
-  const searchedTo = createdAt(state, statements, { position, table: search.table });
+  const searchedTo = createdAt(state, statements, search.table, position);
   return { rows, next: { position, dueAt: null }, searchedTo, isCutShort };
 }
 
@@ -104,7 +104,8 @@ function startOf({ counters }: StoreState, { isNewestFirst, table }: WalkSearch)
 function createdAt(
   state: StoreState,
   statements: StatementCache,
-  { position, table }: { readonly position: number; readonly table: SearchTable },
+  table: SearchTable,
+  position: number,
 ): number | null {
   const statement = statements.get(
     `SELECT created_at FROM ${table.name} WHERE seq >= ? ORDER BY seq LIMIT 1`,

@@ -71,13 +71,7 @@ function begin(db: DatabaseSync, dataDir: string, source: string): void {
  * Reads a data folder, even while a server works on it: it only reads. SQLite creates files next to the database,
  * unless `leavesNoTrace` is set. That is for previews only: concurrent writes may be missed.
  */
-export function openSqliteMoveSource({
-  dataDir,
-  leavesNoTrace,
-}: {
-  readonly dataDir: string;
-  readonly leavesNoTrace: boolean;
-}): MoveSource {
+export function openSqliteMoveSource(dataDir: string, leavesNoTrace: boolean): MoveSource {
   const file = databaseFile(dataDir);
   refuseEmptied(file);
   if (!existsSync(file)) throw noDatabaseIn(dataDir);

@@ -115,7 +115,7 @@ export class Retention {
   }
 
   /** The oldest rows have the lowest numbers. */
-  forgetAudit({ createdBefore, limit }: RetentionStep): StepResult {
+  forgetAudit(createdBefore: number, limit: number): StepResult {
     const changed = Number(this.#oldAudit.run(limit, createdBefore).changes);
     return { changed, more: changed === limit };
   }

@@ -16,7 +16,7 @@ import { chunkKinds } from "../driver/chunks.ts";
 import type { SqliteDeliveries } from "../events/deliveries.ts";
 import type { StoreState } from "../state.ts";
 import { Expiry } from "./expiry.ts";
-import { Retention, type RetentionStep, Sweeps } from "./retention.ts";
+import { Retention, Sweeps } from "./retention.ts";
 
 type SeenRow = [
   lane: number,
@@ -136,19 +136,19 @@ export class SqliteUpkeep implements UpkeepStore {
     return this.#state.connection.write(() => this.#expiry.cancelWebhook(step));
   }
 
-  async forgetPayloads(step: RetentionStep): Promise<StepResult> {
-    return this.#state.connection.write(() => this.#retention.forgetPayloads(step));
+  async forgetPayloads(createdBefore: number, limit: number): Promise<StepResult> {
+    return this.#state.connection.write(() => this.#retention.forgetPayloads({ createdBefore, limit }));
   }
 
   async forgetHistory(step: HistoryStep): Promise<StepResult> {
     return this.#state.connection.write(() => this.#retention.forgetHistory(step));
   }
 
-  async forgetAudit(step: RetentionStep): Promise<StepResult> {
-    return this.#state.connection.write(() => this.#retention.forgetAudit(step));
+  async forgetAudit(createdBefore: number, limit: number): Promise<StepResult> {
+    return this.#state.connection.write(() => this.#retention.forgetAudit(createdBefore, limit));
   }
 
-  async forgetKeys(step: { readonly now: number; readonly limit: number }): Promise<StepResult> {
-    return this.#state.connection.write(() => this.#retention.forgetKeys(step.now, step.limit));
+  async forgetKeys(now: number, limit: number): Promise<StepResult> {
+    return this.#state.connection.write(() => this.#retention.forgetKeys(now, limit));
   }
 }

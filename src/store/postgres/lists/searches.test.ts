@@ -6,7 +6,7 @@ import { StoreUnavailableError } from "../../../ports/store.ts";
 import { SearchBudget } from "../../../ports/clock.ts";
 import type { HistoryRows } from "./history-rows.ts";
 import type { StoreState } from "../state.ts";
-import { DeliverySearches } from "./delivery-searches.ts";
+import { DeliverySearches } from "./searches.ts";
 
 const canceled = Object.assign(new Error("canceling statement due to statement timeout"), { code: "57014" });
 const rowsOfWindow = (values: readonly unknown[]): number => Number(values[2]);
