@@ -175,6 +175,7 @@ suite("bulk actions", () => {
     await world.restart();
     await world.services.webhooks.enable(admin, webhook.id).catch(() => undefined);
     const done = await ended(world, operation);
+    assert.deepEqual([done.queued, done.skipped], [8, {}], "it continues after its last delivery");
     await withStatus(world, { webhookId: webhook.id, status: "exhausted", count: 8 });
     assert.equal(world.requests.length - sentBefore, 8);
     const shown = await world.until(async () => {

@@ -89,7 +89,6 @@ export class OperationRun {
         await this.#untilStart();
         if (this.#isStopped) break;
         await this.#save("running", { takes: true });
-        this.#forgetWhatIsMetAgain();
         await this.#workOff();
         if (!this.#isStopped) await this.#countWhatWasSent();
         if (!this.#isStopped) await this.#save("completed");
@@ -133,12 +132,6 @@ export class OperationRun {
     } catch (error) {
       this.#options.log.warn({ err: String(error) }, "failed to store the progress of a batch operation");
     }
-  }
-
-  /** When a listing is read again, skipped deliveries occur again, so forget their counts. */
-  #forgetWhatIsMetAgain(): void {
-    const { kind } = this.operation.selection;
-    if (kind !== "ids" && kind !== "search") this.operation = { ...this.operation, failed: 0, skipped: {} };
   }
 
   /** A killed process may have sent more than it stored, and the selection may no longer contain those deliveries. */

@@ -126,7 +126,7 @@ export interface BatchOperation {
   readonly outcome: OperationOutcome | null;
   /** Closes each open circuit once, before it sends to that webhook. */
   readonly closesCircuits: boolean;
-  /** Progress, for the process that continues it; null if the operation searches for the remaining deliveries. */
+  /** Progress, for the process that continues it; null at the start. */
   readonly cursor: number | null;
   /** Only deliveries below this position are selected, so the operation does not process its own results. */
   readonly before: number | null;
