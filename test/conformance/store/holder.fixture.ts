@@ -50,7 +50,7 @@ export class Holder {
       rowsMax: 100,
       riders: new CommitRiders(
         null,
-        new ProblemWatch({ clock: this.#clock, random, telemetry }, store.problems, () => undefined),
+        new ProblemWatch({ clock: this.#clock, telemetry }, store.problems, () => undefined),
       ),
       recovered: silent,
       waitingStates: new WaitingStates(() => [], new OperationalEvents(silent, silent)),
