@@ -15,12 +15,11 @@ import {
  */
 const growth = 1.2;
 const logOfGrowth = Math.log(growth);
-const placeMax = distributionSpan - 1;
 
 /** The class of a duration in milliseconds. */
 export function placeOf(ms: number): number {
   if (!(ms >= 1)) return 0;
-  return Math.min(placeMax, 1 + Math.floor(Math.log(ms) / logOfGrowth));
+  return Math.min(distributionSpan - 1, 1 + Math.floor(Math.log(ms) / logOfGrowth));
 }
 
 /** A duration in the middle of a class, in milliseconds. */
