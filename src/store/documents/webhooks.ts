@@ -223,6 +223,9 @@ const insert = sql(
    ORDER BY g.place`,
 );
 
+/** Limit per webhook on stored revisions, and on other entries. */
+export const historyEntriesMax = 100;
+
 const prune = ["IS NULL", "IS NOT NULL"].map((revision) =>
   sql(
     `DELETE FROM posthorn.webhook_history WHERE seq IN (
@@ -302,6 +305,4 @@ export function historyDocument(entry: WebhookHistoryEntry): string {
   );
 }
 
-/** Limit per webhook on stored revisions, and on other entries. */
-export const historyEntriesMax = 100;
 const valueLengthMax = 1_024;
