@@ -23,6 +23,7 @@ import { Events } from "./events/event-service.ts";
 import { GatewayDirectory } from "./gateway/gateway-directory.ts";
 import { LiveFeed } from "./live/live-feed.ts";
 import { createNotifications, type NotificationMeans } from "./notifications/create-notifications.ts";
+import { Wording } from "./notifications/messages.ts";
 import { NotificationDesk } from "./notifications/notification-desk.ts";
 import { BatchOperations } from "./operations/batch-operations.ts";
 import { BulkActions } from "./operations/bulk-actions.ts";
@@ -204,6 +205,7 @@ function createAlerts(options: ServicesOptions, desk: NotificationDesk | null) {
     nextId,
     clock,
     log: telemetry.log,
+    wording: new Wording(options.notifications?.overrides),
     events: store.notifications ?? null,
     sources: {
       store,

@@ -1,13 +1,15 @@
+import { alertTitle, type BuiltInAlert } from "../notifications/messages.ts";
 import type { AlertRule } from "./alert.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;
 
-type Told = Pick<AlertRule, "name" | "title" | "description" | "severity" | "source" | "threshold"> &
-  Partial<AlertRule>;
+type BuiltInRule = Pick<AlertRule, "description" | "severity" | "source" | "threshold"> &
+  Partial<AlertRule> & { readonly name: BuiltInAlert };
 
-function rule(told: Told): AlertRule {
+function rule(given: BuiltInRule): AlertRule {
   return {
+    title: alertTitle(given.name),
     tenantId: null,
     isDefault: true,
     metric: null,
@@ -22,8 +24,8 @@ function rule(told: Told): AlertRule {
     enabled: true,
     mutedUntil: null,
     muteReason: null,
-    runbook: told.name,
-    ...told,
+    runbook: given.name,
+    ...given,
   };
 }
 
@@ -31,7 +33,6 @@ function rule(told: Told): AlertRule {
 export const defaultAlertRules: readonly AlertRule[] = [
   rule({
     name: "circuit-opened",
-    title: "Circuit opened",
     severity: "warning",
     source: "circuit",
     description: "The circuit of a webhook is not closed: only probes are sent to it (WDS-236).",
@@ -39,7 +40,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "circuit-open-long",
-    title: "Circuit open for an hour",
     severity: "critical",
     description: "The circuit of a webhook has not closed for an hour (WDS-237).",
     source: "circuit",
@@ -48,7 +48,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "dead-letters",
-    title: "Many dead letters",
     severity: "warning",
     source: "dead_letters",
     description: "A tenant has more dead letters than the threshold (WDS-238).",
@@ -56,7 +55,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "success-rate",
-    title: "Many attempts fail",
     severity: "warning",
     source: "success_rate",
     description:
@@ -67,7 +65,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "workers-busy",
-    title: "Workers are busy",
     severity: "warning",
     source: "request_slots",
     description:
@@ -77,7 +74,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "queue-deep",
-    title: "Many deliveries wait",
     severity: "critical",
     source: "waiting",
     description: "More deliveries are waiting than the threshold (WDS-241).",
@@ -85,7 +81,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "deliveries-late",
-    title: "Deliveries leave late",
     severity: "critical",
     source: "late",
     description:
@@ -96,7 +91,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "publisher-silent",
-    title: "A publisher is silent",
     severity: "info",
     description:
       "No event of a type was published in the last whole hour, although the type was published in this hour of each of the last seven days.",
@@ -106,7 +100,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "payload-growth",
-    title: "Payloads grow",
     severity: "warning",
     source: "payload_growth",
     description:
@@ -116,7 +109,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "statistics-behind",
-    title: "Statistics are behind",
     severity: "warning",
     source: "statistics",
     description:
@@ -126,7 +118,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "retention-behind",
-    title: "Retention is behind",
     severity: "warning",
     source: "retention",
     description:
@@ -136,7 +127,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "disk-low",
-    title: "The disk is nearly full",
     severity: "warning",
     source: "disk",
     description: "The disk with the data folder is fuller than this share. Does not cover PostgreSQL's disk.",
@@ -145,7 +135,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "no-workers",
-    title: "A pool has no workers",
     severity: "critical",
     source: "workers",
     description: "A worker pool that serves a tenant has no worker.",
@@ -154,7 +143,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "queue-away",
-    title: "RabbitMQ is unavailable",
     severity: "critical",
     source: "queue",
     description:
@@ -164,7 +152,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "shared-state-away",
-    title: "Redis is unavailable",
     severity: "critical",
     source: "shared_state",
     description: "The shared state does not respond (WDS-209). Each worker enforces its share of the limits.",
@@ -172,7 +159,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "store-away",
-    title: "The database does not respond",
     severity: "critical",
     source: "store",
     description:
@@ -182,7 +168,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "dns-failing",
-    title: "A name cannot be resolved",
     severity: "warning",
     source: "dns",
     description:
