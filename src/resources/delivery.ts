@@ -319,7 +319,7 @@ const remedySchema = closed(
   },
 );
 
-const gateSchema = closed(
+export const gateSchema = closed(
   {
     gate: oneOf(waitingReasons, { description: "As in `waiting_for`." }),
     since: nullableSchema(instant("Null if it was not recorded.")),

@@ -1,7 +1,9 @@
 import type { CircuitSnapshot } from "../../domain/circuit-breaker.ts";
 import type { DeliveryPolicy } from "../../domain/delivery-policy.ts";
 import type { PauseReason, WebhookHealthState } from "../../domain/endpoint-health.ts";
+import type { DeliveryGate } from "../../domain/gate-explanation.ts";
 import { attemptsMax } from "../../domain/retry-schedule.ts";
+import type { Scope } from "../../domain/scope.ts";
 import type { Webhook, WebhookPause, WebhookRetryOverrides, WebhookStatus } from "../../domain/webhook.ts";
 import { jsonOf, snakeCase, snakeCaseJson } from "../../http/mapping.ts";
 import type { AttemptStats, Backlog } from "../../ports/store/history.ts";
@@ -17,6 +19,7 @@ import {
   secretSchema,
   timelineEntrySchema,
 } from "../../resources/webhook-state.ts";
+import { shownGate } from "../deliveries/views.ts";
 import { webhookUrlShown } from "../notifications/operational-event.ts";
 
 /** `retry_config` in force, or the overrides of a webhook with null for values of its profile. */
@@ -76,10 +79,11 @@ export function circuitJson(webhookId: string, circuit: CircuitSnapshot): Json {
   return jsonOf(circuitSchema, { ...circuit, webhookId });
 }
 
-export function healthJson(health: WebhookHealthView): Json {
+export function healthJson(health: WebhookHealthView, scope: Scope): Json {
   const { webhookId, circuit, stats, statsSince: since } = health;
   return jsonOf(healthSchema, {
     ...health,
+    gates: health.gates.map((gate) => shownGate(gate, scope)),
     circuitBreaker: { ...circuit, webhookId },
     stats: { ...stats, since },
     errorDistribution: stats.byCategory,
@@ -181,6 +185,8 @@ export interface WebhookHealthView {
   readonly circuit: CircuitSnapshot;
   readonly pausedUntil: number | null;
   readonly pauseReason: PauseReason | null;
+  /** What holds its deliveries now. */
+  readonly gates: readonly DeliveryGate[];
   readonly inFlight: number;
   readonly stats: AttemptStats;
   readonly statsSince: number;

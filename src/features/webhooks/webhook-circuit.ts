@@ -25,6 +25,7 @@ const statsSpanMs = 86_400_000;
 /** The current state of a webhook's endpoint, and its attempts of the last day (WDS-105). */
 export async function webhookHealth(
   live: LiveWebhook,
+  access: Pick<EngineAccess, "gates">,
   history: HistoryStore,
   clock: Clock,
 ): Promise<WebhookHealthView> {
@@ -40,6 +41,7 @@ export async function webhookHealth(
     circuit: snapshotCircuit(live.circuit, policy.circuitBreaker, now),
     pausedUntil: isPaused ? pausedUntil : null,
     pauseReason: isPaused ? live.pauseReason : null,
+    gates: access.gates(webhook.id),
     inFlight: live.report?.inFlight ?? live.inFlight,
     stats: await history.attemptStats(webhook.id, statsSince),
     statsSince,

@@ -305,8 +305,8 @@ export class Webhooks {
   }
 
   async health(scope: Scope, id: string): Promise<WebhookHealthView> {
-    const { store, clock } = this.#options;
-    return webhookHealth(await this.#fresh(scope, id), store.history, clock);
+    const { access, store, clock } = this.#options;
+    return webhookHealth(await this.#fresh(scope, id), access, store.history, clock);
   }
 
   /** The backlog, counted up to 10,000. */

@@ -249,6 +249,7 @@ function createWebhooks({ shelf, ...world }: World, { now }: StandInOptions): Se
         circuit: snapshotCircuit(entry.circuit, policy.circuitBreaker, now()),
         pausedUntil: null,
         pauseReason: null,
+        gates: [],
         inFlight: 0,
         stats: {
           total: 1,
