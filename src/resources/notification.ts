@@ -39,7 +39,8 @@ const quietHoursFields = {
   until: required(clockTime("When quiet hours end; a time earlier than `from` is on the next day.")),
 } satisfies Fields;
 
-const settable = {
+/** Stored as given. */
+export const channelSettings = {
   name: line({ lengthMax: 100, default: "", doc: "Display name." }),
   topics: list(choice(notificationTopics), {
     countMin: 0,
@@ -106,7 +107,7 @@ export const channelFields = {
       examples: ["R0UT1NGK3Y0123456789abcdef012345"],
     }),
   ),
-  ...settable,
+  ...channelSettings,
 } satisfies Fields;
 export type ChannelInput = InputOf<typeof channelFields>;
 
@@ -127,7 +128,7 @@ export const channelShown = {
     lengthMax: 254,
     doc: "For mail, the address; for other kinds, the host that messages go to.",
   }),
-  ...settable,
+  ...channelSettings,
   webhookId: nullable(
     id({
       doc: "The webhook of the tenant `posthorn-operator` that carries the messages; null for mail, for PagerDuty and for tenants.",

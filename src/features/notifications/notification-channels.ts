@@ -11,12 +11,12 @@ import type {
 } from "../../ports/store/notifications.ts";
 import type { rotateFields } from "../../resources/actions.ts";
 import type { InputOf } from "../../resources/field.ts";
-import type { ChannelInput } from "../../resources/notification.ts";
-import { ProblemList } from "../input.ts";
+import { type ChannelInput, channelSettings } from "../../resources/notification.ts";
+import { ProblemList, withDefaults } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import { requireWholeTenant } from "../scope.ts";
 import type { Scope, TenantService, WebhookSecretView, WebhookService } from "../services.ts";
-import { type AddressLinks, channelSettings, readChannels } from "./channel-input.ts";
+import { type AddressLinks, readChannels } from "./channel-input.ts";
 import type { Wording } from "./messages.ts";
 import { type NotificationDesk, pagerUrl } from "./notification-desk.ts";
 import { confirmationTopic, hourOf, testTopic } from "./notification-sender.ts";
@@ -85,11 +85,14 @@ const operator: Scope = { tenantId: null };
 
 /** Channels of the operator and of each tenant, tests, and the log of notifications. */
 export class NotificationChannels {
+  /** Also of the pages that readers of a mail open. */
+  readonly wording: Wording;
   readonly #options: NotificationChannelsOptions;
   readonly #changes = new KeyedQueue();
 
   constructor(options: NotificationChannelsOptions) {
     this.#options = options;
+    this.wording = options.wording;
   }
 
   /** The available kinds. Email requires a mail server; email to tenants also requires links that readers can open. */
@@ -112,15 +115,15 @@ export class NotificationChannels {
   /** Replaces all channels of an owner; rejects without changes if one of them is invalid. */
   async put(
     scope: Scope,
-    command: { readonly owner: ChannelOwner; readonly channels: readonly ChannelInput[] },
+    owner: ChannelOwner,
+    given: readonly ChannelInput[],
   ): Promise<readonly SavedChannel[]> {
-    const { owner } = command;
     await this.#requireOwner(scope, owner);
     return this.#changes.run(owner ?? "", async () => {
       const before = await this.list(scope, owner);
       const { urlRules, sendsMail, links } = this.#options;
       const canConfirm = owner === null || links.areReachable;
-      const inputs = readChannels(command.channels, before, { urlRules, sendsMail, canConfirm });
+      const inputs = readChannels(given, before, { urlRules, sendsMail, canConfirm });
       await this.#requireWebhooks(owner, inputs, before);
       await this.#rememberAddresses(owner, inputs);
       const channels: NotificationChannel[] = [];
@@ -139,12 +142,7 @@ export class NotificationChannels {
           await this.#removeCarrier(channel.webhookId);
       const saved = await this.list(scope, owner);
       await this.#askToConfirm(saved);
-      return saved.map(({ channel, status, consent }) => ({
-        channel,
-        status,
-        consent,
-        secret: secrets.get(channel.id) ?? null,
-      }));
+      return saved.map((stored) => ({ ...stored, secret: secrets.get(stored.channel.id) ?? null }));
     });
   }
 
@@ -370,7 +368,7 @@ export class NotificationChannels {
       tenantId: owner,
       kind,
       webhookId,
-      ...channelSettings(input),
+      ...withDefaults(channelSettings, input),
       address: input.address ?? (url === undefined ? (known?.address ?? "") : new URL(url).host),
       sealedKey: this.#sealed(id, input.integrationKey) ?? known?.sealedKey ?? null,
       createdAt: known?.createdAt ?? now,
