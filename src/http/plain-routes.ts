@@ -4,8 +4,8 @@ import type { Scope } from "../features/services.ts";
 import type { Fields, InputOf } from "../resources/field.ts";
 import type { Resource } from "../resources/resource.ts";
 import { closed, type Schema } from "../resources/schema.ts";
-import { filtersOf, inputOf, snakeCase } from "./mapping.ts";
-import type { Pager } from "./paging.ts";
+import { type FiltersOf, filtersOf, inputOf, snakeCase } from "./mapping.ts";
+import type { Listing, PageQuery, Pager } from "./paging.ts";
 import { type Access, type Call, defineRoute, type Method, type Route } from "./route.ts";
 
 const noFields = {} satisfies Fields;
@@ -83,7 +83,20 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
     rows: (scope: Scope, filters: Filters) => Eventual<readonly Found[]>,
     idOf: (row: Found) => string,
   ): Route {
-    const { schemas, noun, title, path, tag, filters: fields } = this.#resource;
+    return this.pages(terms, this.#resource.filters, async (scope, filters, query, listing) => {
+      const found = await rows(scope, filters);
+      const page = pager.slice(found, { query, listing, idOf, toJson: (row) => row });
+      return { ...page, data: await this.#showPage(page.data, query) };
+    });
+  }
+
+  /** A list that the service reads page by page; `read` returns the response. */
+  pages<F extends Fields>(
+    terms: Terms,
+    fields: F,
+    read: (scope: Scope, filters: FiltersOf<F>, query: PageQuery, listing: Listing) => Eventual<object>,
+  ): Route {
+    const { schemas, noun, title, path, tag } = this.#resource;
     return defineRoute({
       ...rightsOf(terms),
       method: "GET",
@@ -95,10 +108,9 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
       answers: { 200: { description: terms.answer ?? `A page of ${noun}s.`, schema: schemas.list } },
       errors: terms.errors ?? ["invalid_cursor"],
       handle: async ({ scope, query }) => {
-        const filters = filtersOf(fields, query) as Filters;
+        const filters = filtersOf(fields, query);
         const listing = { tenantId: scope.tenantId, route: `${noun}s`, filters };
-        const page = pager.slice(await rows(scope, filters), { query, listing, idOf, toJson: (row) => row });
-        return { status: 200, body: { ...page, data: await this.#showPage(page.data, query) } };
+        return { status: 200, body: await read(scope, filters, query, listing) };
       },
     });
   }

@@ -12,12 +12,12 @@ import {
   timeOrDate,
 } from "./field.ts";
 import { tenantIdField } from "./names.ts";
-import type { OptionTable } from "./resource.ts";
+import { defineResource, type OptionTable } from "./resource.ts";
 import {
   closed,
+  idParam,
   idSchema,
   instant,
-  listingQuery,
   nullableSchema,
   oneOf,
   schemaOf,
@@ -123,7 +123,18 @@ export const requestSchema = closed(
   },
   { title: "GatewayRequestWithBody" },
 );
-export const requestListSchema = searchOf(requestSummarySchema, "GatewayRequestList");
-export const requestQuery = listingQuery(requestFilters);
 export const requestReplaySchema = schemaOf(requestReplayFields, { title: "RequestReplayInput" });
 export const requestBookmarkSchema = schemaOf(requestBookmarkFields, { title: "RequestBookmarkInput" });
+
+export const requestListSchema = searchOf(requestSummarySchema, "GatewayRequestList");
+export const requestResource = defineResource({
+  noun: "request",
+  title: "Request",
+  path: "/v1/requests",
+  tag: "Gateway",
+  key: idParam("the request"),
+  input: {},
+  shown: {},
+  filters: requestFilters,
+  schemas: { one: requestSchema, list: requestListSchema },
+});

@@ -23,7 +23,8 @@ import {
   url,
   word,
 } from "./field.ts";
-import { closed, idSchema, listingQuery, listOf, oneOf, schemaOf, shownSchemaOf, Type } from "./schema.ts";
+import { defineResource } from "./resource.ts";
+import { closed, idParam, idSchema, oneOf, schemaOf, shownSchemaOf, Type } from "./schema.ts";
 
 const clockTime = (doc: string) =>
   word({
@@ -220,8 +221,13 @@ export const channelTestSchema = closed(
   { notification_id: idSchema("the message") },
   { title: "NotificationTest" },
 );
-export const notificationQuerySchema = listingQuery(notificationFilters);
-export const notificationListSchema = listOf(
-  shownSchemaOf(notificationShown, { title: "Notification" }),
-  "NotificationList",
-);
+export const notificationResource = defineResource({
+  noun: "notification",
+  title: "Notification",
+  path: "/v1/notifications",
+  tag: "Notifications",
+  key: idParam("the message"),
+  input: {},
+  shown: notificationShown,
+  filters: notificationFilters,
+});

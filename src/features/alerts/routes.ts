@@ -1,16 +1,15 @@
 import { NotFoundError, UnavailableError } from "../../domain/errors.ts";
 import type { ApiOptions } from "../../http/context.ts";
-import { filtersOf, inputOf, jsonOf } from "../../http/mapping.ts";
+import { inputOf, jsonOf } from "../../http/mapping.ts";
 import type { Pager } from "../../http/paging.ts";
 import { PlainRoutes } from "../../http/plain-routes.ts";
 import { defineRoute, type Route } from "../../http/route.ts";
 import {
   alertFilters,
-  alertListSchema,
   alertMuteFields,
   alertMuteSchema,
   alertPreviewSchema,
-  alertQuerySchema,
+  alertResource,
   alertRuleFields,
   alertRuleListSchema,
   alertRuleQuery,
@@ -18,7 +17,6 @@ import {
   alertRuleSchema,
   alertSchema,
 } from "../../resources/alert.ts";
-import { closed, idParam } from "../../resources/schema.ts";
 import type { AlertService } from "../services.ts";
 import type { AlertPreview } from "./alert-preview.ts";
 import type { AlertView } from "./alert-service.ts";
@@ -70,6 +68,7 @@ export function alertRoutes(options: ApiOptions, pager: Pager): readonly Route[]
     },
     alertRuleJson,
   );
+  const alerts = new PlainRoutes(alertResource, (scope, id) => alertsOf(services).get(scope, id), alertJson);
   return [
     listRulesRoute(services),
     rules.put(
@@ -94,8 +93,32 @@ export function alertRoutes(options: ApiOptions, pager: Pager): readonly Route[]
       ["metric", "threshold", "enabled"],
     ),
     previewRoute(services),
-    listRoute(services, pager),
-    muteRoute(services),
+    alerts.pages(
+      {
+        access: "manage",
+        summary: "List alerts, newest first",
+        description:
+          "Pending and firing alerts, and those resolved within 90 days. A tenant's key sees the alerts of its tenant.",
+      },
+      alertFilters,
+      async (scope, filters, query, listing) => {
+        const page = pager.request(query, listing);
+        return pager.answer(await alertsOf(services).list(scope, { ...filters, page }), listing, alertJson);
+      },
+    ),
+    alerts.action(
+      "mute",
+      {
+        summary: "Mute an alert",
+        description:
+          "Mutes this rule for this webhook, tenant or type, even if the alert resolves and fires again. An alert that still fires when the mute ends is announced then.",
+        takes: alertMuteFields,
+        body: alertMuteSchema,
+        answer: "The alert.",
+        audit: { action: "alert.mute", target: "alert" },
+      },
+      async (scope, id, input) => alertJson(await alertsOf(services).mute(scope, id, input)),
+    ),
   ];
 }
 
@@ -147,50 +170,6 @@ function previewRoute(services: Services): Route {
       const input = inputOf(alertRuleFields, body);
       const preview = await alertsOf(services).preview(scope, tenantOf(query), input);
       return { status: 200, body: alertPreviewJson(preview) };
-    },
-  });
-}
-
-function listRoute(services: Services, pager: Pager): Route {
-  return defineRoute({
-    method: "GET",
-    path: "/v1/alerts",
-    operationId: "listAlerts",
-    tag: "Alerts",
-    summary: "List alerts, newest first",
-    description:
-      "Pending and firing alerts, and those resolved within 90 days. A tenant's key sees the alerts of its tenant.",
-    access: "manage",
-    query: alertQuerySchema,
-    answers: { 200: { description: "A page of alerts.", schema: alertListSchema } },
-    errors: ["invalid_cursor"],
-    handle: async ({ scope, query }) => {
-      const filters = filtersOf(alertFilters, query);
-      const listing = { tenantId: scope.tenantId, route: "alerts", filters };
-      const page = await alertsOf(services).list(scope, { ...filters, page: pager.request(query, listing) });
-      return { status: 200, body: pager.answer(page, listing, alertJson) };
-    },
-  });
-}
-
-function muteRoute(services: Services): Route {
-  return defineRoute({
-    method: "POST",
-    path: "/v1/alerts/{id}/mute",
-    operationId: "muteAlert",
-    tag: "Alerts",
-    summary: "Mute an alert",
-    description:
-      "Mutes this rule for this webhook, tenant or type, even if the alert resolves and fires again. An alert that still fires when the mute ends is announced then.",
-    access: "manage",
-    params: closed({ id: idParam("the alert") }),
-    body: alertMuteSchema,
-    answers: { 200: { description: "The alert.", schema: alertSchema } },
-    errors: ["not_found"],
-    audit: { action: "alert.mute", target: "alert" },
-    handle: async ({ scope, params, body }) => {
-      const input = inputOf(alertMuteFields, body);
-      return { status: 200, body: alertJson(await alertsOf(services).mute(scope, params.id, input)) };
     },
   });
 }

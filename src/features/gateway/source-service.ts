@@ -342,10 +342,8 @@ export class Sources {
     return this.#withPath(this.#require(scope, id));
   }
 
-  async acknowledge(
-    scope: Scope,
-    { id, version, by }: { readonly id: string; readonly version: string; readonly by: string },
-  ): Promise<SourceView> {
+  /** `by` names the caller. */
+  async acknowledge(scope: Scope, id: string, version: string, by: string): Promise<SourceView> {
     const problems = new ProblemList();
     readFields(sourceAcknowledgeFields, { version }, problems);
     problems.throwIfAny("the acknowledgement");

@@ -1,7 +1,8 @@
 import { NotFoundError } from "../../domain/errors.ts";
 import type { ApiOptions } from "../../http/context.ts";
-import { filtersOf, inputOf, shownJson } from "../../http/mapping.ts";
+import { inputOf, shownJson } from "../../http/mapping.ts";
 import type { Pager } from "../../http/paging.ts";
+import { PlainRoutes } from "../../http/plain-routes.ts";
 import { type Answer, type Call, defineRoute, type Route } from "../../http/route.ts";
 import type { StoredChannel, StoredNotification } from "../../ports/store/notifications.ts";
 import { rotateFields } from "../../resources/actions.ts";
@@ -12,9 +13,7 @@ import {
   channelShown,
   channelTestSchema,
   notificationFilters,
-  notificationListSchema,
-  notificationQuerySchema,
-  notificationShown,
+  notificationResource,
 } from "../../resources/notification.ts";
 import { closed, idSchema, tenantIdSchema, Type } from "../../resources/schema.ts";
 import { rotateInputSchema, secretSchema } from "../../resources/webhook-state.ts";
@@ -189,29 +188,24 @@ function rotateRoute(options: ApiOptions): Route {
 }
 
 function sentRoute(options: ApiOptions, pager: Pager): Route {
-  return defineRoute({
-    method: "GET",
-    path: "/v1/notifications",
-    operationId: "listNotifications",
-    tag: "Notifications",
-    summary: "List sent and pending notifications",
-    access: "manage",
-    capability,
-    description: "Newest first. Kept for 30 days.",
-    query: notificationQuerySchema,
-    answers: { 200: { description: "A page of messages.", schema: notificationListSchema } },
-    errors: ["invalid_cursor"],
-    handle: async ({ scope, query }) => {
-      const filters = filtersOf(notificationFilters, query);
-      const listing = { tenantId: scope.tenantId, route: "notifications", filters };
-      const page = pager.request(query, listing);
-      const found = await serviceOf(options).sent(scope, { ...filters, owner: undefined, page });
-      return {
-        status: 200,
-        body: pager.answer(found, listing, (each) => notificationJson(each, scope)),
-      };
+  const find = () => {
+    throw new NotFoundError("the message");
+  };
+  return new PlainRoutes(notificationResource, find, () => ({})).pages(
+    {
+      access: "manage",
+      capability,
+      summary: "List sent and pending notifications",
+      description: "Newest first. Kept for 30 days.",
+      answer: "A page of messages.",
     },
-  });
+    notificationFilters,
+    async (scope, filters, query, listing) => {
+      const asked = { ...filters, owner: undefined, page: pager.request(query, listing) };
+      const found = await serviceOf(options).sent(scope, asked);
+      return pager.answer(found, listing, (each) => notificationJson(each, scope));
+    },
+  );
 }
 
 /**
@@ -362,5 +356,5 @@ function notificationJson(
 ): Record<string, unknown> {
   const eventId = notification.tenantId === null ? notification.eventId : null;
   const error = errorFor(scope, notification.error);
-  return shownJson(notificationShown, { ...notification, eventId, error, subject: content.subject });
+  return shownJson(notificationResource.shown, { ...notification, eventId, error, subject: content.subject });
 }
