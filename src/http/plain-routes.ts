@@ -207,7 +207,7 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
     terms: Terms,
     remove: (scope: Scope, key: string, tenantId: string | null) => Promise<void>,
     removes: readonly string[],
-    verb: "delete" | "revoke" = "delete",
+    verb: "delete" | "revoke" | "end" = "delete",
   ): Route {
     const { noun, key } = this.#resource;
     const summary = `${verb === "delete" ? "Delete" : "Revoke"} ${withArticle(noun)}`;

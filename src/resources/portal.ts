@@ -15,19 +15,8 @@ import {
   word,
 } from "./field.ts";
 import { tenantIdField } from "./names.ts";
-import type { OptionTable } from "./resource.ts";
-import {
-  closed,
-  instant,
-  listOf,
-  nullableSchema,
-  oneOf,
-  pageProperties,
-  schemaOf,
-  shownSchemaOf,
-  tenantIdSchema,
-  Type,
-} from "./schema.ts";
+import { defineResource, type OptionTable } from "./resource.ts";
+import { closed, idParam, instant, nullableSchema, oneOf, schemaOf, shownSchemaOf, Type } from "./schema.ts";
 
 /** Portal sessions, and the portal's appearance: for all, for a tenant, or for one session. */
 
@@ -198,14 +187,22 @@ export const portalSessionShown = {
 
 export type { PortalCapability } from "../domain/scope.ts";
 
-export const portalSessionInputSchema = schemaOf(portalSessionFields, {
-  title: "PortalSessionInput",
-  examples: [{ tenant_id: "acme", reference: "user-4711", origin: "https://app.example.com" }],
-});
+export const portalSessionFilters = { tenantId: tenantIdField } satisfies Fields;
 
-const portalSessionSchema = shownSchemaOf(portalSessionShown, { title: "PortalSession" });
-export const portalSessionListSchema = listOf(portalSessionSchema, "PortalSessionList");
-export const portalSessionQuery = closed({ ...pageProperties, tenant_id: Type.Optional(tenantIdSchema) });
+export const portalSessionResource = defineResource({
+  noun: "portal session",
+  title: "PortalSession",
+  path: "/v1/portal-sessions",
+  tag: "Portal",
+  key: idParam("the session"),
+  input: portalSessionFields,
+  shown: portalSessionShown,
+  filters: portalSessionFilters,
+  create: {
+    title: "PortalSessionInput",
+    examples: [{ tenant_id: "acme", reference: "user-4711", origin: "https://app.example.com" }],
+  },
+});
 
 export const portalSessionCreatedSchema = closed(
   {

@@ -6,7 +6,7 @@ import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";
 import { deliveryRetryFields } from "../../resources/actions.ts";
-import { ProblemList, readFields } from "../input.ts";
+import { validFields } from "../input.ts";
 import type { BulkActions } from "../operations/bulk-actions.ts";
 import { requireWebhook, seenWebhooks, seesWebhook, tenantFilter } from "../scope.ts";
 import type {
@@ -103,9 +103,7 @@ export class Deliveries {
     const { webhook } = requireWebhook(access, scope, command.webhookId);
     const delivery = await this.#require(scope, command.deliveryId);
     if (delivery.webhookId !== webhook.id) throw new NotFoundError("the delivery");
-    const problems = new ProblemList();
-    readFields(deliveryRetryFields, command, problems);
-    problems.throwIfAny("the retry");
+    validFields(deliveryRetryFields, command, "the retry");
     if (command.closeCircuit === true) {
       requireCircuitRights(scope);
       await closeCircuit(webhook.id, this.#options.access, this.#options.clock);

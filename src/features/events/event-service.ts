@@ -15,7 +15,7 @@ import { replayFields } from "../../resources/actions.ts";
 import { eventListFields } from "../../resources/event.ts";
 import type { DeliveryListing } from "../deliveries/delivery-listing.ts";
 import { originalsOf, replaysOf, requireAccepted } from "../deliveries/redelivery.ts";
-import { ProblemList, readFields } from "../input.ts";
+import { validFields } from "../input.ts";
 import { seenWebhooks, tenantFilter } from "../scope.ts";
 import {
   judgeFilters,
@@ -209,9 +209,7 @@ export class Events {
    * the event's id, so that receivers can recognise an event that they already have.
    */
   async replay(scope: Scope, command: ReplayCommand): Promise<readonly DeliveryHandle[]> {
-    const problems = new ProblemList();
-    const { webhookIds = null } = readFields(replayFields, command, problems);
-    problems.throwIfAny("the replay");
+    const { webhookIds = null } = validFields(replayFields, command, "the replay");
     const event = await this.get(scope, command.eventId);
     if (event.body === null)
       throw new PosthornError("payload_gone", "the payload of the event was removed by retention");

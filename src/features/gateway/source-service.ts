@@ -18,7 +18,7 @@ import {
   sourceRotateFields,
   type SourceRotateInput,
 } from "../../resources/source.ts";
-import { mergeRateLimit, ProblemList, readFields } from "../input.ts";
+import { mergeRateLimit, ProblemList, readFields, validFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import { isVisible, resolveTenant, tenantFilter } from "../scope.ts";
 import type { Scope } from "../services.ts";
@@ -325,13 +325,11 @@ export class Sources {
 
   /** A new secret address; the previous one works during the overlap. */
   async rotate(scope: Scope, id: string, input: SourceRotateInput): Promise<SourceWithPath> {
-    const problems = new ProblemList();
-    const { overlapSeconds = defaultOf(sourceRotateFields.overlapSeconds) } = readFields(
+    const { overlapSeconds = defaultOf(sourceRotateFields.overlapSeconds) } = validFields(
       sourceRotateFields,
       input,
-      problems,
+      "the rotation",
     );
-    problems.throwIfAny("the rotation");
     await this.#change(scope, id, (before) => {
       const now = this.#options.clock.now();
       const expiresAt = now + overlapSeconds * 1_000;

@@ -12,7 +12,7 @@ import {
   type PortalStore,
 } from "../../ports/store/portal.ts";
 import { portalSettingsFields, type PortalSettingsInput } from "../../resources/portal.ts";
-import { ProblemList, readFields } from "../input.ts";
+import { validFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import type { Scope } from "../services.ts";
 import type { TenantDirectory } from "../tenants/tenant-service.ts";
@@ -66,9 +66,7 @@ export class PortalLooks {
   /** Omitted fields keep their values. */
   async put(scope: Scope, tenantId: string | null, input: PortalSettingsInput) {
     this.#require(scope, tenantId);
-    const problems = new ProblemList();
-    const read = readFields(portalSettingsFields, input, problems);
-    problems.throwIfAny("the settings");
+    const read = validFields(portalSettingsFields, input, "the settings");
     await this.#changes.run(tenantId ?? "", async () => {
       const { store, clock } = this.#options;
       const before = await this.#stored(tenantId);

@@ -12,7 +12,7 @@ import {
   portalSessionFields,
   type PortalSessionInput,
 } from "../../resources/portal.ts";
-import { ProblemList, readFields } from "../input.ts";
+import { ProblemList, validFields } from "../input.ts";
 import { isVisible, requireWebhook, resolveTenant, tenantFilter } from "../scope.ts";
 import type { Principal, Scope } from "../services.ts";
 import type { TenantDirectory } from "../tenants/tenant-service.ts";
@@ -60,9 +60,7 @@ export class PortalSessions {
 
   async create(scope: Scope, given: PortalSessionInput): Promise<PortalSessionCreated> {
     const { store, access, clock, random, looks } = this.#options;
-    const problems = new ProblemList();
-    const input = readFields(portalSessionFields, given, problems);
-    problems.throwIfAny("the session");
+    const input = validFields(portalSessionFields, given, "the session");
     const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: input.tenantId ?? null });
     await this.#requireWebhooks(tenantId, input.webhookIds ?? []);
     const now = clock.now();
@@ -143,9 +141,7 @@ export class PortalSessions {
   /** Ends all sessions with this reference, and returns their number. */
   async revoke(scope: Scope, given: PortalRevokeInput): Promise<number> {
     const { store, tenants, clock } = this.#options;
-    const problems = new ProblemList();
-    const { reference, tenantId: asked } = readFields(portalRevokeFields, given, problems);
-    problems.throwIfAny("the revocation");
+    const { reference, tenantId: asked } = validFields(portalRevokeFields, given, "the revocation");
     const tenantId = resolveTenant(tenants, { scope, tenantId: asked ?? null });
     const audit = scope.audit?.peek({ id: "", tenantId });
     const ended = await store.endSessions({ tenantId, reference, at: clock.now() }, audit);

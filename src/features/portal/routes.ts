@@ -4,6 +4,7 @@ import type { ApiOptions } from "../../http/context.ts";
 import { portalSessionPath } from "../../http/cross-origin.ts";
 import { formatInstant, inputOf, shownJson } from "../../http/mapping.ts";
 import { pageLimitDefault, type Pager } from "../../http/paging.ts";
+import { PlainRoutes } from "../../http/plain-routes.ts";
 import { type Call, defineRoute, type Route } from "../../http/route.ts";
 import { serverAddress } from "../../http/server-address.ts";
 import type { PortalSession } from "../../ports/store/portal.ts";
@@ -14,21 +15,55 @@ import {
   portalRevokeSchema,
   portalSessionCreatedSchema,
   portalSessionFields,
-  portalSessionInputSchema,
-  portalSessionListSchema,
-  portalSessionQuery,
-  portalSessionShown,
+  portalSessionFilters,
+  portalSessionResource,
   portalThemeFields,
   portalTokenSchema,
 } from "../../resources/portal.ts";
-import { closed, idParam } from "../../resources/schema.ts";
+
+const codeMs = 60_000;
+const noStore = { "cache-control": "no-store" };
 
 /** Portal sessions, managed by the tenants that create them for their customers. */
 export function portalSessionRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
-  return [createRoute(options), listRoute(options, pager), endRoute(options), revokeRoute(options)];
+  const { portalSessions } = options.services;
+  const sessionJson = (session: PortalSession) => shownJson(portalSessionResource.shown, session);
+  const routes = new PlainRoutes(
+    portalSessionResource,
+    (scope, id) => portalSessions.get(scope, id),
+    sessionJson,
+  );
+  return [
+    createRoute(options),
+    routes.pages(
+      {
+        access: "manage",
+        summary: "List portal sessions, newest first",
+        description: "Ended sessions are listed for one more day.",
+        answer: "A page of sessions.",
+      },
+      portalSessionFilters,
+      async (scope, { tenantId }, query, listing) => {
+        const { limit = pageLimitDefault, offset = 0 } = query;
+        const asked = { tenantId, limit, offset, after: pager.after(query, listing) };
+        const { rows, next } = await portalSessions.list(scope, asked);
+        return { data: rows.map(sessionJson), next_cursor: pager.cursorAfter(next, listing) };
+      },
+    ),
+    routes.delete(
+      {
+        access: "manage",
+        summary: "End a portal session",
+        description: "Its token is refused from now on; other processes follow within a second.",
+        answer: "The session has ended.",
+      },
+      (scope, id) => portalSessions.end(scope, id),
+      ["reference"],
+      "end",
+    ),
+    revokeRoute(options),
+  ];
 }
-
-const codeMs = 60_000;
 
 function createRoute(options: ApiOptions): Route {
   const { services } = options;
@@ -42,7 +77,7 @@ function createRoute(options: ApiOptions): Route {
       "Called by your backend for a user who is logged in to your product. `url` opens the portal once, within one minute: " +
       "the page exchanges the code in its fragment for a token that it keeps only in memory.",
     access: "manage",
-    body: portalSessionInputSchema,
+    body: portalSessionResource.schemas.create,
     bodyOptional: true,
     answers: { 201: { description: "The session, with its code.", schema: portalSessionCreatedSchema } },
     errors: ["limit_reached"],
@@ -61,56 +96,7 @@ function createRoute(options: ApiOptions): Route {
         expires_at: formatInstant(expiresAt),
         capabilities,
       };
-      return { status: 201, headers: { "cache-control": "no-store" }, body };
-    },
-  });
-}
-
-function listRoute({ services }: ApiOptions, pager: Pager): Route {
-  return defineRoute({
-    method: "GET",
-    path: "/v1/portal-sessions",
-    operationId: "listPortalSessions",
-    tag: "Portal",
-    summary: "List portal sessions, newest first",
-    description: "Ended sessions are listed for one more day.",
-    access: "manage",
-    query: portalSessionQuery,
-    answers: { 200: { description: "A page of sessions.", schema: portalSessionListSchema } },
-    errors: ["invalid_cursor"],
-    handle: async ({ scope, query }) => {
-      const { tenant_id: tenantId = null, limit = pageLimitDefault, offset = 0 } = query;
-      const listing = { tenantId: scope.tenantId, route: "portal sessions", filters: { tenantId } };
-      const asked = { tenantId, limit, offset, after: pager.after(query, listing) };
-      const { rows, next } = await services.portalSessions.list(scope, asked);
-      const data = rows.map((row) => shownJson(portalSessionShown, row));
-      return { status: 200, body: { data, next_cursor: pager.cursorAfter(next, listing) } };
-    },
-  });
-}
-
-function endRoute({ services }: ApiOptions): Route {
-  return defineRoute({
-    method: "DELETE",
-    path: "/v1/portal-sessions/{id}",
-    operationId: "endPortalSession",
-    tag: "Portal",
-    summary: "End a portal session",
-    description: "Its token is refused from now on; other processes follow within a second.",
-    access: "manage",
-    params: closed({ id: idParam("the session") }),
-    answers: { 204: { description: "The session has ended." } },
-    errors: ["not_found"],
-    audit: {
-      action: "portal_session.end",
-      target: "portal_session",
-      before: async ({ scope, params }: Call<{ readonly id: string }>) =>
-        shownJson(portalSessionShown, await services.portalSessions.get(scope, params.id)),
-      removes: ["reference"],
-    },
-    handle: async ({ scope, params }) => {
-      await services.portalSessions.end(scope, params.id);
-      return { status: 204 };
+      return { status: 201, headers: noStore, body };
     },
   });
 }
@@ -139,7 +125,6 @@ function revokeRoute({ services }: ApiOptions): Route {
 
 // Session calls of the portal pages: exchange a code for a token, and end the session.
 
-const noStore = { "cache-control": "no-store" };
 /** For limits that are reported only in errors. */
 const untold = { setHeader: () => {} };
 

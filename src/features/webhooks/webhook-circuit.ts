@@ -16,7 +16,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { HistoryStore } from "../../ports/store/history.ts";
 import { circuitActionFields, pauseFields } from "../../resources/actions.ts";
 import { defaultOf } from "../../resources/field.ts";
-import { ProblemList, readFields } from "../input.ts";
+import { ProblemList, readFields, validFields } from "../input.ts";
 import type { CircuitCommand, PauseCommand, Scope, WebhookHealthView } from "../services.ts";
 
 /** Period of the health statistics. */
@@ -75,9 +75,7 @@ export async function changeCircuit(
   access: Pick<EngineAccess, "circuitChanged">,
   clock: Clock,
 ): Promise<CircuitSnapshot> {
-  const problems = new ProblemList();
-  readFields(circuitActionFields, command, problems);
-  problems.throwIfAny("the circuit breaker action");
+  validFields(circuitActionFields, command, "the circuit breaker action");
   const now = clock.now();
   const { durationSeconds = defaultOf(circuitActionFields.durationSeconds) } = command;
   const force = { now, untilMs: now + durationSeconds * 1_000 };

@@ -10,7 +10,7 @@ import type { StoredSecret } from "../../ports/store/webhooks.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Logger } from "../../ports/telemetry.ts";
 import { incidentFields } from "../../resources/actions.ts";
-import { ProblemList, readFields } from "../input.ts";
+import { validFields } from "../input.ts";
 import {
   instant,
   type OperationalEvent,
@@ -82,9 +82,7 @@ export class WebhookIncidents {
   }
 
   async report(live: LiveWebhook, command: ReportIncidentCommand): Promise<{ readonly eventId: string }> {
-    const problems = new ProblemList();
-    readFields(incidentFields, command, problems);
-    problems.throwIfAny("the report");
+    validFields(incidentFields, command, "the report");
     const now = this.#options.clock.now();
     this.#limit(live.webhook.id, now);
     const { id, tenantId } = live.webhook;
