@@ -94,7 +94,7 @@ export function validFields<F extends Fields>(fields: F, given: object, what: st
   return read;
 }
 
-/** What is stored of these fields: omitted ones have their defaults, or null without one. */
+/** The stored values of these fields: omitted ones have their defaults, or null without one. */
 export function withDefaults<F extends Fields>(fields: F, given: InputOf<F>): StoredOf<F> {
   const values = given as Readonly<Record<string, unknown>>;
   return Object.fromEntries(

@@ -8,6 +8,13 @@ import type { WebhookHealthState } from "../domain/endpoint-health.ts";
 import type { RetrySchedule } from "../domain/profile.ts";
 import type { PortalScope, Scope } from "../domain/scope.ts";
 import type { Webhook } from "../domain/webhook.ts";
+import type { UrlRules } from "../domain/egress/url-policy.ts";
+import type { EngineAccess } from "../engine/engine-access.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Random } from "../ports/random.ts";
+import type { SecretBox } from "../ports/secret-box.ts";
+import type { Store } from "../ports/store.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
 import type { RenderedRequest } from "../engine/attempt/attempts.ts";
 import type { DeliveryView } from "../engine/endpoint/explain.ts";
 import type { StoredDelivery } from "../ports/store/history.ts";
@@ -39,7 +46,6 @@ import type { Deliveries } from "./deliveries/delivery-service.ts";
 import type { Events } from "./events/event-service.ts";
 import type { LiveFeed } from "./live/live-feed.ts";
 import type { NotificationChannels } from "./notifications/notification-channels.ts";
-import type { NotificationDesk } from "./notifications/notification-desk.ts";
 import type { PortalLooks } from "./portal/portal-looks.ts";
 import type { PortalSessions } from "./portal/portal-sessions.ts";
 import type { DeliveryProblems } from "./problems/problem-service.ts";
@@ -47,7 +53,7 @@ import type { Search } from "./search/search-service.ts";
 import type { SearchedPage, SearchPageRequest } from "./searched-pages.ts";
 import type { Statistics } from "./statistics/statistics-service.ts";
 import type { ApiKeys } from "./tenants/api-key-service.ts";
-import type { Tenants } from "./tenants/tenant-service.ts";
+import type { TenantDirectory, Tenants } from "./tenants/tenant-service.ts";
 import type { UrlChecks } from "./verification/outside-calls.ts";
 import type { OpenCircuit } from "./webhooks/webhook-circuit.ts";
 import type { Webhooks } from "./webhooks/webhook-service.ts";
@@ -72,6 +78,39 @@ export type * from "./problems/problem-service.ts";
 export type * from "./operations/views.ts";
 export type * from "./webhooks/views.ts";
 
+/** What all services share. */
+export interface FeatureContext {
+  readonly access: EngineAccess;
+  readonly store: Store;
+  readonly tenants: TenantDirectory;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly secretBox: SecretBox;
+  readonly telemetry: Telemetry;
+  readonly urlRules: UrlRules;
+}
+
+/** What a class offers to others, without its private members. */
+type Public<Class> = Pick<Class, keyof Class>;
+
+export type TenantService = Public<Tenants>;
+export type EventTypeService = Public<EventTypes>;
+export type UrlCheckService = Public<UrlChecks>;
+export type PortalSessionService = Public<PortalSessions>;
+export type PortalLookService = Public<PortalLooks>;
+export type AlertService = Public<Alerts>;
+export type NotificationService = Public<NotificationChannels>;
+export type AuditService = Public<AuditLog>;
+export type StatisticsService = Public<Statistics>;
+export type ProblemService = Public<DeliveryProblems>;
+export type SearchService = Public<Search>;
+export type EventService = Public<Events>;
+export type WebhookService = Public<Webhooks>;
+export type DeliveryService = Public<Deliveries>;
+export type DeadLetterService = Public<DeadLetters>;
+export type ApiKeyService = Omit<ApiKeys, "load">;
+export type LiveService = Pick<LiveFeed, "watch" | "clients">;
+
 export interface Services {
   readonly events: EventService;
   readonly webhooks: WebhookService;
@@ -86,22 +125,12 @@ export interface Services {
   readonly statistics: StatisticsService;
   /** Null if alerts are not supported. */
   readonly alerts: AlertService | null;
-  /** Accepts notifications; null if the store does not support them. */
-  readonly desk: Pick<NotificationDesk, "enqueue"> | null;
   readonly urlChecks: UrlCheckService;
   readonly notifications: NotificationService | null;
   readonly portalSessions: PortalSessionService;
   readonly portalLooks: PortalLookService;
   readonly problems: ProblemService;
 }
-
-// ---- tenants, keys and event types ----------------------------------------------------------------------------
-
-export type TenantService = Pick<Tenants, keyof Tenants>;
-
-export type ApiKeyService = Omit<ApiKeys, "load">;
-
-export type EventTypeService = Pick<EventTypes, keyof EventTypes>;
 
 /** The caller: the owner of a key or, with `portal` and the role `session`, a customer. */
 export interface Principal {
@@ -112,45 +141,6 @@ export interface Principal {
   readonly portal?: PortalScope;
 }
 
-/** In webhooks/url-checks.ts. */
-export type UrlCheckService = Pick<UrlChecks, keyof UrlChecks>;
-
-// ---- portal ---------------------------------------------------------------------------------------------------
-
-/** In portal/portal-sessions.ts. */
-export type PortalSessionService = Pick<PortalSessions, keyof PortalSessions>;
-
-/** In portal/portal-looks.ts. */
-export type PortalLookService = Pick<PortalLooks, keyof PortalLooks>;
-
-/** In alerts/alert-service.ts. */
-export type AlertService = Pick<Alerts, keyof Alerts>;
-
-/**
- * Notification channels, in notifications/notification-channels.ts; null if the store does not support notifications.
- */
-export type NotificationService = Pick<NotificationChannels, keyof NotificationChannels>;
-
-// ---- audit log ------------------------------------------------------------------------------------------------
-
-/** In audit-service.ts. */
-export type AuditService = Pick<AuditLog, keyof AuditLog>;
-
-// ---- live -----------------------------------------------------------------------------------------------------
-
-/** In live/live-feed.ts. */
-export type LiveService = Pick<LiveFeed, "watch" | "clients">;
-
-/** Counts of deliveries and events over time. */
-export type StatisticsService = Pick<Statistics, keyof Statistics>;
-
-export type ProblemService = Pick<DeliveryProblems, keyof DeliveryProblems>;
-
-// ---- search ---------------------------------------------------------------------------------------------------
-
-/** In search-service.ts. */
-export type SearchService = Pick<Search, keyof Search>;
-
 export interface SearchHit {
   readonly type: "webhook" | "event" | "delivery" | "operation" | "source" | "connection";
   readonly id: string;
@@ -159,11 +149,6 @@ export interface SearchHit {
   readonly title: string;
   readonly matched: "id" | "idempotency_key" | "url" | "name" | "description";
 }
-
-// ---- events ---------------------------------------------------------------------------------------------------
-
-/** In events/event-service.ts. */
-export type EventService = Pick<Events, keyof Events>;
 
 /** To the given webhooks, or to all that now subscribe to its type. */
 export type ReplayCommand = { readonly eventId: string } & InputOf<typeof replayFields>;
@@ -200,8 +185,6 @@ export interface DeliveryHandle {
   readonly webhookId: string;
 }
 
-// ---- webhooks -------------------------------------------------------------------------------------------------
-
 /** Null means omitted. */
 export type WebhookFilters = {
   readonly [Name in keyof InputOf<typeof webhookFilters>]: InputOf<typeof webhookFilters>[Name] | null;
@@ -213,8 +196,6 @@ export interface WebhookListQuery extends WebhookFilters {
   /** `next` of the previous page. */
   readonly after: string | null;
 }
-
-export type WebhookService = Pick<Webhooks, keyof Webhooks>;
 
 export interface RecoveryStarted {
   /** Null with `dryRun`. */
@@ -243,10 +224,6 @@ export interface ConfirmVerificationCommand {
   readonly key: string;
   readonly allowedRate: string | null;
 }
-
-// ---- deliveries -----------------------------------------------------------------------------------------------
-
-export type DeliveryService = Pick<Deliveries, keyof Deliveries>;
 
 /** The delivery that is sent, and what currently holds it. */
 export interface RetriedDelivery extends DeliveryHandle {
@@ -297,8 +274,6 @@ export interface ListedDelivery extends DeliveryView {
 export type DeliveryPage = SearchedPage<ListedDelivery>;
 
 export type ChangeOperationCommand = { readonly id: string } & InputOf<typeof operationChangeFields>;
-
-export type DeadLetterService = Pick<DeadLetters, keyof DeadLetters>;
 
 export interface RetryBatchStarted {
   /** Null with `dryRun`. */

@@ -312,6 +312,6 @@ export class Alerts {
   /** Null for the operator. */
   #ownerOf(scope: Scope, tenantId: string | null): string | null {
     if (scope.tenantId === null && tenantId === null) return null;
-    return resolveTenant(this.#options.tenants, { scope, tenantId });
+    return resolveTenant(this.#options.tenants, scope, tenantId);
   }
 }

@@ -212,7 +212,7 @@ export class AlertWatch {
       const byKey = new Map(held.map((each) => [keyOf(rule, each), each]));
       for (const key of new Set([...byKey.keys(), ...mine.map(([known]) => known)])) {
         const record = open.get(key) ?? null;
-        const after = nextRecord(record, { rule, observation: byKey.get(key) ?? null, now, nextId });
+        const after = nextRecord(record, rule, byKey.get(key) ?? null, now, nextId);
         open.delete(key);
         if (after !== null) next.push(after);
         else if (record !== null) open.set(key, { ...record, state: "pending" });

@@ -87,7 +87,7 @@ export function sourceRoutes(options: ApiOptions, pager: Pager): readonly Route[
         answer: "A page of sources, without their addresses.",
       },
       pager,
-      (scope, filters) => sources().list(scope, filters as { readonly tenantId: string | null }),
+      (scope, filters) => sources().list(scope, filters["tenantId"] as string | null),
       ({ source }) => source.id,
     ),
     routes.get({ access: "read", answer: "The source, with its secrets masked." }),

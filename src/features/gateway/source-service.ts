@@ -232,8 +232,8 @@ export class Sources {
     this.#options = options;
   }
 
-  list(scope: Scope, query: { readonly tenantId: string | null }): readonly SourceView[] {
-    const tenantId = tenantFilter(scope, query.tenantId);
+  list(scope: Scope, asked: string | null): readonly SourceView[] {
+    const tenantId = tenantFilter(scope, asked);
     return this.#options.directory
       .sources()
       .filter((source) => (tenantId ?? source.tenantId) === source.tenantId)
@@ -279,7 +279,7 @@ export class Sources {
         isOperator,
       });
       problems.throwIfAny("the source");
-      const tenantId = resolveTenant(tenants, { scope, tenantId: given.tenantId ?? null });
+      const tenantId = resolveTenant(tenants, scope, given.tenantId ?? null);
       this.#requireRoom(tenantId);
       const id = access.nextId();
       const verification = box.seal({ id }, read.verification ?? "");

@@ -1,4 +1,5 @@
 import type { UrlRules } from "../../domain/egress/url-policy.ts";
+import type { Webhook } from "../../domain/webhook.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Mailer } from "../../ports/mailer.ts";
@@ -196,7 +197,7 @@ export function createNotifications(parts: NotificationParts): NotificationServi
 }
 
 function linkBy(template: string | null) {
-  return ({ id, tenantId }: { readonly id: string; readonly tenantId: string }): string | null =>
+  return ({ id, tenantId }: Pick<Webhook, "id" | "tenantId">): string | null =>
     template
       ?.replaceAll("{webhook_id}", encodeURIComponent(id))
       .replaceAll("{tenant_id}", encodeURIComponent(tenantId)) ?? null;

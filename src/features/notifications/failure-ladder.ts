@@ -1,6 +1,7 @@
 import { type EndpointHealth, healthFromJson } from "../../domain/endpoint-health.ts";
 import { tryParseJson } from "../../domain/json/json-text.ts";
 import { messageOf } from "../../domain/thrown.ts";
+import type { Webhook } from "../../domain/webhook.ts";
 import type { LiveWebhook } from "../../engine/endpoint/endpoint-config.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import { type Clock, Loop } from "../../ports/clock.ts";
@@ -27,7 +28,7 @@ interface LadderMessagesOptions {
   readonly wording: Wording;
   readonly history: Pick<HistoryStore, "attemptStats" | "backlog" | "listDeliveries">;
   /** Builds the URL of a webhook's page; null if the host application has none. */
-  readonly linkTo: (webhook: { readonly id: string; readonly tenantId: string }) => string | null;
+  readonly linkTo: (webhook: Pick<Webhook, "id" | "tenantId">) => string | null;
 }
 
 /** Messages about a failing webhook: what fails, since when, the last response, the backlog, and the next step. */
@@ -196,8 +197,7 @@ export class FailureLadder {
     for (let after: string | null = null; !this.#loop.isStopped; ) {
       const rows = await queue.failing(after, pageRows);
       for (const { webhookId, health } of rows) {
-        if (await this.#climb(webhookId, { health, episode: episodes.get(webhookId) ?? null }))
-          failing.add(webhookId);
+        if (await this.#climb(webhookId, health, episodes.get(webhookId) ?? null)) failing.add(webhookId);
       }
       after = rows.at(-1)?.webhookId ?? null;
       if (rows.length < pageRows) break;
@@ -208,16 +208,13 @@ export class FailureLadder {
   }
 
   /** Returns false if the webhook is no longer failing. */
-  async #climb(
-    webhookId: string,
-    known: { readonly health: string; readonly episode: FailureEpisode | null },
-  ): Promise<boolean> {
+  async #climb(webhookId: string, storedHealth: string, episode: FailureEpisode | null): Promise<boolean> {
     const live = this.#options.access.webhook(webhookId);
-    const health = healthFromJson(tryParseJson(known.health));
+    const health = healthFromJson(tryParseJson(storedHealth));
     if (live === undefined || health === null || health.failingSince === null) return false;
     const since = health.failingSince;
     // A failure after the webhook was enabled again is a new one, but the same channels are notified of its end.
-    const before = known.episode?.since === since ? known.episode.told : [];
+    const before = episode?.since === since ? episode.told : [];
     const { status, statusReason } = live.webhook;
     if (status === "unverified" || (status === "disabled" && statusReason === "owner")) return true;
     const failing: FailingWebhook = {
@@ -232,7 +229,7 @@ export class FailureLadder {
     ];
     const steps = due.filter((step) => !before.includes(step));
     if (steps.length > 0)
-      await this.#tell(live, { ...known, since, failing, told: [...before, ...steps], steps });
+      await this.#tell(live, { episode, since, failing, told: [...before, ...steps], steps });
     return true;
   }
 

@@ -1,11 +1,10 @@
-import type { EngineAccess } from "../../engine/engine-access.ts";
-import { type Clock, SearchBudget } from "../../ports/clock.ts";
+import { SearchBudget } from "../../ports/clock.ts";
 import type { Page, PageRequest } from "../../ports/store.ts";
 import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";
 import type { Exclusion, OperationKind, OperationSelection } from "../../ports/store/operations.ts";
 import type { SearchPage, SearchPlace } from "../../ports/store/search.ts";
 import { type DeliveryListing, takesOf } from "../deliveries/delivery-listing.ts";
-import type { ListedDelivery } from "../services.ts";
+import type { FeatureContext, ListedDelivery } from "../services.ts";
 import { actionOf, exclusionOf } from "./bulk-actions.ts";
 
 /** Selections that are listed from the newest on. */
@@ -90,13 +89,6 @@ function withoutKind<Tagged extends { readonly kind: string }>(selection: Tagged
   return query;
 }
 
-interface SelectionWalkOptions {
-  readonly access: Pick<EngineAccess, "webhook" | "explain" | "refresh">;
-  readonly history: HistoryStore;
-  readonly listing: DeliveryListing;
-  readonly clock: Clock;
-}
-
 /** The input of a walk. */
 export interface Walked {
   /** Id of the operation; null for a preview. */
@@ -134,14 +126,16 @@ const lookBounds = { rowsMax: 100_000, durationMsMax: 200 };
 
 /** Walks through the selection of an operation in portions, each evaluated in its current state. */
 export class SelectionWalk {
-  readonly #options: SelectionWalkOptions;
+  readonly #context: FeatureContext;
+  readonly #listing: DeliveryListing;
 
-  constructor(options: SelectionWalkOptions) {
-    this.#options = options;
+  constructor(context: FeatureContext, listing: DeliveryListing) {
+    this.#context = context;
+    this.#listing = listing;
   }
 
   async *portions(walked: Walked, isCancelled: () => boolean): AsyncIterable<Portion> {
-    const { clock } = this.#options;
+    const { clock } = this.#context;
     let begunMs = clock.monotonicMs();
     for await (const found of this.#found(walked, isCancelled)) {
       const items = await this.#judged(walked, found);
@@ -162,12 +156,15 @@ export class SelectionWalk {
     { cursor }: Walked,
     { ids, tenantId }: Extract<OperationSelection, { readonly kind: "ids" }>,
   ): AsyncIterable<Found> {
-    const { history, access, listing } = this.#options;
+    const {
+      access,
+      store: { history },
+    } = this.#context;
     for (let at = cursor ?? 0; at < ids.length; at += idsAtOnce) {
       const some = ids.slice(at, at + idsAtOnce);
       const stored = await history.getDeliveries(tenantId, some);
       await access.refresh([...new Set(stored.map((row) => row.webhookId))]);
-      const byId = new Map(stored.map((row) => [row.id, listing.listed(row)]));
+      const byId = new Map(stored.map((row) => [row.id, this.#listing.listed(row)]));
       const rows = some.map((id, index): Found["rows"][number] => [byId.get(id) ?? null, at + index + 1]);
       yield { rows, cursor: at + some.length };
     }
@@ -177,14 +174,14 @@ export class SelectionWalk {
     { cursor, before }: Walked,
     selection: Extract<OperationSelection, { readonly kind: "search" }>,
   ): AsyncIterable<Found> {
-    const { listing, clock } = this.#options;
+    const { clock } = this.#context;
     const takes = takesOf(selection);
     const { filter } = selection;
     let after: SearchPlace | null = cursor === null ? null : { position: cursor, dueAt: null };
     for (;;) {
       const budget = new SearchBudget(clock, lookBounds);
       const search = { filter, order: "oldest", after, limit: rowsAtOnce, budget } as const;
-      const page: SearchPage<ListedDelivery> = await listing.read(search);
+      const page: SearchPage<ListedDelivery> = await this.#listing.read(search);
       const own = page.rows.filter(({ delivery }) => before === null || delivery.position < before);
       const rows = own
         .filter((row) => takes === null || takes(row))
@@ -201,11 +198,13 @@ export class SelectionWalk {
     selection: Exclude<OperationSelection, { readonly kind: "ids" | "search" }>,
     isCancelled: () => boolean,
   ): AsyncIterable<Found> {
-    const { history, listing } = this.#options;
+    const {
+      store: { history },
+    } = this.#context;
     for (const slice of await sliceSelection(history, selection, before ?? 0, isCancelled)) {
       if (isCancelled()) return;
       const stored = await readSlice(history, selection, slice);
-      yield { rows: stored.map((row) => [listing.listed(row), null]), cursor: null };
+      yield { rows: stored.map((row) => [this.#listing.listed(row), null]), cursor: null };
     }
   }
 
@@ -220,13 +219,13 @@ export class SelectionWalk {
         isPayloadGone: gone.has(row.delivery.eventId),
         isDone: id !== null && row.delivery.retries.some(({ operationId }) => operationId === id),
       };
-      return { row, cursor, exclusion: exclusionOf(candidate, { action, selection }) };
+      return { row, cursor, exclusion: exclusionOf(candidate, action, selection) };
     });
   }
 
   async #payloadsGone(rows: readonly (ListedDelivery | null)[]): Promise<ReadonlySet<string>> {
     const ids = new Set(rows.flatMap((row) => (row === null ? [] : [row.delivery.eventId])));
-    return ids.size === 0 ? ids : this.#options.history.payloadsGone([...ids]);
+    return ids.size === 0 ? ids : this.#context.store.history.payloadsGone([...ids]);
   }
 }
 
