@@ -21,8 +21,7 @@ import {
   nextRecord,
 } from "./alert.ts";
 import { AlertReadings } from "./alert-readings.ts";
-import { allRules } from "./alert-service.ts";
-import { alertInhibitions } from "./default-rules.ts";
+import { alertInhibitions, allRules } from "./default-rules.ts";
 import { type AlertSources, observe, roundMs } from "./observations.ts";
 
 const linesMax = 20;

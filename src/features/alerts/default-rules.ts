@@ -1,8 +1,31 @@
+import type { AlertRuleName, StoredAlertRule } from "../../ports/store/alerts.ts";
+import type { AlertRuleInput } from "../../resources/alert.ts";
 import { alertTitle, type BuiltInAlert } from "../notifications/messages.ts";
 import type { AlertRule } from "./alert.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;
+
+/** A custom rule until its fields are set. */
+const blank: Omit<AlertRule, "name" | "tenantId" | "title" | "audience"> = {
+  isDefault: false,
+  description: "",
+  severity: "warning",
+  source: "metric",
+  metric: null,
+  comparison: "above",
+  threshold: 0,
+  windowMs: 5 * minute,
+  forMs: 0,
+  keepFiringForMs: minute,
+  attemptsMin: 1,
+  webhookId: null,
+  eventType: null,
+  enabled: true,
+  mutedUntil: null,
+  muteReason: null,
+  runbook: null,
+};
 
 type BuiltInRule = Pick<AlertRule, "description" | "severity" | "source" | "threshold"> &
   Partial<AlertRule> & { readonly name: BuiltInAlert };
@@ -10,20 +33,11 @@ type BuiltInRule = Pick<AlertRule, "description" | "severity" | "source" | "thre
 function rule(given: BuiltInRule): AlertRule {
   return {
     title: alertTitle(given.name),
+    ...blank,
     tenantId: null,
     isDefault: true,
-    metric: null,
-    comparison: "above",
-    windowMs: 5 * minute,
-    forMs: 0,
-    keepFiringForMs: minute,
     attemptsMin: 0,
-    webhookId: null,
-    eventType: null,
     audience: "operator",
-    enabled: true,
-    mutedUntil: null,
-    muteReason: null,
     runbook: given.name,
     ...given,
   };
@@ -206,3 +220,50 @@ export const alertInhibitions: readonly {
   { source: "circuit-opened", silences: ["success-rate"], within: "webhook" },
   { source: "dns-failing", silences: ["success-rate"], within: "webhook" },
 ];
+
+/** All rules in force, built-in rules first. */
+export function allRules(stored: readonly StoredAlertRule[]): readonly AlertRule[] {
+  const changes = new Map(stored.filter(isOperators).map((rule) => [rule.name, rule.input]));
+  const defaults = defaultAlertRules.map((rule) => ({
+    ...rule,
+    ...inUnitsOfRule(changes.get(rule.name) ?? {}),
+  }));
+  return [...defaults, ...stored.filter((rule) => builtInRule(rule) === undefined).map(customRule)];
+}
+
+function isOperators({ tenantId }: AlertRuleName): boolean {
+  return tenantId === null;
+}
+
+/** The built-in rule with this name. */
+export function builtInRule({ tenantId, name }: AlertRuleName): AlertRule | undefined {
+  return tenantId === null ? defaultAlertRules.find((rule) => rule.name === name) : undefined;
+}
+
+export function customRule({
+  tenantId,
+  name,
+  input,
+}: Pick<StoredAlertRule, "tenantId" | "name" | "input">): AlertRule {
+  return {
+    ...blank,
+    name,
+    tenantId,
+    title: name,
+    audience: tenantId === null ? "operator" : "tenant",
+    ...inUnitsOfRule(input),
+  };
+}
+
+/** Converts the input to the units of a rule. */
+export function inUnitsOfRule(input: AlertRuleInput): Partial<AlertRule> {
+  const { windowSeconds, forSeconds, keepFiringForSeconds, ...same } = input;
+  const ms = (seconds: number | undefined) => (seconds === undefined ? seconds : seconds * 1_000);
+  const timed = {
+    windowMs: ms(windowSeconds),
+    forMs: ms(forSeconds),
+    keepFiringForMs: ms(keepFiringForSeconds),
+  };
+  const fields = Object.entries({ ...same, ...timed });
+  return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
+}

@@ -70,7 +70,22 @@ export function alertRoutes(options: ApiOptions, pager: Pager): readonly Route[]
   );
   const alerts = new PlainRoutes(alertResource, (scope, id) => alertsOf(services).get(scope, id), alertJson);
   return [
-    listRulesRoute(services),
+    defineRoute({
+      method: "GET",
+      path: "/v1/alert-rules",
+      operationId: "listAlertRules",
+      tag: "Alerts",
+      summary: "List alert rules",
+      description: `Built-in and custom rules. ${whose}`,
+      access: "manage",
+      query: alertRuleQuery,
+      answers: { 200: { description: "All rules.", schema: alertRuleListSchema } },
+      errors: [],
+      handle: async ({ scope, query }) => {
+        const rules = await alertsOf(services).rules(scope, tenantOf(query));
+        return { status: 200, body: { data: rules.map(alertRuleJson) } };
+      },
+    }),
     rules.put(
       {
         access: "manage",
@@ -92,7 +107,28 @@ export function alertRoutes(options: ApiOptions, pager: Pager): readonly Route[]
       (scope, name, tenantId) => alertsOf(services).deleteRule(scope, { tenantId, name }),
       ["metric", "threshold", "enabled"],
     ),
-    previewRoute(services),
+    defineRoute({
+      method: "POST",
+      path: "/v1/alert-rules/preview",
+      operationId: "previewAlertRule",
+      tag: "Alerts",
+      summary: "Preview how often a rule would have fired",
+      description:
+        "Evaluates the rule against the statistics of the last seven days without saving it. The last two days are evaluated per minute, earlier days per hour.",
+      access: "manage",
+      query: alertRuleQuery,
+      body: alertRuleResource.schemas.create,
+      answers: {
+        200: { description: "How often, for how long, and the values seen.", schema: alertPreviewSchema },
+      },
+      errors: [],
+      audit: { none: "it changes nothing" },
+      handle: async ({ scope, query, body }) => {
+        const input = inputOf(alertRuleFields, body);
+        const preview = await alertsOf(services).preview(scope, tenantOf(query), input);
+        return { status: 200, body: alertPreviewJson(preview) };
+      },
+    }),
     alerts.pages(
       {
         access: "manage",
@@ -129,50 +165,6 @@ function alertsOf({ alerts }: Pick<Services, "alerts">): AlertService {
 
 const whose =
   "A tenant's key accesses its own rules; an administrator accesses those of the operator, or of `tenant_id`.";
-
-function listRulesRoute(services: Services): Route {
-  return defineRoute({
-    method: "GET",
-    path: "/v1/alert-rules",
-    operationId: "listAlertRules",
-    tag: "Alerts",
-    summary: "List alert rules",
-    description: `Built-in and custom rules. ${whose}`,
-    access: "manage",
-    query: alertRuleQuery,
-    answers: { 200: { description: "All rules.", schema: alertRuleListSchema } },
-    errors: [],
-    handle: async ({ scope, query }) => {
-      const rules = await alertsOf(services).rules(scope, tenantOf(query));
-      return { status: 200, body: { data: rules.map(alertRuleJson) } };
-    },
-  });
-}
-
-function previewRoute(services: Services): Route {
-  return defineRoute({
-    method: "POST",
-    path: "/v1/alert-rules/preview",
-    operationId: "previewAlertRule",
-    tag: "Alerts",
-    summary: "Preview how often a rule would have fired",
-    description:
-      "Evaluates the rule against the statistics of the last seven days without saving it. The last two days are evaluated per minute, earlier days per hour.",
-    access: "manage",
-    query: alertRuleQuery,
-    body: alertRuleResource.schemas.create,
-    answers: {
-      200: { description: "How often, for how long, and the values seen.", schema: alertPreviewSchema },
-    },
-    errors: [],
-    audit: { none: "it changes nothing" },
-    handle: async ({ scope, query, body }) => {
-      const input = inputOf(alertRuleFields, body);
-      const preview = await alertsOf(services).preview(scope, tenantOf(query), input);
-      return { status: 200, body: alertPreviewJson(preview) };
-    },
-  });
-}
 
 function tenantOf(query: object): string | null {
   return (query as { readonly tenant_id?: string }).tenant_id ?? null;

@@ -142,7 +142,9 @@ export class NotificationChannels {
           await this.#removeCarrier(channel.webhookId);
       const saved = await this.list(scope, owner);
       await this.#askToConfirm(saved);
-      return saved.map((stored) => ({ ...stored, secret: secrets.get(stored.channel.id) ?? null }));
+      return saved.map((stored) =>
+        Object.assign({}, stored, { secret: secrets.get(stored.channel.id) ?? null }),
+      );
     });
   }
 

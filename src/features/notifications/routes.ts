@@ -72,7 +72,35 @@ type ChannelCall = Pick<Call<{ readonly id?: string; readonly channel_id?: strin
 export function notificationRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
   return [
     ...levels.flatMap((level) => channelRoutes(options, level)),
-    rotateRoute(options),
+    defineRoute({
+      method: "POST",
+      path: "/v1/tenants/{id}/notifications/{channel_id}/secret/rotate",
+      operationId: "rotateTenantNotificationSecret",
+      tag: "Notifications",
+      access: "manage",
+      capability,
+      summary: "Rotate the signing secret of a channel",
+      description:
+        "For channels of the kind `webhook`. The secret of a new channel is shown only in the response that created it.",
+      params: tenantChannelParams,
+      body: rotateInputSchema,
+      bodyOptional: true,
+      answers: {
+        200: { description: "The new secret, and the old one while both are valid.", schema: secretSchema },
+      },
+      errors: ["not_found", "rotation_in_progress", "secret_in_use"],
+      answerIsSecret: true,
+      audit: {
+        action: "notification_channel.rotate_secret",
+        target: "notification_channel",
+        idFrom: "channel_id",
+      },
+      handle: async ({ scope, params: { id: owner, channel_id: id }, body }) => {
+        const command = { owner, id, ...inputOf(rotateFields, body) };
+        const view = await serviceOf(options).rotateSecret(scope, command);
+        return { status: 200, headers: { "cache-control": "no-store" }, body: secretJson(view) };
+      },
+    }),
     sentRoute(options, pager),
     ...readerRoutes(options),
   ];
@@ -123,7 +151,7 @@ function channelRoutes(options: ApiOptions, level: (typeof levels)[number]): rea
       handle: async (call) => {
         const { channels } = inputOf(channelSetFields, call.body);
         const service = serviceOf(options);
-        const owner = ownerOf(call as ChannelCall);
+        const owner = ownerOf(call);
         const saved = await service.put(call.scope, owner, channels);
         const headers = { "cache-control": "no-store" };
         return { status: 200, headers, body: channelsJson(service, saved, owner, call.scope) };
@@ -148,43 +176,11 @@ function channelRoutes(options: ApiOptions, level: (typeof levels)[number]): rea
       handle: async (call) => {
         const { scope, params: asked } = call as ChannelCall;
         const id = asked[test.idFrom] ?? "";
-        const sent = await serviceOf(options).test(scope, ownerOf(call as ChannelCall), id);
+        const sent = await serviceOf(options).test(scope, ownerOf(call), id);
         return { status: 202, body: { notification_id: sent.notificationId } };
       },
     }),
   ];
-}
-
-function rotateRoute(options: ApiOptions): Route {
-  return defineRoute({
-    method: "POST",
-    path: "/v1/tenants/{id}/notifications/{channel_id}/secret/rotate",
-    operationId: "rotateTenantNotificationSecret",
-    tag: "Notifications",
-    access: "manage",
-    capability,
-    summary: "Rotate the signing secret of a channel",
-    description:
-      "For channels of the kind `webhook`. The secret of a new channel is shown only in the response that created it.",
-    params: tenantChannelParams,
-    body: rotateInputSchema,
-    bodyOptional: true,
-    answers: {
-      200: { description: "The new secret, and the old one while both are valid.", schema: secretSchema },
-    },
-    errors: ["not_found", "rotation_in_progress", "secret_in_use"],
-    answerIsSecret: true,
-    audit: {
-      action: "notification_channel.rotate_secret",
-      target: "notification_channel",
-      idFrom: "channel_id",
-    },
-    handle: async ({ scope, params: { id: owner, channel_id: id }, body }) => {
-      const command = { owner, id, ...inputOf(rotateFields, body) };
-      const view = await serviceOf(options).rotateSecret(scope, command);
-      return { status: 200, headers: { "cache-control": "no-store" }, body: secretJson(view) };
-    },
-  });
 }
 
 function sentRoute(options: ApiOptions, pager: Pager): Route {

@@ -1,16 +1,7 @@
 import { type DeliveryState, type Priority, waitingStates } from "../../domain/delivery.ts";
-import type { DeliveryView } from "../../engine/endpoint/explain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HistoryStore } from "../../ports/store/history.ts";
-import {
-  type BatchOperation,
-  type Exclusion,
-  type ExclusionCounts,
-  isAtRest,
-  type OperationKind,
-  type OperationOutcome,
-  type OperationSelection,
-} from "../../ports/store/operations.ts";
+import { type BatchOperation, type Exclusion, type ExclusionCounts, isAtRest, type OperationOutcome, type OperationSelection } from "../../ports/store/operations.ts";
 import { defaultOf, type Fields } from "../../resources/field.ts";
 import { cancelDeliveriesFields, discardFields, retryDeliveriesFields } from "../../resources/operation.ts";
 import { selectionOf } from "../deliveries/delivery-listing.ts";
@@ -27,7 +18,7 @@ import type {
 } from "../services.ts";
 import { openCircuitsOf } from "../webhooks/webhook-circuit.ts";
 import type { BatchOperations, NewOperation } from "./batch-operations.ts";
-import { positionAboveAll, type SelectionWalk, type Walked } from "./selection-walk.ts";
+import { actionOf, positionAboveAll, type SelectionWalk, type Walked } from "./selection-walk.ts";
 
 const samplesMax = 5;
 /** Budget of a preview: a person waits for it, and deliveries run concurrently. */
@@ -219,55 +210,6 @@ function validate(
   if (typeof from === "number" && typeof to === "number" && to < from)
     problems.add({ field: "filter.to", message: "must be after from" });
   problems.throwIfAny("the bulk action");
-}
-
-type BulkAction = "retry" | "cancel" | "discard";
-
-export function actionOf(kind: OperationKind): BulkAction {
-  return kind === "cancel" || kind === "discard" ? kind : "retry";
-}
-
-/** A delivery, with everything that decides whether it is included. */
-interface Candidate {
-  readonly view: DeliveryView;
-  readonly hasWebhook: boolean;
-  readonly isPayloadGone: boolean;
-  /** The operation had already processed it before it was interrupted. */
-  readonly isDone: boolean;
-}
-
-/** Why an action skips a delivery; null if it does not. */
-export function exclusionOf(
-  { view, hasWebhook, isPayloadGone, isDone }: Candidate,
-  action: BulkAction,
-  selection: OperationSelection,
-): Exclusion | null {
-  const { progress, lane } = view.delivery;
-  const waits = waitingStates.some((state) => state === progress.state);
-  const isInFlight = view.waitingFor === "in_flight";
-  if (action === "discard") return progress.state === "exhausted" ? null : "not_a_dead_letter";
-  if (action === "cancel") {
-    if (!waits) return "already_ended";
-    return isInFlight ? "in_flight" : null;
-  }
-  if (isDone) return "already_retried";
-  if (isInFlight) return "in_flight";
-  if (!hasWebhook) return "webhook_deleted";
-  if (progress.state === "success" && !takesAccepted(selection)) return "accepted";
-  if (waits && lane.ordering !== "none") return "order";
-  return isPayloadGone ? "payload_gone" : null;
-}
-
-/** Successful deliveries are sent again only if the selection explicitly includes them. */
-function takesAccepted(selection: OperationSelection): boolean {
-  switch (selection.kind) {
-    case "search":
-      return selection.statuses?.includes("success") ?? false;
-    case "deliveries":
-      return selection.states?.includes("success") ?? false;
-    default:
-      return true;
-  }
 }
 
 interface Counted {

@@ -13,8 +13,8 @@ import { newReplay, retryOf } from "../deliveries/redelivery.ts";
 import type { ListedDelivery } from "../services.ts";
 import { closeCircuit } from "../webhooks/webhook-circuit.ts";
 import type { BatchOperationsOptions } from "./batch-operations.ts";
-import { actionOf, countSent } from "./bulk-actions.ts";
-import type { WalkItem } from "./selection-walk.ts";
+import { countSent } from "./bulk-actions.ts";
+import { actionOf, type WalkItem } from "./selection-walk.ts";
 
 /** The outcome of one delivery. */
 type Outcome =

@@ -5,7 +5,8 @@ import type { Exclusion, OperationKind, OperationSelection } from "../../ports/s
 import type { SearchPage, SearchPlace } from "../../ports/store/search.ts";
 import { type DeliveryListing, takesOf } from "../deliveries/delivery-listing.ts";
 import type { FeatureContext, ListedDelivery } from "../services.ts";
-import { actionOf, exclusionOf } from "./bulk-actions.ts";
+import { waitingStates } from "../../domain/delivery.ts";
+import type { DeliveryView } from "../../engine/endpoint/explain.ts";
 
 /** Selections that are listed from the newest on. */
 export type Selection = Exclude<OperationSelection, { readonly kind: "ids" | "search" }>;
@@ -241,4 +242,53 @@ export async function positionAboveAll(
     page: { limit: 1, before: null, offset: 0 },
   });
   return (rows[0]?.position ?? -1) + 1;
+}
+
+type BulkAction = "retry" | "cancel" | "discard";
+
+export function actionOf(kind: OperationKind): BulkAction {
+  return kind === "cancel" || kind === "discard" ? kind : "retry";
+}
+
+/** A delivery, with everything that decides whether it is included. */
+interface Candidate {
+  readonly view: DeliveryView;
+  readonly hasWebhook: boolean;
+  readonly isPayloadGone: boolean;
+  /** The operation had already processed it before it was interrupted. */
+  readonly isDone: boolean;
+}
+
+/** Why an action skips a delivery; null if it does not. */
+export function exclusionOf(
+  { view, hasWebhook, isPayloadGone, isDone }: Candidate,
+  action: BulkAction,
+  selection: OperationSelection,
+): Exclusion | null {
+  const { progress, lane } = view.delivery;
+  const waits = waitingStates.some((state) => state === progress.state);
+  const isInFlight = view.waitingFor === "in_flight";
+  if (action === "discard") return progress.state === "exhausted" ? null : "not_a_dead_letter";
+  if (action === "cancel") {
+    if (!waits) return "already_ended";
+    return isInFlight ? "in_flight" : null;
+  }
+  if (isDone) return "already_retried";
+  if (isInFlight) return "in_flight";
+  if (!hasWebhook) return "webhook_deleted";
+  if (progress.state === "success" && !takesAccepted(selection)) return "accepted";
+  if (waits && lane.ordering !== "none") return "order";
+  return isPayloadGone ? "payload_gone" : null;
+}
+
+/** Successful deliveries are sent again only if the selection explicitly includes them. */
+function takesAccepted(selection: OperationSelection): boolean {
+  switch (selection.kind) {
+    case "search":
+      return selection.statuses?.includes("success") ?? false;
+    case "deliveries":
+      return selection.states?.includes("success") ?? false;
+    default:
+      return true;
+  }
 }

@@ -61,7 +61,25 @@ export function portalSessionRoutes(options: ApiOptions, pager: Pager): readonly
       ["reference"],
       "end",
     ),
-    revokeRoute(options),
+    defineRoute({
+      method: "POST",
+      path: "/v1/portal-sessions/revoke",
+      operationId: "revokePortalSessions",
+      tag: "Portal",
+      summary: "End all portal sessions of a reference",
+      description:
+        "Ends the tenant's sessions with this `reference`, for example when the user logs out of your product.",
+      access: "manage",
+      body: portalRevokeSchema,
+      answers: { 200: { description: "The number of ended sessions.", schema: portalRevokedSchema } },
+      errors: [],
+      audit: { action: "portal_session.revoke", target: "portal_session", idFrom: "reference" },
+      handle: async ({ scope, body }) => {
+        const input = inputOf(portalRevokeFields, body);
+        const revoked = await portalSessions.revoke(scope, input);
+        return { status: 200, body: { tenant_id: input.tenantId ?? scope.tenantId ?? "default", revoked } };
+      },
+    }),
   ];
 }
 
@@ -101,35 +119,34 @@ function createRoute(options: ApiOptions): Route {
   });
 }
 
-function revokeRoute({ services }: ApiOptions): Route {
-  return defineRoute({
-    method: "POST",
-    path: "/v1/portal-sessions/revoke",
-    operationId: "revokePortalSessions",
-    tag: "Portal",
-    summary: "End all portal sessions of a reference",
-    description:
-      "Ends the tenant's sessions with this `reference`, for example when the user logs out of your product.",
-    access: "manage",
-    body: portalRevokeSchema,
-    answers: { 200: { description: "The number of ended sessions.", schema: portalRevokedSchema } },
-    errors: [],
-    audit: { action: "portal_session.revoke", target: "portal_session", idFrom: "reference" },
-    handle: async ({ scope, body }) => {
-      const input = inputOf(portalRevokeFields, body);
-      const revoked = await services.portalSessions.revoke(scope, input);
-      return { status: 200, body: { tenant_id: input.tenantId ?? scope.tenantId ?? "default", revoked } };
-    },
-  });
-}
-
 // Session calls of the portal pages: exchange a code for a token, and end the session.
 
 /** For limits that are reported only in errors. */
 const untold = { setHeader: () => {} };
 
 export function portalRoutes(options: ApiOptions): readonly Route[] {
-  return [exchangeRoute(options), leaveRoute(options)];
+  return [
+    exchangeRoute(options),
+    defineRoute({
+      method: "DELETE",
+      path: portalSessionPath,
+      operationId: "leavePortal",
+      tag: "Portal",
+      summary: "End the portal session of the token",
+      access: "session",
+      answers: { 204: { description: "The session has ended." } },
+      errors: [],
+      audit: {
+        action: "portal_session.end",
+        target: "portal_session",
+        before: async ({ principal }: Call) => ({ tenant_id: principal?.tenantId }),
+      },
+      handle: async ({ scope, principal }) => {
+        await options.services.portalSessions.end(scope, principal?.keyId ?? "");
+        return { status: 204, headers: noStore };
+      },
+    }),
+  ];
 }
 
 function exchangeRoute(options: ApiOptions): Route {
@@ -196,26 +213,4 @@ async function tokenJson(
     embedded_by: await portalLooks.framers(session),
     public_url: serverAddress(options, headers),
   };
-}
-
-function leaveRoute({ services }: ApiOptions): Route {
-  return defineRoute({
-    method: "DELETE",
-    path: portalSessionPath,
-    operationId: "leavePortal",
-    tag: "Portal",
-    summary: "End the portal session of the token",
-    access: "session",
-    answers: { 204: { description: "The session has ended." } },
-    errors: [],
-    audit: {
-      action: "portal_session.end",
-      target: "portal_session",
-      before: async ({ principal }: Call) => ({ tenant_id: principal?.tenantId }),
-    },
-    handle: async ({ scope, principal }) => {
-      await services.portalSessions.end(scope, principal?.keyId ?? "");
-      return { status: 204, headers: noStore };
-    },
-  });
 }

@@ -39,7 +39,7 @@ type Params = { readonly id?: string };
 const tenantOf = (params: unknown): string | null => (params as Params).id ?? null;
 
 export function portalSettingsRoutes(options: ApiOptions): readonly Route[] {
-  return levels.flatMap((level) => [...settingsRoutes(options, level), ...logoRoutes(options, level)]);
+  return levels.flatMap((level) => [settingsRoutes(options, level), logoRoutes(options, level)]).flat();
 }
 
 /** Each change of a level is audited with the settings before. */

@@ -33,6 +33,7 @@ import { backlogJson, circuitJson, healthJson, webhookJson } from "./views.ts";
 export function webhookActionRoutes(options: ApiOptions): readonly Route[] {
   const { webhooks } = options.services;
   const routes = plainWebhookRoutes(options);
+  const reading = { method: "GET", capability: "endpoints:read" } as const;
   const switching = {
     capability: "endpoints:write",
     answer: "The updated webhook.",
@@ -48,10 +49,9 @@ export function webhookActionRoutes(options: ApiOptions): readonly Route[] {
     routes.action(
       "health",
       {
-        method: "GET",
+        ...reading,
         operationId: "getWebhookHealth",
         summary: "Get the health of a webhook",
-        capability: "endpoints:read",
         answer: "Circuit, pause, closed gates, recent attempts and errors.",
         schema: healthSchema,
       },
@@ -60,10 +60,9 @@ export function webhookActionRoutes(options: ApiOptions): readonly Route[] {
     routes.action(
       "backlog",
       {
-        method: "GET",
+        ...reading,
         operationId: "getWebhookBacklog",
         summary: "Get the backlog of a webhook",
-        capability: "endpoints:read",
         answer: "Counts by priority, the oldest delivery, and an estimate of the time to drain.",
         schema: backlogSchema,
       },
@@ -170,32 +169,31 @@ function recoverRoute(options: ApiOptions): Route {
 // Checks a webhook URL, and whether its receiver behaves correctly.
 
 export function webhookCheckRoutes(options: ApiOptions): readonly Route[] {
-  return [urlRoute(options), receiverRoute(options)];
-}
-
-function urlRoute({ services }: ApiOptions): Route {
-  return defineRoute({
-    method: "POST",
-    path: "/v1/webhooks/check-url",
-    operationId: "checkWebhookUrl",
-    tag: "Webhooks",
-    summary: "Check whether a URL is allowed for a webhook",
-    description:
-      "Applies the rules for new webhooks. The addresses that the name resolves to are checked when something is sent.",
-    access: "manage",
-    capability: "endpoints:write",
-    body: urlCheckInputSchema,
-    answers: { 200: { description: "Problems of the URL.", schema: urlCheckSchema } },
-    errors: [],
-    audit: { none: "it changes nothing" },
-    handle: async ({ scope, body }) => {
-      const { url } = inputOf(urlCheckFields, body);
-      const problems = judgeField(urlCheckFields.url, { path: "url", value: url });
-      if (problems.length > 0) throw new InvalidRequestError("the URL is not valid", problems);
-      const { code, detail, duplicateOf } = services.urlChecks.check(scope, url);
-      return { status: 200, body: { acceptable: code === null, code, detail, duplicate_of: duplicateOf } };
-    },
-  });
+  return [
+    defineRoute({
+      method: "POST",
+      path: "/v1/webhooks/check-url",
+      operationId: "checkWebhookUrl",
+      tag: "Webhooks",
+      summary: "Check whether a URL is allowed for a webhook",
+      description:
+        "Applies the rules for new webhooks. The addresses that the name resolves to are checked when something is sent.",
+      access: "manage",
+      capability: "endpoints:write",
+      body: urlCheckInputSchema,
+      answers: { 200: { description: "Problems of the URL.", schema: urlCheckSchema } },
+      errors: [],
+      audit: { none: "it changes nothing" },
+      handle: async ({ scope, body }) => {
+        const { url } = inputOf(urlCheckFields, body);
+        const problems = judgeField(urlCheckFields.url, { path: "url", value: url });
+        if (problems.length > 0) throw new InvalidRequestError("the URL is not valid", problems);
+        const { code, detail, duplicateOf } = options.services.urlChecks.check(scope, url);
+        return { status: 200, body: { acceptable: code === null, code, detail, duplicate_of: duplicateOf } };
+      },
+    }),
+    receiverRoute(options),
+  ];
 }
 
 /** A check sends up to 21 MiB to a URL that its owner chose. */

@@ -38,7 +38,8 @@ export function plainWebhookRoutes({ services: { webhooks } }: ApiOptions) {
 }
 
 export function webhookRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
-  const { webhooks } = options.services;
+  const { services } = options;
+  const { webhooks } = services;
   const routes = plainWebhookRoutes(options);
   const update = (scope: Scope, id: string, input: WebhookInput) => webhooks.update(scope, { id, input });
   const updating = {
@@ -49,7 +50,45 @@ export function webhookRoutes(options: ApiOptions, pager: Pager): readonly Route
   } as const;
   return [
     createRoute(options),
-    listRoute(options, pager),
+    defineRoute({
+      method: "GET",
+      path: "/v1/webhooks",
+      operationId: "listWebhooks",
+      tag: "Webhooks",
+      summary: "List webhooks",
+      description:
+        "If another process serves a webhook, its recovery may show up to a minute late; other changes show at once.",
+      access: "read",
+      capability: "endpoints:read",
+      query: webhookQuerySchema,
+      answers: { 200: { description: "A page of webhooks.", schema: webhookListSchema } },
+      errors: ["invalid_cursor"],
+      handle: async ({ scope, query }) => {
+        const filters = filtersOf(webhookFilters, query);
+        const listing = { tenantId: scope.tenantId, route: "webhooks", filters };
+        const { views, next, isComplete, searchedTo, rankedAt, waiting } = await webhooks.list(scope, {
+          ...filters,
+          limit: query.limit ?? pageLimitDefault,
+          offset: query.offset ?? 0,
+          after: pager.after(query, listing),
+        });
+        const asked = (query.include ?? []).flatMap((names) => names.split(","));
+        const beside = await besideRows(views, services, asked, waiting);
+        const counts = asked.includes("health_counts") ? await webhooks.healthCounts(scope, filters) : null;
+        const data = views.map((view) => Object.assign(webhookJson(view), beside(view)));
+        return {
+          status: 200,
+          body: {
+            data,
+            next_cursor: pager.cursorAfter(next, listing),
+            searched_to: formatInstantOrNull(searchedTo),
+            complete: isComplete,
+            ranked_at: formatInstantOrNull(rankedAt),
+            ...(counts !== null && { health_counts: counts }),
+          },
+        };
+      },
+    }),
     routes.get({
       access: "read",
       capability: "endpoints:read",
@@ -92,50 +131,6 @@ function createRoute(options: ApiOptions): Route {
       const { view, secret } = await options.services.webhooks.create(scope, input);
       const headers = { location: `/v1/webhooks/${view.webhook.id}`, "cache-control": "no-store" };
       return { status: 201, headers, body: webhookJson(view, secret) };
-    },
-  });
-}
-
-function listRoute({ services }: ApiOptions, pager: Pager): Route {
-  return defineRoute({
-    method: "GET",
-    path: "/v1/webhooks",
-    operationId: "listWebhooks",
-    tag: "Webhooks",
-    summary: "List webhooks",
-    description:
-      "If another process serves a webhook, its recovery may show up to a minute late; other changes show at once.",
-    access: "read",
-    capability: "endpoints:read",
-    query: webhookQuerySchema,
-    answers: { 200: { description: "A page of webhooks.", schema: webhookListSchema } },
-    errors: ["invalid_cursor"],
-    handle: async ({ scope, query }) => {
-      const filters = filtersOf(webhookFilters, query);
-      const listing = { tenantId: scope.tenantId, route: "webhooks", filters };
-      const { views, next, isComplete, searchedTo, rankedAt, waiting } = await services.webhooks.list(scope, {
-        ...filters,
-        limit: query.limit ?? pageLimitDefault,
-        offset: query.offset ?? 0,
-        after: pager.after(query, listing),
-      });
-      const asked = (query.include ?? []).flatMap((names) => names.split(","));
-      const beside = await besideRows(views, services, asked, waiting);
-      const counts = asked.includes("health_counts")
-        ? await services.webhooks.healthCounts(scope, filters)
-        : null;
-      const data = views.map((view) => Object.assign(webhookJson(view), beside(view)));
-      return {
-        status: 200,
-        body: {
-          data,
-          next_cursor: pager.cursorAfter(next, listing),
-          searched_to: formatInstantOrNull(searchedTo),
-          complete: isComplete,
-          ranked_at: formatInstantOrNull(rankedAt),
-          ...(counts !== null && { health_counts: counts }),
-        },
-      };
     },
   });
 }
