@@ -4,10 +4,10 @@
  * errors of domain/errors.ts.
  */
 import type { DeliveryStatus, WaitingFor } from "../domain/delivery.ts";
-import type { WebhookHealthState } from "../domain/endpoint-health.ts";
+import type { PauseReason, WebhookHealthState } from "../domain/endpoint-health.ts";
 import type { RetrySchedule } from "../domain/profile.ts";
 import type { PortalScope, Scope } from "../domain/scope.ts";
-import type { Webhook } from "../domain/webhook.ts";
+import type { Webhook, WebhookPause, WebhookStatus } from "../domain/webhook.ts";
 import type { UrlRules } from "../domain/egress/url-policy.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -17,8 +17,8 @@ import type { Store } from "../ports/store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { RenderedRequest } from "../engine/attempt/attempts.ts";
 import type { DeliveryView } from "../engine/endpoint/explain.ts";
-import type { StoredDelivery } from "../ports/store/history.ts";
-import type { BatchOperation } from "../ports/store/operations.ts";
+import type { AttemptStats, Backlog, StoredDelivery } from "../ports/store/history.ts";
+import type { BatchOperation, ExclusionCounts, OperationSelection } from "../ports/store/operations.ts";
 import type {
   circuitActionFields,
   deliveryRetryFields,
@@ -33,7 +33,7 @@ import type {
 import type { deliveryFilterFields, deliveryListFields } from "../resources/delivery.ts";
 import type { eventListFields } from "../resources/event.ts";
 import type { InputOf } from "../resources/field.ts";
-import type { operationChangeFields } from "../resources/operation.ts";
+import type { discardFields, operationChangeFields, retryDeliveriesFields } from "../resources/operation.ts";
 import type { ApiKeyInput, ApiKeyRole } from "../resources/api-key.ts";
 import type { EventTypeInput, EventTypeName } from "../resources/event-type.ts";
 import type { TenantInput } from "../resources/tenant.ts";
@@ -57,6 +57,9 @@ import type { TenantDirectory, Tenants } from "./tenants/tenant-service.ts";
 import type { UrlChecks } from "./verification/outside-calls.ts";
 import type { OpenCircuit } from "./webhooks/webhook-circuit.ts";
 import type { Webhooks } from "./webhooks/webhook-service.ts";
+import type { DeliveryPolicy } from "../domain/delivery-policy.ts";
+import type { CircuitSnapshot } from "../domain/circuit-breaker.ts";
+import type { DeliveryGate } from "../domain/gate-explanation.ts";
 
 export type {
   RenderedRequest,
@@ -75,8 +78,6 @@ export type { RetryInput, VerificationInput } from "../resources/webhook-parts.t
 export type { ClientCertificateInput, OAuth2Input } from "../resources/webhook-parts.ts";
 export type * from "../engine/publish/publish-call.ts";
 export type * from "./problems/problem-service.ts";
-export type * from "./operations/views.ts";
-export type * from "./webhooks/views.ts";
 
 /** What all services share. */
 export interface FeatureContext {
@@ -294,3 +295,99 @@ export interface InactiveWebhook {
 
 /** Exported here so that API and CLI use the same names for schedules. */
 export type { RetrySchedule };
+
+/** A webhook with its effective policy and the state of its endpoint. Never contains a secret. */
+export interface WebhookView {
+  readonly webhook: Webhook;
+  readonly policy: DeliveryPolicy;
+  readonly health: WebhookHealthState;
+  /** A manual pause in force. */
+  readonly pause: WebhookPause | null;
+  readonly lastSuccessAt: number | null;
+  readonly lastFailedAt: number | null;
+  readonly hasBearerToken: boolean;
+  /** Only the names of secret headers. */
+  readonly credentialHeaderNames: readonly string[];
+  readonly clientCertificate: ClientCertificateView | null;
+  /** The DNS record that the owner must publish for the method `dns`. */
+  readonly dnsRecord: { readonly name: string; readonly value: string } | null;
+  /** `whsec_…` masked to its last four characters. */
+  readonly secretHint: string | null;
+  /** End of a manual circuit opening (WDS-58); null if there is none. */
+  readonly forcedOpenUntil: number | null;
+}
+
+/** The visible parts of a certificate, without its key. */
+export interface ClientCertificateView {
+  readonly subject: string;
+  readonly issuer: string;
+  /** SHA-256, in hex with colons. */
+  readonly fingerprint: string;
+  /** Unix milliseconds. */
+  readonly expiresAt: number;
+  /** Set if it has expired or expires within two weeks. */
+  readonly warning: string | null;
+}
+
+export interface WebhookSecretView {
+  /** Current symmetric secret, `whsec_…`; null for a webhook that signs only with `v1a`. */
+  readonly secret: string | null;
+  /** The previous secret during the overlap of a graceful rotation. */
+  readonly previous: { readonly secret: string; readonly expiresAt: number } | null;
+}
+
+export interface WebhookPublicKeyView {
+  readonly publicKey: string;
+  readonly jwk: Readonly<Record<string, string>>;
+}
+
+export interface WebhookHealthView {
+  readonly webhookId: string;
+  readonly health: WebhookHealthState;
+  readonly status: WebhookStatus;
+  readonly statusReason: string | null;
+  readonly circuit: CircuitSnapshot;
+  readonly pausedUntil: number | null;
+  readonly pauseReason: PauseReason | null;
+  /** What holds its deliveries now. */
+  readonly gates: readonly DeliveryGate[];
+  readonly inFlight: number;
+  readonly stats: AttemptStats;
+  readonly statsSince: number;
+  readonly lastSuccessAt: number | null;
+  /** When the webhook will be disabled unless a delivery is accepted first; null if no such deadline applies. */
+  readonly disablesAt: number | null;
+}
+
+export interface WebhookBacklogView extends Backlog {
+  readonly webhookId: string;
+  /** All priorities, up to the limit of counting. */
+  readonly total: number;
+  /** Accepted deliveries per second over the last five minutes. */
+  readonly perSecond: number;
+  /** Time to drain at that rate; null if unknown. */
+  readonly drainMs: number | null;
+}
+
+/** Takes either `filter` or `ids`. `to` defaults to the time of the call. */
+export type BulkDeliveriesCommand = InputOf<typeof retryDeliveriesFields>;
+export type DiscardCommand = InputOf<typeof discardFields>;
+
+export interface BulkStarted {
+  /** Null with `dryRun`. */
+  readonly operation: BatchOperation | null;
+  /** Number of deliveries to process. */
+  readonly count: number;
+  /** False if counting stopped at its limit: there are more. */
+  readonly isExact: boolean;
+  /** The oldest of them, up to five. */
+  readonly samples: readonly ListedDelivery[];
+  readonly excluded: ExclusionCounts;
+  /** Webhooks whose open circuit delays deliveries that are sent again. */
+  readonly openCircuits: readonly OpenCircuit[];
+  /** With its times as instants. */
+  readonly selection: OperationSelection;
+  readonly requestsPerSecond: number;
+  /** Null if the count is not exact. */
+  readonly durationMs: number | null;
+}

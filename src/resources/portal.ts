@@ -166,7 +166,7 @@ export const portalRevokeFields = {
 export type PortalRevokeInput = InputOf<typeof portalRevokeFields>;
 
 /** Without the code and the token. */
-export const portalSessionShown = {
+const portalSessionShown = {
   id: id({ doc: "Id of the session; not a secret." }),
   tenantId: tenantIdField,
   capabilities: list(choice(portalCapabilities), {

@@ -17,7 +17,7 @@ import { gatewayRequestJson } from "../gateway/request-routes.ts";
 import { operationJson } from "../operations/views.ts";
 import { deliveryProblemJson } from "../problems/routes.ts";
 import type { Principal } from "../services.ts";
-import { pointJson } from "../statistics/series.ts";
+import { pointJson } from "../statistics/routes.ts";
 import { eventStreamHeaders, type OpenStreams, resumedFrom, type StreamEvent } from "./event-streams.ts";
 import type { LiveNews } from "./live-feed.ts";
 

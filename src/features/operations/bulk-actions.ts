@@ -1,7 +1,14 @@
 import { type DeliveryState, type Priority, waitingStates } from "../../domain/delivery.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HistoryStore } from "../../ports/store/history.ts";
-import { type BatchOperation, type Exclusion, type ExclusionCounts, isAtRest, type OperationOutcome, type OperationSelection } from "../../ports/store/operations.ts";
+import {
+  type BatchOperation,
+  type Exclusion,
+  type ExclusionCounts,
+  isAtRest,
+  type OperationOutcome,
+  type OperationSelection,
+} from "../../ports/store/operations.ts";
 import { defaultOf, type Fields } from "../../resources/field.ts";
 import { cancelDeliveriesFields, discardFields, retryDeliveriesFields } from "../../resources/operation.ts";
 import { selectionOf } from "../deliveries/delivery-listing.ts";

@@ -260,7 +260,7 @@ interface Candidate {
 }
 
 /** Why an action skips a delivery; null if it does not. */
-export function exclusionOf(
+function exclusionOf(
   { view, hasWebhook, isPayloadGone, isDone }: Candidate,
   action: BulkAction,
   selection: OperationSelection,

@@ -123,7 +123,7 @@ export async function loadTenantDirectory(registry: RegistryStore, clock: Clock)
 }
 
 /** Has no limits. */
-export function newTenant(id: string, now: number): Tenant {
+function newTenant(id: string, now: number): Tenant {
   return {
     id,
     name: id,

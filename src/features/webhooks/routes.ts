@@ -24,7 +24,7 @@ import {
   webhookSchema,
 } from "../../resources/webhook.ts";
 import type { Scope, WebhookInput, WebhookView } from "../services.ts";
-import { webhookStatisticsJson, webhookWaitingJson } from "../statistics/series.ts";
+import { webhookStatisticsJson, webhookWaitingJson } from "../statistics/routes.ts";
 import { revisionJson, secretJson, timelineJson, webhookJson } from "./views.ts";
 
 export const webhookParams = closed({ id: idParam("the webhook") });
