@@ -207,7 +207,7 @@ function createAlerts(options: ServicesOptions, desk: NotificationDesk | null) {
 
 function createDesk({ store, access, clock }: ServicesOptions): NotificationDesk | null {
   if (store.notifications === undefined) return null;
-  return new NotificationDesk({ queue: store.notifications, clock, nextId: () => access.nextId() });
+  return new NotificationDesk(store.notifications, clock, () => access.nextId());
 }
 
 const noMeans: NotificationMeans = { mailer: null, overrides: {}, linkTemplate: null, publicUrl: null };

@@ -163,7 +163,7 @@ async function openScene(t: TestContext, url: string) {
       },
     },
     wording: new Wording(),
-    desk: new NotificationDesk({ queue: notifications, clock, nextId }),
+    desk: new NotificationDesk(notifications, clock, nextId),
     log: { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") },
   });
   await channelFor({ store }, null);

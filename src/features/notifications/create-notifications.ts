@@ -12,7 +12,13 @@ import { AddressLinks } from "./channel-input.ts";
 import { FailureLadder, LadderMessages } from "./failure-ladder.ts";
 import { type MessageName, type MessageOverrides, Wording } from "./messages.ts";
 import { NotificationChannels } from "./notification-channels.ts";
-import { NotificationDesk, type NotificationDraft, Pager, type PagerOptions } from "./notification-desk.ts";
+import {
+  draftsFor,
+  NotificationDesk,
+  type NotificationDraft,
+  Pager,
+  type PagerOptions,
+} from "./notification-desk.ts";
 import { NotificationSender } from "./notification-sender.ts";
 import type {
   NotificationContent,
@@ -61,15 +67,13 @@ function draftsAbout(event: OperationalEvent, wording: Wording): readonly Notifi
   const { key, webhookId } = event;
   const { problem_id: problemId } = event.data;
   const subject = typeof problemId === "string" ? problemId : (webhookId ?? event.tenantId);
-  const draftFor = (tenantId: string | null): NotificationDraft => ({
+  return draftsFor(event.tenantId, {
     key,
-    tenantId,
     topic: told.topic,
     webhookId,
     group: `${told.topic}:${subject}`,
     content: (language) => contentOf(event, told, language, wording),
   });
-  return [draftFor(event.tenantId), draftFor(null)];
 }
 
 function contentOf(
@@ -147,7 +151,7 @@ export function createNotifications(parts: NotificationParts): NotificationServi
   const nextId = () => access.nextId();
   const wording = new Wording(means.overrides);
   const links = new AddressLinks(secretBox, asFunction(means.publicUrl));
-  const desk = new NotificationDesk({ queue, clock: common.clock, nextId });
+  const desk = new NotificationDesk(queue, common.clock, nextId);
   const messages = new LadderMessages({ wording, history, linkTo: linkBy(means.linkTemplate) });
   const sender = new NotificationSender({
     ...common,

@@ -12,7 +12,7 @@ import type { Telemetry } from "../../ports/telemetry.ts";
 import { disablementAt, dueSteps, failingEventAt, type FailingWebhook, type LadderStep } from "./due.ts";
 import { oneLine } from "./mail.ts";
 import { type MessageName, spokenDuration, spokenTime, type Wording } from "./messages.ts";
-import type { NotificationDesk, NotificationDraft } from "./notification-desk.ts";
+import { draftsFor, type NotificationDesk, type NotificationDraft } from "./notification-desk.ts";
 import type { NotificationContent, NotificationFact, NotificationLanguage } from "./notification.ts";
 import {
   instant,
@@ -262,15 +262,13 @@ export class FailureLadder {
     const { id, tenantId } = live.webhook;
     const content = await messages.failing(live, step, failing);
     const topic = step === "first_problem" || step === "disabled" ? step : "failing";
-    const draftFor = (owner: string | null): NotificationDraft => ({
+    return draftsFor(tenantId, {
       key: `${step}:${id}:${failing.failingSince}`,
-      tenantId: owner,
       topic,
       webhookId: id,
       content,
       group: `failing:${id}`,
     });
-    return [draftFor(tenantId), draftFor(null)];
   }
 
   async #failingEvent(live: LiveWebhook, failing: FailingWebhook): Promise<OperationalEvent> {
@@ -309,16 +307,14 @@ export class FailureLadder {
     const at = health?.lastAcceptedAt ?? null;
     if (health === null || health.failingSince !== null || at === null || at < since) return;
     const content = await messages.recovered(live, since, at);
-    const draftFor = (tenantId: string | null): NotificationDraft => ({
+    const drafts = draftsFor(episode.tenantId, {
       key: `recovered:${webhookId}:${since}`,
-      tenantId,
-      topic: "failing" as const,
+      topic: "failing",
       webhookId,
       content,
       channelIds,
       group: `failing:${webhookId}`,
     });
-    const drafts = [draftFor(episode.tenantId), draftFor(null)];
     const notifications = desk.addressed(drafts, await queue.channels());
     const data = {
       failing_since: instant(since),

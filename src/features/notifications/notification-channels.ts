@@ -167,34 +167,21 @@ export class NotificationChannels {
   async test(scope: Scope, owner: ChannelOwner, id: string): Promise<{ readonly notificationId: string }> {
     const stored = (await this.list(scope, owner)).find(({ channel }) => channel.id === id);
     if (stored === undefined) throw new NotFoundError("the channel");
-    const { queue, clock, nextId, wording } = this.#options;
+    const { queue, clock, wording } = this.#options;
     const { status, channel } = stored;
     const now = clock.now();
     refuseTest(stored, now);
     await this.#countTest(channel, now);
     if (status.refusedAt !== null)
       await queue.saveStatus({ channelId: id, status: { ...status, refusedAt: null } });
-    const notificationId = nextId();
-    await queue.enqueue([
-      {
-        id: notificationId,
-        key: `test:${notificationId}`,
-        channelId: id,
-        tenantId: owner,
-        topic: testTopic,
-        group: `test:${id}`,
-        createdAt: now,
-        dueAt: now,
-        content: {
-          subject: wording.say(channel.language, "test.subject"),
-          text: wording.say(channel.language, "test.text"),
-          facts: [],
-          severity: "info",
-          link: null,
-          resolves: true,
-        },
-      },
-    ]);
+    const notificationId = await this.#enqueue(channel, testTopic, {
+      subject: wording.say(channel.language, "test.subject"),
+      text: wording.say(channel.language, "test.text"),
+      facts: [],
+      severity: "info",
+      link: null,
+      resolves: true,
+    });
     return { notificationId };
   }
 
@@ -265,28 +252,31 @@ export class NotificationChannels {
 
   /** Queues the only mail that an unconfirmed address receives. The sender drops it if one was already sent. */
   async #askToConfirm(saved: readonly StoredChannel[]): Promise<void> {
-    const { queue, clock, nextId } = this.#options;
+    const { queue, clock } = this.#options;
     const now = clock.now();
     for (const stored of saved) {
       const { channel, consent } = stored;
       if (channelState(stored, now) !== "unconfirmed" || !mayGetConfirmation(consent)) continue;
       const counter = { subject: `confirmation:${mailboxOf(channel.address)}`, since: dayOf(now) };
       if ((await queue.count(counter)) > confirmationsPerDay) continue;
-      const id = nextId();
-      await queue.enqueue([
-        {
-          id,
-          key: `${confirmationTopic}:${id}`,
-          channelId: channel.id,
-          tenantId: channel.tenantId,
-          topic: confirmationTopic,
-          group: `${confirmationTopic}:${channel.id}`,
-          createdAt: now,
-          dueAt: now,
-          content: this.#confirmationOf(channel),
-        },
-      ]);
+      await this.#enqueue(channel, confirmationTopic, this.#confirmationOf(channel));
     }
+  }
+
+  /** Sent at once, regardless of topics and quiet hours. Returns the id of the message. */
+  async #enqueue(
+    { id: channelId, tenantId }: NotificationChannel,
+    topic: typeof testTopic | typeof confirmationTopic,
+    content: NotificationContent,
+  ): Promise<string> {
+    const { queue, clock, nextId } = this.#options;
+    const [id, now] = [nextId(), clock.now()];
+    const group = `${topic}:${channelId}`;
+    const key = `${topic}:${id}`;
+    await queue.enqueue([
+      { id, key, channelId, tenantId, topic, group, createdAt: now, dueAt: now, content },
+    ]);
+    return id;
   }
 
   /** The link is added when the mail is sent, so that it is never stored. */
