@@ -3101,6 +3101,11 @@ export interface WebhookHealth {
   /** Nothing is sent until this time. */
   paused_until: string | null;
   pause_reason: string | null;
+  /**
+   * Everything that currently holds deliveries of the webhook, with the reason and what ends it; empty if
+   * nothing does.
+   */
+  gates: DeliveryGate[];
   /** Requests in flight. */
   in_flight: number;
   stats: AttemptStats;

@@ -27,7 +27,8 @@ export interface Remedy {
 
 export interface GateFacts {
   readonly gate: WaitingFor;
-  readonly deliveryId: string;
+  /** Null for the gates of a webhook. */
+  readonly deliveryId: string | null;
   /** Undefined if it was deleted. */
   readonly webhook: Webhook | undefined;
   /** The circuit was opened manually. */
@@ -46,7 +47,7 @@ export function explainGate(facts: GateFacts): Pick<DeliveryGate, "cause" | "rem
 const causes: Readonly<Record<Exclude<WaitingFor, "inactive" | "paused" | "circuit_open">, string>> = {
   no_signing_key:
     "The webhook has no signing key, and unsigned requests are not sent: its key is missing, or its profile now requires another kind.",
-  schedule: "The last attempt failed, and the next one is due by the retry schedule.",
+  schedule: "It is not due yet: it waits for its next attempt, or its event was published with a delay.",
   retry_after: "The receiver asked for a pause with Retry-After.",
   rate_limit_pause: "The receiver answered 429 without saying how long to wait.",
   timeout_pause: "An attempt timed out.",
@@ -104,13 +105,14 @@ function remedyOf({ gate, deliveryId }: GateFacts, { id, tenantId, status }: Web
     case "order":
       return {
         ...call(
-          "Show the deliveries ahead of this one.",
+          "Show the waiting deliveries, oldest first.",
           "GET",
           `${at}/deliveries?order=oldest&status=pending&status=failed`,
         ),
         body: null,
       };
     case "schedule":
+      if (deliveryId === null) return null;
       return call("Retry it now.", "POST", `${at}/deliveries/${deliveryId}/retry`);
     default:
       return null;

@@ -1,4 +1,5 @@
 import type { CircuitTransition } from "../domain/circuit-breaker.ts";
+import type { DeliveryGate } from "../domain/gate-explanation.ts";
 import type { RateLimitConfig } from "../domain/profile.ts";
 import type { WaitingSlots } from "../domain/request-slots.ts";
 import type { Webhook } from "../domain/webhook.ts";
@@ -67,6 +68,8 @@ export interface EngineAccess {
   placeOf(webhook: Webhook, eventType: string): Pick<NewDelivery, "lane" | "format">;
   /** Its status, what it waits for and until when. */
   explain(delivery: StoredDelivery): DeliveryView;
+  /** The closed gates of a webhook; empty if it was deleted. */
+  gates(webhookId: string): readonly DeliveryGate[];
   /** The request of a delivery as it was sent, as far as known; null if its webhook was deleted. */
   renderRequest(from: Omit<RenderedFrom, "config">): RenderedRequest | null;
   /** The circuit of a webhook was changed manually: serve its lanes again. Resolves once the change is stored. */

@@ -1,3 +1,4 @@
+import type { DeliveryGate } from "../domain/gate-explanation.ts";
 import type { CircuitTransition } from "../domain/circuit-breaker.ts";
 import type { RateLimitConfig } from "../domain/profile.ts";
 import { standard } from "../domain/profiles/standard.ts";
@@ -38,7 +39,7 @@ import { OldestDue } from "./dispatch/oldest-due.ts";
 import { BacklogReader, loadWebhooks } from "./dispatch/recovery.ts";
 import { Directory } from "./endpoint/directory.ts";
 import { EndpointStates } from "./endpoint/endpoint-states.ts";
-import { type DeliveryView, explain } from "./endpoint/explain.ts";
+import { type DeliveryView, explain, explainWebhook } from "./endpoint/explain.ts";
 import { placeOf } from "./endpoint/lane.ts";
 import type { EndpointWakes } from "./endpoint/endpoint.ts";
 import type { LiveWebhook } from "./endpoint/endpoint-config.ts";
@@ -399,6 +400,11 @@ export class Engine implements EngineAccess {
       inFlight: this.#flights.has(delivery.id),
       now: this.#options.clock.now(),
     });
+  }
+
+  gates(webhookId: string): readonly DeliveryGate[] {
+    const endpoint = this.#directory.get(webhookId);
+    return endpoint === undefined ? [] : explainWebhook(endpoint, this.#options.clock.now());
   }
 
   renderRequest(from: Omit<RenderedFrom, "config">): RenderedRequest | null {

@@ -1,15 +1,9 @@
-import type { UrlRules } from "../domain/egress/url-policy.ts";
 import { statisticsKeptMsDefault, type StatisticsStep } from "../domain/statistics/facts.ts";
 import { Leaderships } from "../engine/cluster/leaderships.ts";
-import type { EngineAccess } from "../engine/engine-access.ts";
 import type { Publisher } from "../engine/publish/publish.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { Random } from "../ports/random.ts";
 import type { SchemaCompiler } from "../ports/schema-compiler.ts";
-import type { SecretBox } from "../ports/secret-box.ts";
 import type { Store } from "../ports/store.ts";
 import type { StoreChanges } from "../ports/store/changes.ts";
-import type { Telemetry } from "../ports/telemetry.ts";
 import { Alerts } from "./alerts/alert-service.ts";
 import { AlertWatch } from "./alerts/alert-watch.ts";
 import type { AlertSources } from "./alerts/observations.ts";
@@ -23,6 +17,7 @@ import { Events } from "./events/event-service.ts";
 import { GatewayDirectory } from "./gateway/gateway-directory.ts";
 import { LiveFeed } from "./live/live-feed.ts";
 import { createNotifications, type NotificationMeans } from "./notifications/create-notifications.ts";
+import { Wording } from "./notifications/messages.ts";
 import { NotificationDesk } from "./notifications/notification-desk.ts";
 import { BatchOperations } from "./operations/batch-operations.ts";
 import { BulkActions } from "./operations/bulk-actions.ts";
@@ -32,10 +27,10 @@ import { PortalSessions } from "./portal/portal-sessions.ts";
 import { DeliveryProblems } from "./problems/problem-service.ts";
 import { RegistryReload, type RegistryReloadOptions } from "./registry-reload.ts";
 import { Search } from "./search/search-service.ts";
-import type { Services } from "./services.ts";
+import type { FeatureContext, Services } from "./services.ts";
 import { Statistics } from "./statistics/statistics-service.ts";
 import { ApiKeys } from "./tenants/api-key-service.ts";
-import { type TenantDirectory, TenantKeys, Tenants } from "./tenants/tenant-service.ts";
+import { TenantKeys, Tenants } from "./tenants/tenant-service.ts";
 import { UrlChecks } from "./verification/outside-calls.ts";
 import { type VerificationMeans, WebhookVerifications } from "./verification/webhook-verifications.ts";
 import { WebhookCredentials } from "./webhooks/webhook-credentials.ts";
@@ -44,22 +39,14 @@ import { WebhookRecovery } from "./webhooks/webhook-recovery.ts";
 import { WebhookSecrets } from "./webhooks/webhook-secrets.ts";
 import { Webhooks } from "./webhooks/webhook-service.ts";
 
-export interface ServicesOptions {
-  readonly access: EngineAccess;
+export interface ServicesOptions extends FeatureContext {
   readonly publisher: Publisher;
-  readonly store: Store;
   /** An additional source of changes. */
   readonly news?: StoreChanges | undefined;
   /** External components that may be unavailable. */
   readonly watched?: Partial<Pick<AlertSources, "queue" | "sharedState">>;
-  readonly secretBox: SecretBox;
   readonly schemaCompiler: SchemaCompiler;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
-  readonly urlRules: UrlRules;
-  /** Both are created before the engine, which uses them for every event. */
-  readonly tenants: TenantDirectory;
+  /** Created before the engine, like the tenants, because it uses both for every event. */
   readonly schemas: SchemaRegistry;
   readonly adminKeyHash: string | null;
   /** Whether this process resumes unfinished work of others; always true when embedded. */
@@ -90,13 +77,13 @@ export interface ServicesLifecycle {
 
 /** The services of a running engine. */
 export function createServices(options: ServicesOptions): ManagedServices {
-  const { access, store, clock, random, secretBox, tenants, schemas, telemetry } = options;
+  const { access, store, clock, random, tenants, schemas, telemetry } = options;
   const { history, registry, gateway: requests } = store;
   const shared = store.ownership === undefined ? null : { resumes: options.schedules };
-  const listing = new DeliveryListing({ access, history, clock });
-  const walk = new SelectionWalk({ access, history, listing, clock });
+  const listing = new DeliveryListing(options);
+  const walk = new SelectionWalk(options, listing);
   const operations = new BatchOperations({ access, store, history, walk, clock, log: telemetry.log, shared });
-  const bulk = new BulkActions({ access, walk, history, operations, clock });
+  const bulk = new BulkActions(options, walk, operations);
   const { alerts, statistics } = createReadings(options);
   const alertWatch = createAlertWatch(options);
   const problems = new DeliveryProblems({ store: store.problems, access, clock });
@@ -112,14 +99,15 @@ export function createServices(options: ServicesOptions): ManagedServices {
     telemetry,
   });
   const recovery = new WebhookRecovery(history, operations, clock);
-  const tenantKeys = new TenantKeys({ access, store: store.webhooks, secretBox, clock, random });
-  const secrets = new WebhookSecrets({ store: store.webhooks, tenantKeys, secretBox, clock, random });
-  const credentials = new WebhookCredentials({ secretBox, clock });
+  const tenantKeys = new TenantKeys(options);
+  const secrets = new WebhookSecrets(options, tenantKeys);
+  const credentials = new WebhookCredentials(options);
   const means = options.verification;
-  const verifications = new WebhookVerifications({ access, clock, random, secretBox, means });
-  const { adminKeyHash, urlRules, notifications: people = noMeans } = options;
-  const apiKeys = new ApiKeys({ registry, tenants, access, clock, random, adminKeyHash });
-  const portal = createPortal(options);
+  const verifications = new WebhookVerifications(options, means);
+  const { urlRules, notifications: people = noMeans } = options;
+  const apiKeys = new ApiKeys(options, options.adminKeyHash);
+  const portalLooks = new PortalLooks(options);
+  const portal = { portalLooks, portalSessions: new PortalSessions(options, portalLooks) };
   const gatewayDirectory = new GatewayDirectory(store.gateway);
   const reload = new RegistryReload({
     registry,
@@ -147,22 +135,22 @@ export function createServices(options: ServicesOptions): ManagedServices {
     tenants,
     urlRules,
     statistics,
-    incidents: new WebhookIncidents({ access, store, clock, log: telemetry.log }),
+    incidents: new WebhookIncidents(options),
     recovery,
     ...options.limits,
   });
-  const tenantService = new Tenants({ registry, tenants, access, clock });
+  const tenantService = new Tenants(options);
   const told = createNotifications({ ...options, webhooks, tenants: tenantService, means: people });
   return {
-    events: new Events({ publisher: options.publisher, access, history, listing, clock }),
+    events: new Events(options, options.publisher, listing),
     webhooks,
-    deliveries: new Deliveries({ access, history, listing, clock, bulk }),
-    deadLetters: new DeadLetters({ access, history, operations, bulk, clock }),
-    eventTypes: new EventTypes({ registry, compiler: options.schemaCompiler, schemas, tenants, clock }),
+    deliveries: new Deliveries(options, listing, bulk),
+    deadLetters: new DeadLetters(options, operations, bulk),
+    eventTypes: new EventTypes(options, options.schemaCompiler, schemas),
     tenants: tenantService,
     apiKeys,
     audit: new AuditLog(store.audit, clock),
-    search: new Search({ access, history, operations, clock, gateway: gatewayDirectory }),
+    search: new Search(options, operations, gatewayDirectory),
     live,
     alerts,
     statistics,
@@ -170,7 +158,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
     notifications: told.notifications,
     ...portal,
     gatewayDirectory,
-    urlChecks: new UrlChecks({ access, urlRules }),
+    urlChecks: new UrlChecks(options),
     lifecycle: {
       async start() {
         await Promise.all([apiKeys.load(), gatewayDirectory.load()]);
@@ -213,10 +201,11 @@ function createAlertWatch(options: ServicesOptions): AlertWatch | null {
   const nextId = () => access.nextId();
   return new AlertWatch({
     store: store.alerts,
-    desk: new NotificationDesk({ queue, clock, nextId }),
+    desk: new NotificationDesk(queue, clock, nextId),
     nextId,
     clock,
     log: telemetry.log,
+    wording: new Wording(options.notifications?.overrides),
     events: queue,
     sources: {
       store,
@@ -234,11 +223,4 @@ const noMeans: NotificationMeans = { mailer: null, overrides: {}, linkTemplate: 
 function restartsOf(store: Store): Pick<RegistryReloadOptions, "watchRestarts"> {
   if (store.watchRestarts === undefined) return {};
   return { watchRestarts: (restarted) => store.watchRestarts?.(restarted) ?? (() => undefined) };
-}
-
-function createPortal({ access, store, tenants, clock, random }: ServicesOptions) {
-  const parts = { store: store.portal, tenants, clock };
-  const portalLooks = new PortalLooks(parts);
-  const portalSessions = new PortalSessions({ ...parts, looks: portalLooks, access, random });
-  return { portalLooks, portalSessions };
 }

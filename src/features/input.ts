@@ -8,6 +8,7 @@ import {
   type InputOf,
   judgeField,
   missing,
+  type StoredOf,
 } from "../resources/field.ts";
 import { rateLimitFields, type RateLimitInput } from "../resources/names.ts";
 
@@ -84,6 +85,22 @@ export function readFields<F extends Fields>(
     if (found.length === 0) read[name] = value;
   }
   return read as InputOf<F>;
+}
+
+/** The valid input; throws if a field is not valid. `what` starts the sentence, such as `the pause`. */
+export function validFields<F extends Fields>(fields: F, given: object, what: string): InputOf<F> {
+  const problems = new ProblemList();
+  const read = readFields(fields, given, problems);
+  problems.throwIfAny(what);
+  return read;
+}
+
+/** The stored values of these fields: omitted ones have their defaults, or null without one. */
+export function withDefaults<F extends Fields>(fields: F, given: InputOf<F>): StoredOf<F> {
+  const values = given as Readonly<Record<string, unknown>>;
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => [name, values[name] ?? field.default ?? null]),
+  ) as StoredOf<F>;
 }
 
 function isNeeded(field: Field, use: "create" | "update"): boolean {

@@ -60,10 +60,10 @@ export function requireWebhook(access: Pick<EngineAccess, "webhook">, scope: Sco
 /** The tenant of a request: the given one, the caller's own, or `default` for an administrator. */
 export function resolveTenant(
   tenants: Pick<TenantDirectory, "has">,
-  request: { readonly scope: Scope; readonly tenantId: string | null },
+  scope: Scope,
+  asked: string | null,
 ): string {
-  const { scope } = request;
-  const tenantId = request.tenantId ?? scope.tenantId ?? defaultTenantId;
+  const tenantId = asked ?? scope.tenantId ?? defaultTenantId;
   if (scope.tenantId !== null && tenantId !== scope.tenantId) {
     throw invalidTenant("is not the tenant of this API key");
   }

@@ -6,11 +6,17 @@
 
 import type { CircuitSnapshot } from "../domain/circuit-breaker.ts";
 import type { DeliveryStatus, WaitingFor } from "../domain/delivery.ts";
-import type { DeliveryPolicy } from "../domain/delivery-policy.ts";
 import type { PauseReason, WebhookHealthState } from "../domain/endpoint-health.ts";
 import type { RetrySchedule } from "../domain/profile.ts";
 import type { PortalScope, Scope } from "../domain/scope.ts";
 import type { Webhook, WebhookPause, WebhookStatus } from "../domain/webhook.ts";
+import type { UrlRules } from "../domain/egress/url-policy.ts";
+import type { EngineAccess } from "../engine/engine-access.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Random } from "../ports/random.ts";
+import type { SecretBox } from "../ports/secret-box.ts";
+import type { Store } from "../ports/store.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
 import type { RenderedRequest } from "../engine/attempt/attempts.ts";
 import type { DeliveryView } from "../engine/endpoint/explain.ts";
 import type { AttemptStats, Backlog, StoredDelivery } from "../ports/store/history.ts";
@@ -49,10 +55,12 @@ import type { Search } from "./search/search-service.ts";
 import type { SearchedPage, SearchPageRequest } from "./searched-pages.ts";
 import type { Statistics } from "./statistics/statistics-service.ts";
 import type { ApiKeys } from "./tenants/api-key-service.ts";
-import type { Tenants } from "./tenants/tenant-service.ts";
+import type { TenantDirectory, Tenants } from "./tenants/tenant-service.ts";
 import type { UrlChecks } from "./verification/outside-calls.ts";
 import type { OpenCircuit } from "./webhooks/webhook-circuit.ts";
 import type { Webhooks } from "./webhooks/webhook-service.ts";
+import type { DeliveryPolicy } from "../domain/delivery-policy.ts";
+import type { DeliveryGate } from "../domain/gate-explanation.ts";
 
 export type * from "../engine/publish/publish-call.ts";
 export type {
@@ -75,6 +83,38 @@ export type {
   WaitingFor,
   WebhookInput,
 };
+/** What all services share. */
+export interface FeatureContext {
+  readonly access: EngineAccess;
+  readonly store: Store;
+  readonly tenants: TenantDirectory;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly secretBox: SecretBox;
+  readonly telemetry: Telemetry;
+  readonly urlRules: UrlRules;
+}
+
+/** What a class offers to others, without its private members. */
+type Public<Class> = Pick<Class, keyof Class>;
+
+export type TenantService = Public<Tenants>;
+export type EventTypeService = Public<EventTypes>;
+export type UrlCheckService = Public<UrlChecks>;
+export type PortalSessionService = Public<PortalSessions>;
+export type PortalLookService = Public<PortalLooks>;
+export type AlertService = Public<Alerts>;
+export type NotificationService = Public<NotificationChannels>;
+export type AuditService = Public<AuditLog>;
+export type StatisticsService = Public<Statistics>;
+export type ProblemService = Public<DeliveryProblems>;
+export type SearchService = Public<Search>;
+export type EventService = Public<Events>;
+export type WebhookService = Public<Webhooks>;
+export type DeliveryService = Public<Deliveries>;
+export type DeadLetterService = Public<DeadLetters>;
+export type ApiKeyService = Omit<ApiKeys, "load">;
+export type LiveService = Pick<LiveFeed, "watch" | "clients">;
 
 export interface Services {
   readonly events: EventService;
@@ -96,14 +136,6 @@ export interface Services {
   readonly problems: ProblemService;
 }
 
-// ---- tenants, keys and event types ----------------------------------------------------------------------------
-
-export type TenantService = Pick<Tenants, keyof Tenants>;
-
-export type ApiKeyService = Omit<ApiKeys, "load">;
-
-export type EventTypeService = Pick<EventTypes, keyof EventTypes>;
-
 /** The caller: the owner of a key or, with `portal` and the role `session`, a customer. */
 export interface Principal {
   /** Id of the key or session. */
@@ -113,43 +145,6 @@ export interface Principal {
   readonly portal?: PortalScope;
 }
 
-/** In verification/outside-calls.ts. */
-export type UrlCheckService = Pick<UrlChecks, keyof UrlChecks>;
-
-// ---- portal ---------------------------------------------------------------------------------------------------
-
-/** In portal/portal-sessions.ts. */
-export type PortalSessionService = Pick<PortalSessions, keyof PortalSessions>;
-
-/** In portal/portal-looks.ts. */
-export type PortalLookService = Pick<PortalLooks, keyof PortalLooks>;
-
-/** In alerts/alert-service.ts. */
-export type AlertService = Pick<Alerts, keyof Alerts>;
-
-/** Notification channels, in notifications/notification-channels.ts. */
-export type NotificationService = Pick<NotificationChannels, keyof NotificationChannels>;
-
-// ---- audit log ------------------------------------------------------------------------------------------------
-
-/** In audit/audit-service.ts. */
-export type AuditService = Pick<AuditLog, keyof AuditLog>;
-
-// ---- live -----------------------------------------------------------------------------------------------------
-
-/** In live/live-feed.ts. */
-export type LiveService = Pick<LiveFeed, "watch" | "clients">;
-
-/** Counts of deliveries and events over time. */
-export type StatisticsService = Pick<Statistics, keyof Statistics>;
-
-export type ProblemService = Pick<DeliveryProblems, keyof DeliveryProblems>;
-
-// ---- search ---------------------------------------------------------------------------------------------------
-
-/** In search/search-service.ts. */
-export type SearchService = Pick<Search, keyof Search>;
-
 export interface SearchHit {
   readonly type: "webhook" | "event" | "delivery" | "operation" | "source" | "connection";
   readonly id: string;
@@ -158,11 +153,6 @@ export interface SearchHit {
   readonly title: string;
   readonly matched: "id" | "idempotency_key" | "url" | "name" | "description";
 }
-
-// ---- events ---------------------------------------------------------------------------------------------------
-
-/** In events/event-service.ts. */
-export type EventService = Pick<Events, keyof Events>;
 
 /** To the given webhooks, or to all that now subscribe to its type. */
 export type ReplayCommand = { readonly eventId: string } & InputOf<typeof replayFields>;
@@ -199,8 +189,6 @@ export interface DeliveryHandle {
   readonly webhookId: string;
 }
 
-// ---- webhooks -------------------------------------------------------------------------------------------------
-
 /** Null means omitted. */
 export type WebhookFilters = {
   readonly [Name in keyof InputOf<typeof webhookFilters>]: InputOf<typeof webhookFilters>[Name] | null;
@@ -212,8 +200,6 @@ export interface WebhookListQuery extends WebhookFilters {
   /** `next` of the previous page. */
   readonly after: string | null;
 }
-
-export type WebhookService = Pick<Webhooks, keyof Webhooks>;
 
 export interface RecoveryStarted {
   /** Null with `dryRun`. */
@@ -242,10 +228,6 @@ export interface ConfirmVerificationCommand {
   readonly key: string;
   readonly allowedRate: string | null;
 }
-
-// ---- deliveries -----------------------------------------------------------------------------------------------
-
-export type DeliveryService = Pick<Deliveries, keyof Deliveries>;
 
 /** The delivery that is sent, and what currently holds it. */
 export interface RetriedDelivery extends DeliveryHandle {
@@ -297,8 +279,6 @@ export type DeliveryPage = SearchedPage<ListedDelivery>;
 
 export type ChangeOperationCommand = { readonly id: string } & InputOf<typeof operationChangeFields>;
 
-export type DeadLetterService = Pick<DeadLetters, keyof DeadLetters>;
-
 export interface RetryBatchStarted {
   /** Null with `dryRun`. */
   readonly operation: BatchOperation | null;
@@ -318,31 +298,6 @@ export interface InactiveWebhook {
 
 /** Exported here so that API and CLI use the same names for schedules. */
 export type { RetrySchedule };
-
-/** Takes either `filter` or `ids`. `to` defaults to the time of the call. */
-export type BulkDeliveriesCommand = InputOf<typeof retryDeliveriesFields>;
-export type DiscardCommand = InputOf<typeof discardFields>;
-
-export interface BulkStarted {
-  /** Null with `dryRun`. */
-  readonly operation: BatchOperation | null;
-  /** Number of deliveries to process. */
-  readonly count: number;
-  /** False if counting stopped at its limit: there are more. */
-  readonly isExact: boolean;
-  /** The oldest of them, up to five. */
-  readonly samples: readonly ListedDelivery[];
-  readonly excluded: ExclusionCounts;
-  /** Webhooks whose open circuit delays deliveries that are sent again. */
-  readonly openCircuits: readonly OpenCircuit[];
-  /** With its times as instants. */
-  readonly selection: OperationSelection;
-  readonly requestsPerSecond: number;
-  /** Null if the count is not exact. */
-  readonly durationMs: number | null;
-}
-
-/** The visible parts of a webhook. Only the views that exist to reveal a secret contain one. */
 
 /** A webhook with its effective policy and the state of its endpoint. Never contains a secret. */
 export interface WebhookView {
@@ -397,6 +352,8 @@ export interface WebhookHealthView {
   readonly circuit: CircuitSnapshot;
   readonly pausedUntil: number | null;
   readonly pauseReason: PauseReason | null;
+  /** What holds its deliveries now. */
+  readonly gates: readonly DeliveryGate[];
   readonly inFlight: number;
   readonly stats: AttemptStats;
   readonly statsSince: number;
@@ -413,4 +370,27 @@ export interface WebhookBacklogView extends Backlog {
   readonly perSecond: number;
   /** Time to drain at that rate; null if unknown. */
   readonly drainMs: number | null;
+}
+
+/** Takes either `filter` or `ids`. `to` defaults to the time of the call. */
+export type BulkDeliveriesCommand = InputOf<typeof retryDeliveriesFields>;
+export type DiscardCommand = InputOf<typeof discardFields>;
+
+export interface BulkStarted {
+  /** Null with `dryRun`. */
+  readonly operation: BatchOperation | null;
+  /** Number of deliveries to process. */
+  readonly count: number;
+  /** False if counting stopped at its limit: there are more. */
+  readonly isExact: boolean;
+  /** The oldest of them, up to five. */
+  readonly samples: readonly ListedDelivery[];
+  readonly excluded: ExclusionCounts;
+  /** Webhooks whose open circuit delays deliveries that are sent again. */
+  readonly openCircuits: readonly OpenCircuit[];
+  /** With its times as instants. */
+  readonly selection: OperationSelection;
+  readonly requestsPerSecond: number;
+  /** Null if the count is not exact. */
+  readonly durationMs: number | null;
 }

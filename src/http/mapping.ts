@@ -61,13 +61,15 @@ export function inputOf<F extends Fields>(fields: F, body: unknown): InputOf<F> 
   return renamed(fields, body as Json) as InputOf<F>;
 }
 
+/** Null means omitted. */
+export type FiltersOf<F extends Fields> = {
+  readonly [Name in keyof F]: Exclude<ValueOf<F[Name]>, undefined> | null;
+};
+
 /** Filters of a listing from a validated query; null without filters. */
-export function filtersOf<F extends Fields>(
-  fields: F,
-  query: object,
-): { readonly [Name in keyof F]: Exclude<ValueOf<F[Name]>, undefined> | null } {
+export function filtersOf<F extends Fields>(fields: F, query: object): FiltersOf<F> {
   const none = Object.fromEntries(Object.keys(fields).map((name) => [name, null]));
-  return { ...none, ...renamed(fields, query as Json) } as ReturnType<typeof filtersOf<F>>;
+  return { ...none, ...renamed(fields, query as Json) } as FiltersOf<F>;
 }
 
 function renamed(fields: Fields, body: Json): Json {

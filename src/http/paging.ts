@@ -97,7 +97,7 @@ function open(cursor: string, context: string, encryptionKey: Uint8Array): Curso
 
 export const pageLimitDefault = defaultOf(pageLimitField);
 
-interface PageQuery {
+export interface PageQuery {
   readonly limit?: number;
   readonly cursor?: string;
   readonly offset?: number;

@@ -3,10 +3,12 @@ import type { PortalCapability } from "../domain/scope.ts";
 import type { Scope } from "../features/services.ts";
 import type { Fields, InputOf } from "../resources/field.ts";
 import type { Resource } from "../resources/resource.ts";
-import { filtersOf, inputOf, snakeCase } from "./mapping.ts";
-import type { Pager } from "./paging.ts";
+import { closed, type Schema } from "../resources/schema.ts";
+import { type FiltersOf, filtersOf, inputOf, snakeCase } from "./mapping.ts";
+import type { Listing, PageQuery, Pager } from "./paging.ts";
 import { type Access, type Call, defineRoute, type Method, type Route } from "./route.ts";
 
+const noFields = {} satisfies Fields;
 type Row = object;
 type Json = Record<string, unknown>;
 type Eventual<Value> = Value | Promise<Value>;
@@ -24,6 +26,26 @@ interface Terms {
   readonly errors?: readonly ErrorCode[];
   /** Limits of a large body. */
   readonly body?: Pick<Route, "bodyBytesMax" | "bodyBounds">;
+}
+
+/** Of a route that is not one of the plain ones. */
+interface ActionTerms<Taken extends Fields>
+  extends Omit<Terms, "access" | "body">,
+    Pick<Route, "isTest" | "answerIsSecret" | "audit" | "body" | "bodyOptional"> {
+  /** Defaults to `read` for GET, otherwise to `manage`. */
+  readonly access?: Access;
+  readonly summary: string;
+  readonly answer: string;
+  /** Defaults to POST. */
+  readonly method?: Method;
+  /** Behind the path of the resource; defaults to the verb. */
+  readonly place?: string;
+  /** The fields of `body`; without both, the body is empty and optional. */
+  readonly takes?: Taken;
+  /** Defaults to 200. */
+  readonly status?: 200 | 202;
+  /** Defaults to that of the resource. */
+  readonly schema?: Schema;
 }
 
 /** Finds one of them, or throws `not_found`. The tenant is that of the query, null without one. */
@@ -61,7 +83,20 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
     rows: (scope: Scope, filters: Filters) => Eventual<readonly Found[]>,
     idOf: (row: Found) => string,
   ): Route {
-    const { schemas, noun, title, path, tag, filters: fields } = this.#resource;
+    return this.pages(terms, this.#resource.filters, async (scope, filters, query, listing) => {
+      const found = await rows(scope, filters);
+      const page = pager.slice(found, { query, listing, idOf, toJson: (row) => row });
+      return { ...page, data: await this.#showPage(page.data, query) };
+    });
+  }
+
+  /** A list that the service reads page by page; `read` returns the response. */
+  pages<F extends Fields>(
+    terms: Terms,
+    fields: F,
+    read: (scope: Scope, filters: FiltersOf<F>, query: PageQuery, listing: Listing) => Eventual<object>,
+  ): Route {
+    const { schemas, noun, title, path, tag } = this.#resource;
     return defineRoute({
       ...rightsOf(terms),
       method: "GET",
@@ -73,10 +108,9 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
       answers: { 200: { description: terms.answer ?? `A page of ${noun}s.`, schema: schemas.list } },
       errors: terms.errors ?? ["invalid_cursor"],
       handle: async ({ scope, query }) => {
-        const filters = filtersOf(fields, query) as Filters;
+        const filters = filtersOf(fields, query);
         const listing = { tenantId: scope.tenantId, route: `${noun}s`, filters };
-        const page = pager.slice(await rows(scope, filters), { query, listing, idOf, toJson: (row) => row });
-        return { status: 200, body: { ...page, data: await this.#showPage(page.data, query) } };
+        return { status: 200, body: await read(scope, filters, query, listing) };
       },
     });
   }
@@ -159,7 +193,7 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
       body: schemas.update,
       answers: { 200: { description: terms.answer ?? `The updated ${noun}.`, schema: schemas.one } },
       errors: terms.errors ?? ["not_found"],
-      audit: { ...this.#audit("update"), before: this.shown },
+      audit: this.#auditBefore("update"),
       handle: async (call) => {
         const { scope, params, body } = call as PlainCall;
         const given = inputOf(input, this.permitted(scope, body));
@@ -173,7 +207,7 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
     terms: Terms,
     remove: (scope: Scope, key: string, tenantId: string | null) => Promise<void>,
     removes: readonly string[],
-    verb: "delete" | "revoke" = "delete",
+    verb: "delete" | "revoke" | "end" = "delete",
   ): Route {
     const { noun, key } = this.#resource;
     const summary = `${verb === "delete" ? "Delete" : "Revoke"} ${withArticle(noun)}`;
@@ -186,6 +220,42 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
         const { scope, params, query } = call as PlainCall;
         await remove(scope, params[key] ?? "", query?.tenant_id ?? null);
         return { status: 204 };
+      },
+    });
+  }
+
+  /** Another route of one of them, such as `POST /v1/webhooks/{id}/pause`. */
+  action<Taken extends Fields = typeof noFields>(
+    verb: string,
+    terms: ActionTerms<Taken>,
+    act: (scope: Scope, key: string, input: InputOf<Taken>, call: PlainCall) => Eventual<object>,
+  ): Route {
+    const { title, path, tag, key, schemas } = this.#resource;
+    const { method = "POST", place = `/${verb}`, status = 200, takes, answerIsSecret = false } = terms;
+    const { access = method === "GET" ? "read" : "manage", audit = this.#auditBefore(verb) } = terms;
+    const more: Rights = rightsOf({ ...terms, access, body: {} });
+    if (method !== "GET" && method !== "DELETE") {
+      more.body = terms.body ?? closed({});
+      if (terms.body === undefined || terms.bodyOptional === true) more.bodyOptional = true;
+    }
+    if (method !== "GET" || terms.audit !== undefined) more.audit = audit;
+    if (terms.isTest === true) more.isTest = true;
+    if (answerIsSecret) more.answerIsSecret = true;
+    return defineRoute({
+      ...more,
+      method,
+      path: `${path}/{${key}}${place}`,
+      operationId: terms.operationId ?? `${verb}${title}`,
+      tag,
+      summary: terms.summary,
+      params: schemas.params,
+      answers: { [status]: { description: terms.answer, schema: terms.schema ?? schemas.one } },
+      errors: terms.errors ?? ["not_found"],
+      handle: async (given) => {
+        const call = given as PlainCall;
+        const input = (takes === undefined ? {} : inputOf(takes, call.body)) as InputOf<Taken>;
+        const body = await act(call.scope, call.params[key] ?? "", input, call);
+        return answerIsSecret ? { status, headers: { "cache-control": "no-store" }, body } : { status, body };
       },
     });
   }
@@ -216,6 +286,10 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
     return key === "id" ? audited : { ...audited, idFrom: key };
   }
 
+  #auditBefore(verb: string) {
+    return { ...this.#audit(verb), before: this.shown };
+  }
+
   #texts(method: Method, verb: string, summary: string, terms: Terms) {
     const { title, path, tag, key, schemas } = this.#resource;
     const texts = {
@@ -232,16 +306,25 @@ export class PlainRoutes<Input extends Fields, Found extends Row> {
 }
 
 /** The terms that are members of a route as they are. */
-function rightsOf({ access, capability, description, body }: Terms) {
+function rightsOf({ access, capability, description, body }: Terms): Rights {
   const rights: Rights = { access, ...body };
   if (capability !== undefined) rights.capability = capability;
   if (description !== undefined) rights.description = description;
   return rights;
 }
 
-type Rights = {
-  -readonly [Name in "access" | "capability" | "description" | "bodyBytesMax" | "bodyBounds"]?: Route[Name];
-} & Pick<Route, "access">;
+type Rights = Pick<Route, "access"> & {
+  -readonly [Name in
+    | "capability"
+    | "description"
+    | "body"
+    | "bodyOptional"
+    | "bodyBytesMax"
+    | "bodyBounds"
+    | "audit"
+    | "isTest"
+    | "answerIsSecret"]?: NonNullable<Route[Name]>;
+};
 
 type Filters = Readonly<Record<string, unknown>>;
 function withArticle(noun: string): string {

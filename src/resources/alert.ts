@@ -19,10 +19,10 @@ import { eventTypeField, tenantIdField } from "./names.ts";
 import { defineResource, type OptionTable } from "./resource.ts";
 import {
   closed,
+  idParam,
   idSchema,
   instant,
   instantOrNull,
-  listingQuery,
   listOf,
   nullableSchema,
   oneOf,
@@ -119,7 +119,6 @@ const alertRuleFilters = { tenantId: tenantIdField } satisfies Fields;
 
 export const alertRuleQuery = closed(queryOf(alertRuleFilters) as Record<string, never>);
 export const alertMuteSchema = schemaOf(alertMuteFields, { title: "AlertMuteInput" });
-export const alertQuerySchema = listingQuery(alertFilters);
 
 const severity = oneOf(alertSeverities);
 const muteProperties = {
@@ -229,4 +228,14 @@ export const alertSchema = closed(
   { title: "Alert" },
 );
 
-export const alertListSchema = listOf(alertSchema, "AlertList");
+export const alertResource = defineResource({
+  noun: "alert",
+  title: "Alert",
+  path: "/v1/alerts",
+  tag: "Alerts",
+  key: idParam("the alert"),
+  input: alertMuteFields,
+  shown: {},
+  filters: alertFilters,
+  schemas: { one: alertSchema, list: listOf(alertSchema, "AlertList") },
+});

@@ -2,14 +2,13 @@ import { failureCategories } from "../domain/classify.ts";
 import { problemStates } from "../features/problems/problem.ts";
 import { choice, type Fields, flag, id, line, list, nullable, text, timeOrDate } from "./field.ts";
 import { tenantIdField } from "./names.ts";
-import type { OptionTable } from "./resource.ts";
+import { defineResource, type OptionTable } from "./resource.ts";
 import {
   closed,
   idParam,
   idSchema,
   instant,
   instantOrNull,
-  listingQuery,
   nullableSchema,
   oneOf,
   schemaOf,
@@ -41,9 +40,6 @@ export const problemChangeFields = {
   muteReason: nullable(line({ lengthMin: 1, lengthMax: 255, doc: "With `muted`: reason for readers." })),
   note: nullable(text({ lengthMin: 1, lengthMax: 2_000, doc: "A note on the problem; null removes it." })),
 } satisfies Fields;
-
-export const problemQuerySchema = listingQuery(problemFilters);
-export const problemParams = closed({ id: idParam("the problem") });
 
 export const problemChangeSchema = schemaOf(problemChangeFields, {
   title: "DeliveryProblemChange",
@@ -101,4 +97,14 @@ export const deliveryProblemSchema = closed(
   { title: "DeliveryProblem" },
 );
 
-export const problemListSchema = searchOf(deliveryProblemSchema, "DeliveryProblemList");
+export const problemResource = defineResource({
+  noun: "problem",
+  title: "Problem",
+  path: "/v1/problems",
+  tag: "Problems",
+  key: idParam("the problem"),
+  input: problemChangeFields,
+  shown: {},
+  filters: problemFilters,
+  schemas: { one: deliveryProblemSchema, list: searchOf(deliveryProblemSchema, "DeliveryProblemList") },
+});

@@ -313,7 +313,7 @@ const remedySchema = closed(
   },
 );
 
-const gateSchema = closed(
+export const gateSchema = closed(
   {
     gate: oneOf(waitingReasons, { description: "As in `waiting_for`." }),
     since: instantOrNull("Null if it was not recorded."),

@@ -12,18 +12,8 @@ import {
   timeOrDate,
 } from "./field.ts";
 import { tenantIdField } from "./names.ts";
-import type { OptionTable } from "./resource.ts";
-import {
-  closed,
-  idSchema,
-  instant,
-  listingQuery,
-  oneOf,
-  schemaOf,
-  searchOf,
-  textOrNull,
-  Type,
-} from "./schema.ts";
+import { defineResource, type OptionTable } from "./resource.ts";
+import { closed, idParam, idSchema, instant, oneOf, schemaOf, searchOf, textOrNull, Type } from "./schema.ts";
 
 /** Inbound requests in the log of the gateway. */
 
@@ -120,7 +110,18 @@ export const requestSchema = closed(
   },
   { title: "GatewayRequestWithBody" },
 );
-export const requestListSchema = searchOf(requestSummarySchema, "GatewayRequestList");
-export const requestQuery = listingQuery(requestFilters);
 export const requestReplaySchema = schemaOf(requestReplayFields, { title: "RequestReplayInput" });
 export const requestBookmarkSchema = schemaOf(requestBookmarkFields, { title: "RequestBookmarkInput" });
+
+export const requestListSchema = searchOf(requestSummarySchema, "GatewayRequestList");
+export const requestResource = defineResource({
+  noun: "request",
+  title: "Request",
+  path: "/v1/requests",
+  tag: "Gateway",
+  key: idParam("the request"),
+  input: {},
+  shown: {},
+  filters: requestFilters,
+  schemas: { one: requestSchema, list: requestListSchema },
+});

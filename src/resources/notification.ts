@@ -23,7 +23,8 @@ import {
   url,
   word,
 } from "./field.ts";
-import { closed, idSchema, listingQuery, listOf, oneOf, schemaOf, shownSchemaOf, Type } from "./schema.ts";
+import { defineResource } from "./resource.ts";
+import { closed, idParam, idSchema, oneOf, schemaOf, shownSchemaOf, Type } from "./schema.ts";
 
 const clockTime = (doc: string) =>
   word({
@@ -39,7 +40,8 @@ const quietHoursFields = {
   until: required(clockTime("When quiet hours end; a time earlier than `from` is on the next day.")),
 } satisfies Fields;
 
-const settable = {
+/** Stored as given. */
+export const channelSettings = {
   name: line({ lengthMax: 100, default: "", doc: "Display name." }),
   topics: list(choice(notificationTopics), {
     countMin: 0,
@@ -106,7 +108,7 @@ export const channelFields = {
       examples: ["R0UT1NGK3Y0123456789abcdef012345"],
     }),
   ),
-  ...settable,
+  ...channelSettings,
 } satisfies Fields;
 export type ChannelInput = InputOf<typeof channelFields>;
 
@@ -127,7 +129,7 @@ export const channelShown = {
     lengthMax: 254,
     doc: "For mail, the address; for other kinds, the host that messages go to.",
   }),
-  ...settable,
+  ...channelSettings,
   webhookId: nullable(
     id({
       doc: "The webhook of the tenant `posthorn-operator` that carries the messages; null for mail, for PagerDuty and for tenants.",
@@ -219,6 +221,13 @@ export const channelTestSchema = closed(
   { notification_id: idSchema("the message") },
   { title: "NotificationTest" },
 );
-export const notificationQuerySchema = listingQuery(notificationFilters);
-export const notificationSchema = shownSchemaOf(notificationShown, { title: "Notification" });
-export const notificationListSchema = listOf(notificationSchema, "NotificationList");
+export const notificationResource = defineResource({
+  noun: "notification",
+  title: "Notification",
+  path: "/v1/notifications",
+  tag: "Notifications",
+  key: idParam("the message"),
+  input: {},
+  shown: notificationShown,
+  filters: notificationFilters,
+});

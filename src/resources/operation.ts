@@ -12,8 +12,10 @@ import {
 import { deliveryListFields, listedDeliverySchema } from "./delivery.ts";
 import { choice, type Fields, flag, id, list, nullable, object, timeOrDate } from "./field.ts";
 import { eventTypeField, tenantIdField } from "./names.ts";
+import { defineResource } from "./resource.ts";
 import {
   closed,
+  idParam,
   idSchema,
   instant,
   instantOrNull,
@@ -193,7 +195,20 @@ export const operationSchema = closed(
   { title: "BatchOperation" },
 );
 
-export const operationListSchema = listOf(operationSchema, "BatchOperationList");
+const operationAt = (title: string, path: string) =>
+  defineResource({
+    noun: "operation",
+    title,
+    path,
+    tag: "Operations",
+    key: idParam("the operation"),
+    input: operationChangeFields,
+    shown: {},
+    schemas: { one: operationSchema, list: listOf(operationSchema, "BatchOperationList") },
+  });
+export const operationResource = operationAt("Operation", "/v1/operations");
+/** The path that WDS-112 defines. */
+export const batchOperationResource = operationAt("BatchOperation", "/v1/dlq/batch-operations");
 
 const openCircuitSchema = closed(
   {

@@ -15,18 +15,16 @@ import {
   word,
 } from "./field.ts";
 import { tenantIdField } from "./names.ts";
-import type { OptionTable } from "./resource.ts";
+import { defineResource, type OptionTable } from "./resource.ts";
 import {
   closed,
+  idParam,
   instant,
   instantOrNull,
-  listOf,
   nullableSchema,
   oneOf,
-  pageProperties,
   schemaOf,
   shownSchemaOf,
-  tenantIdSchema,
   textOrNull,
   Type,
 } from "./schema.ts";
@@ -200,14 +198,22 @@ const portalSessionShown = {
 
 export type { PortalCapability } from "../domain/scope.ts";
 
-export const portalSessionInputSchema = schemaOf(portalSessionFields, {
-  title: "PortalSessionInput",
-  examples: [{ tenant_id: "acme", reference: "user-4711", origin: "https://app.example.com" }],
-});
+export const portalSessionFilters = { tenantId: tenantIdField } satisfies Fields;
 
-export const portalSessionSchema = shownSchemaOf(portalSessionShown, { title: "PortalSession" });
-export const portalSessionListSchema = listOf(portalSessionSchema, "PortalSessionList");
-export const portalSessionQuery = closed({ ...pageProperties, tenant_id: Type.Optional(tenantIdSchema) });
+export const portalSessionResource = defineResource({
+  noun: "portal session",
+  title: "PortalSession",
+  path: "/v1/portal-sessions",
+  tag: "Portal",
+  key: idParam("the session"),
+  input: portalSessionFields,
+  shown: portalSessionShown,
+  filters: portalSessionFilters,
+  create: {
+    title: "PortalSessionInput",
+    examples: [{ tenant_id: "acme", reference: "user-4711", origin: "https://app.example.com" }],
+  },
+});
 
 export const portalSessionCreatedSchema = closed(
   {

@@ -11,6 +11,7 @@ import {
   testFields,
   urlCheckFields,
 } from "./actions.ts";
+import { gateSchema } from "./delivery.ts";
 import {
   closed,
   idSchema,
@@ -171,6 +172,10 @@ export const healthSchema = closed(
     circuit_breaker: circuitSchema,
     paused_until: instantOrNull("Nothing is sent until this time."),
     pause_reason: nullableSchema(Type.String()),
+    gates: Type.Array(gateSchema, {
+      description:
+        "Everything that currently holds deliveries of the webhook, with the reason and what ends it; empty if nothing does.",
+    }),
     in_flight: Type.Integer("Requests in flight."),
     stats: closed(
       {

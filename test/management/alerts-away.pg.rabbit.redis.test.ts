@@ -5,6 +5,7 @@ import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { ManualClock } from "../../src/engine/manual-clock.fixture.ts";
 import type { Store } from "../../src/ports/store.ts";
 import { AlertWatch } from "../../src/features/alerts/alert-watch.ts";
+import { Wording } from "../../src/features/notifications/messages.ts";
 import { NotificationDesk } from "../../src/features/notifications/notification-desk.ts";
 import { createTestVirtualHost, RabbitMqBroker } from "../conformance/queue/rabbitmq-broker.fixture.ts";
 import { openRedis } from "../conformance/shared-state/redis-state.fixture.ts";
@@ -160,7 +161,8 @@ async function openScene(t: TestContext, url: string) {
         refresh: async () => undefined,
       },
     },
-    desk: new NotificationDesk({ queue: notifications, clock, nextId }),
+    wording: new Wording(),
+    desk: new NotificationDesk(notifications, clock, nextId),
     log: { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") },
   });
   await channelFor({ store }, null);

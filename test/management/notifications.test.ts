@@ -43,7 +43,7 @@ async function openScene(t: TestContext, channels: readonly ChannelInput[] = [ow
     },
     subjects: () => server.mails.map(({ mail }) => mail.subject),
   };
-  await scene.told.notifications.put(admin, { owner: "default", channels });
+  await scene.told.notifications.put(admin, "default", channels);
   await confirmAll(scene);
   return scene;
 }
@@ -353,14 +353,14 @@ suite("recipients without consent", () => {
     const scene = await openScene(t, []);
     const { world, told, server } = scene;
     const alertTo: ChannelInput = { kind: "email", address: "ops@example.org", topics: ["alert", "paused"] };
-    await told.notifications.put(admin, { owner: null, channels: [alertTo] });
+    await told.notifications.put(admin, null, [alertTo]);
     const { webhook } = await world.createWebhook();
-    await told.notifications.put(admin, { owner: "default", channels: addresses(20) });
+    await told.notifications.put(admin, "default", addresses(20));
     for (let round = 0; round < 40; round += 1) {
       await world.services.webhooks.pause(admin, { id: webhook.id });
       await world.services.webhooks.resume(admin, webhook.id);
     }
-    const added = await told.notifications.put(admin, { owner: "default", channels: addresses(20) });
+    const added = await told.notifications.put(admin, "default", addresses(20));
     for (const { channel } of added)
       await assert.rejects(told.notifications.test(admin, "default", channel.id), {
         code: "conflict",
@@ -391,9 +391,9 @@ suite("recipients without consent", () => {
     );
     assert.equal(new Set(toStrangers().map(({ recipients }) => recipients[0])).size, 20);
 
-    await told.notifications.put(admin, { owner: "default", channels: [] });
+    await told.notifications.put(admin, "default", []);
     const spelled = addresses(20, "EXAMPLE.com");
-    await told.notifications.put(admin, { owner: "default", channels: spelled });
+    await told.notifications.put(admin, "default", spelled);
     await world.services.webhooks.pause(admin, { id: webhook.id });
     world.skipTime(24 * hourMs);
     await told.sender.round();
@@ -402,21 +402,16 @@ suite("recipients without consent", () => {
     assert.equal(stored && channelState(stored, world.now()), "unconfirmed");
 
     for (const from of [20, 40])
-      await told.notifications.put(admin, {
-        owner: "default",
-        channels: addresses(from + 20).slice(from),
-      });
-    await assert.rejects(
-      told.notifications.put(admin, { owner: "default", channels: addresses(80).slice(60) }),
-      { code: "rate_limited" },
-    );
+      await told.notifications.put(admin, "default", addresses(from + 20).slice(from));
+    await assert.rejects(told.notifications.put(admin, "default", addresses(80).slice(60)), {
+      code: "rate_limited",
+    });
   });
 
   test("who unsubscribed get nothing until they subscribe again with their own link", async (t) => {
     const scene = await openScene(t, [{ ...owner, topics: ["paused"] }]);
     const { world, told, server } = scene;
-    const put = (channels: readonly ChannelInput[]) =>
-      told.notifications.put(admin, { owner: "default", channels });
+    const put = (channels: readonly ChannelInput[]) => told.notifications.put(admin, "default", channels);
     const [first] = await told.notifications.list(admin, "default");
     await told.notifications.test(admin, "default", first?.channel.id ?? "");
     await told.sender.round();
@@ -470,10 +465,7 @@ suite("recipients without consent", () => {
     const { world, told, server } = scene;
     const idOf = async (tenant: string, address: string): Promise<string> => {
       await world.services.tenants.put(admin, { id: tenant, input: {} });
-      const [saved] = await told.notifications.put(admin, {
-        owner: tenant,
-        channels: [{ kind: "email", address } as const],
-      });
+      const [saved] = await told.notifications.put(admin, tenant, [{ kind: "email", address } as const]);
       return saved?.channel.id ?? "";
     };
     const [mine, other] = [await idOf("default", "a@example.com"), await idOf("other", "b@example.com")];
@@ -504,7 +496,7 @@ suite("chat", () => {
   test("WDS-146 WDS-148 owner and operator are notified of a circuit, along the path of every delivery", async (t) => {
     const scene = await openScene(t, [slack]);
     const { world, told } = scene;
-    await told.notifications.put(admin, { owner: null, channels: [pager] });
+    await told.notifications.put(admin, null, [pager]);
     const { webhook } = await world.createWebhook();
     await world.services.webhooks.circuit(admin, { id: webhook.id, action: "force_open" });
     await world.services.webhooks.circuit(admin, { id: webhook.id, action: "reset" });
@@ -542,13 +534,10 @@ suite("chat", () => {
     const { world, told } = scene;
     const [one, other] = [await world.createWebhook(), await world.createWebhook()];
     const put = (webhookIds: readonly string[] | null) =>
-      told.notifications.put(admin, {
-        owner: "default",
-        channels: [
-          { ...slack, webhookIds },
-          { ...slack, name: "all" },
-        ],
-      });
+      told.notifications.put(admin, "default", [
+        { ...slack, webhookIds },
+        { ...slack, name: "all" },
+      ]);
     const [some, all] = await put([one.webhook.id]);
     for (const { webhook } of [one, other])
       await world.services.webhooks.pause(admin, { id: webhook.id, reason: "x" });
@@ -566,13 +555,13 @@ suite("chat", () => {
     await assert.rejects(put([foreign.webhook.id]), { code: "invalid_request" });
     await world.services.webhooks.delete(admin, one.webhook.id);
     const kept = { ...slack, id: some?.channel.id ?? "", webhookIds: [one.webhook.id] };
-    await told.notifications.put(admin, { owner: "default", channels: [kept] });
+    await told.notifications.put(admin, "default", [kept]);
   });
 
   test("the key of a pager is in no stored message, and a permanently rejected message is not retried", async (t) => {
     const scene = await openScene(t, []);
     const { world, told } = scene;
-    const [channel] = await told.notifications.put(admin, { owner: null, channels: [pager] });
+    const [channel] = await told.notifications.put(admin, null, [pager]);
     assert.equal(channel?.channel.webhookId, null);
     const test = async () => {
       const sent = await told.notifications.test(admin, null, channel?.channel.id ?? "");
@@ -613,7 +602,7 @@ suite("chat", () => {
       { ...owner, address: "ada@example.com", language: "de" },
       { ...owner, address: "bob@example.com", language: "en" },
     ];
-    const [german, english] = await told.notifications.put(admin, { owner: "default", channels });
+    const [german, english] = await told.notifications.put(admin, "default", channels);
     await confirmAll({ told, server });
     for (const saved of [german, english])
       await told.notifications.test(admin, "default", saved?.channel.id ?? "");
@@ -636,8 +625,7 @@ suite("chat", () => {
     const scene = await openScene(t, []);
     const { told, world } = scene;
     const url = "https://hooks.example.com/told";
-    const put = (channels: readonly ChannelInput[]) =>
-      told.notifications.put(admin, { owner: "default", channels });
+    const put = (channels: readonly ChannelInput[]) => told.notifications.put(admin, "default", channels);
     const [made] = await put([{ kind: "webhook", url }, slack]);
     assert.match(made?.secret ?? "", /^whsec_/);
     const id = made?.channel.id ?? "";
@@ -669,10 +657,10 @@ suite("chat", () => {
   test("a failing channel is not reported through itself, and is deleted with its webhook", async (t) => {
     const scene = await openScene(t, []);
     const { world, told } = scene;
-    const [first, second] = await told.notifications.put(admin, {
-      owner: null,
-      channels: [slack, { ...slack, url: "https://hooks.slack.example.com/other" }],
-    });
+    const [first, second] = await told.notifications.put(admin, null, [
+      slack,
+      { ...slack, url: "https://hooks.slack.example.com/other" },
+    ]);
     const carrier = first?.channel.webhookId ?? "";
     assert.equal(world.engine.webhook(carrier)?.webhook.tenantId, operatorTenantId);
     await world.services.webhooks.circuit(admin, { id: carrier, action: "force_open" });
@@ -681,15 +669,14 @@ suite("chat", () => {
       return page.rows.length > 0 && page.rows;
     });
     assert.deepEqual(new Set(rows.map(({ channelId }) => channelId)), new Set([second?.channel.id]));
-    await told.notifications.put(admin, { owner: null, channels: [] });
+    await told.notifications.put(admin, null, []);
     assert.equal(world.engine.webhook(carrier), undefined);
   });
 
   test("invalid settings are rejected as a whole, and secrets are never shown", async (t) => {
     const scene = await openScene(t, []);
     const { told, world } = scene;
-    const put = (channels: readonly ChannelInput[]) =>
-      told.notifications.put(admin, { owner: "default", channels });
+    const put = (channels: readonly ChannelInput[]) => told.notifications.put(admin, "default", channels);
     const before = [...world.engine.webhooks()].length;
     await assert.rejects(put([slack, { ...slack, url: "https://127.0.0.1/x" }]), { code: "invalid_request" });
     await assert.rejects(put([{ ...owner, timeZone: "Mars/Base" }]), { code: "invalid_request" });

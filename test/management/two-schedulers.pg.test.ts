@@ -51,14 +51,12 @@ test("alerts and messages to owners are sent once, even when one server takes ov
         ]),
       );
   };
-  await told.notifications.put(admin, {
-    owner: null,
-    channels: [{ kind: "email", address: "ops@example.org", topics: ["alert"] }],
-  });
-  await told.notifications.put(admin, {
-    owner: "default",
-    channels: [{ kind: "email", address: "ada@example.org", topics: ["first_problem"] }],
-  });
+  await told.notifications.put(admin, null, [
+    { kind: "email", address: "ops@example.org", topics: ["alert"] },
+  ]);
+  await told.notifications.put(admin, "default", [
+    { kind: "email", address: "ada@example.org", topics: ["first_problem"] },
+  ]);
   const [consent] = (await world.store.notifications.consents("default", ["ada@example.org"])).values();
   await world.store.notifications.saveConsent(consent?.id ?? "", world.now(), true);
   for (const each of servers) each.world.statuses.set("/hook", 503);

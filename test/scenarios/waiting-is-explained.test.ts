@@ -187,6 +187,12 @@ test("WDS-59 WDS-60 WDS-184 beyond the rate limit a delivery waits for rate_limi
   assert.equal(last["status"], "pending");
   assert.equal(last["waiting_for"], "rate_limit");
   assert.ok(Date.parse(textOf(last["waiting_until"])) <= Date.now() + 60_000);
+  const [gate, ...others] = itemsOf((await api.get(`/v1/webhooks/${id}/health`)).body["gates"]);
+  assert.deepEqual(
+    [gate?.["gate"], gate?.["cause"]],
+    ["rate_limit", "The rate limit of the webhook is used up."],
+  );
+  assert.deepEqual(others, []);
   await scene.change(id, { rate_limit: { requests_per_minute: 6_000, burst: 2 } });
   const attempts = await scene.attemptsAt(events[2] ?? "", "success");
   assert.deepEqual(fieldOf(attempts, "attempt_number"), [1]);
@@ -200,7 +206,7 @@ test("in strict order the next delivery waits for order while the first is retri
   const { receiver } = scene;
   let isMended = false;
   receiver.script(() => ({ status: isMended ? 200 : 500 }));
-  await scene.addWebhook({
+  const id = await scene.addWebhook({
     ordering_guarantee: "strict",
     circuit_breaker_config: { enabled: false },
     retry_config: { schedule_ms: Array(45).fill(2_000) },
@@ -215,6 +221,8 @@ test("in strict order the next delivery waits for order while the first is retri
   assert.equal(waiting["waiting_for"], "schedule");
   const next = await scene.deliveryOf(second);
   assert.equal(next["waiting_for"], "order");
+  const { body: health } = await scene.api.get(`/v1/webhooks/${id}/health`);
+  assert.deepEqual(fieldOf(itemsOf(health["gates"]), "gate"), ["order"]);
   isMended = true;
   await scene.reaches(second, "success");
   const sent = receiver.requests.map(({ text }) => (text.includes("order.first") ? "first" : "second"));

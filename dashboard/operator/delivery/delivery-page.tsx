@@ -137,19 +137,25 @@ function DeliveryGates({ gates }: { readonly gates: readonly DeliveryGate[] }) {
   if (gates.length === 0) return null;
   return (
     <ul class="gates" aria-label="Gates that hold this delivery">
-      {gates.map(({ gate, since, until, cause, remedy }) => (
-        <li key={gate}>
-          <Badge tone="held" text="holding" />
-          <strong>{waitingOf(gate).short}</strong>
-          <span>
-            {cause}
-            <TimePhrase before=" Since " at={since} isExact after="." />
-            <TimePhrase before=" Until " at={until} isExact after="." />
-            {remedy !== null && gate !== "schedule" && <RemedyOf remedy={remedy} />}
-          </span>
-        </li>
+      {gates.map((gate) => (
+        <ClosedGate key={gate.gate} {...gate} />
       ))}
     </ul>
+  );
+}
+
+export function ClosedGate({ gate, since, until, cause, remedy }: DeliveryGate) {
+  return (
+    <li>
+      <Badge tone="held" text="holding" />
+      <strong>{waitingOf(gate).short}</strong>
+      <span>
+        {cause}
+        <TimePhrase before=" Since " at={since} isExact after="." />
+        <TimePhrase before=" Until " at={until} isExact after="." />
+        {remedy !== null && gate !== "schedule" && <RemedyOf remedy={remedy} />}
+      </span>
+    </li>
   );
 }
 

@@ -19,6 +19,7 @@ import { PageHead, type Tab, Tabs, useTab } from "../../shared/ui/page-head.tsx"
 import { Panel } from "../../shared/ui/panel.tsx";
 import { RangePicker } from "../../shared/ui/range-picker.tsx";
 import { When } from "../../shared/ui/when.tsx";
+import { ClosedGate } from "../delivery/delivery-page.tsx";
 import { columnsOfWebhook } from "../delivery/delivery-table.tsx";
 import { categoryText } from "../delivery/wording.ts";
 import { mayManage } from "../form/action-button.tsx";
@@ -156,12 +157,20 @@ function Gates({ webhook, health }: { readonly webhook: Webhook; readonly health
           delivery is accepted until then
         </Gate>
       )}
+      {health.gates
+        .filter(({ gate }) => gatesWithoutLine.has(gate))
+        .map((gate) => (
+          <ClosedGate key={gate.gate} {...gate} />
+        ))}
       <Gate title="In flight" isOpen>
         {counted(in_flight, "request", "requests")}
       </Gate>
     </ul>
   );
 }
+
+/** Gates that are listed only while they are closed. */
+const gatesWithoutLine = new Set(["no_signing_key", "rate_limit", "tenant_rate_limit", "order"]);
 
 function Gate(props: {
   readonly title: string;

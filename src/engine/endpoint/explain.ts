@@ -97,23 +97,45 @@ function waitsOf(input: ExplainInput, first: Wait): readonly Wait[] {
   return [first, ...rest.filter(({ waitingFor }) => waitingFor !== first.waitingFor)];
 }
 
-function gateOf({ waitingFor: gate, until }: Wait, { delivery, endpoint, now }: ExplainInput): DeliveryGate {
+/** The closed gates of a webhook, without those of single deliveries such as the retry schedule. Pure. */
+export function explainWebhook(endpoint: Endpoint, now: number): readonly DeliveryGate[] {
+  const rest = [headWait(endpoint, now), rateWait(endpoint, now)].filter((wait) => wait !== null);
+  return [...closedGates(endpoint, now), ...rest].map((each) =>
+    gateOf(each, { delivery: null, endpoint, now }),
+  );
+}
+
+/** The ordered lane that waits longest for its head; null if none does. */
+function headWait({ owned, ownerEpoch, lanes, report }: Endpoint, now: number): Wait | null {
+  const isKnown = owned || ownerEpoch !== null;
+  const own = isKnown ? [...lanes.values()].map((lane) => (lane.ordered ? lane.wakeAt : null)) : [];
+  const ends = report === null ? own : report.heads.map(([, wakeAt]) => wakeAt);
+  const until = Math.max(now, ...ends.filter((end) => end !== null));
+  return until > now ? { waitingFor: "order", until } : null;
+}
+
+interface GateInput extends Pick<ExplainInput, "endpoint" | "now"> {
+  /** Null for the gates of a webhook. */
+  readonly delivery: StoredDelivery | null;
+}
+
+function gateOf({ waitingFor: gate, until }: Wait, input: GateInput): DeliveryGate {
+  const { delivery, endpoint, now } = input;
   const webhook = endpoint?.webhook;
+  const deliveryId = delivery?.id ?? null;
   const isForcedOpen = endpoint !== undefined && endpoint.circuit.forcedOpenUntil > now;
   return {
     gate,
     until,
-    since: sinceOf(gate, { delivery, endpoint, now }),
-    ...explainGate({ gate, deliveryId: delivery.id, webhook, isForcedOpen, isHalfOpen: until === null }),
+    since: sinceOf(gate, input),
+    ...explainGate({ gate, deliveryId, webhook, isForcedOpen, isHalfOpen: until === null }),
   };
 }
 
 /** Null if it was not recorded. */
-function sinceOf(
-  gate: WaitingFor,
-  { delivery, endpoint, now }: Omit<ExplainInput, "inFlight">,
-): number | null {
-  if (gate === "schedule") return delivery.lastAttempt?.executedAt ?? delivery.progress.createdAt;
+function sinceOf(gate: WaitingFor, { delivery, endpoint, now }: GateInput): number | null {
+  if (gate === "schedule" && delivery !== null)
+    return delivery.lastAttempt?.executedAt ?? delivery.progress.createdAt;
   if (endpoint === undefined) return null;
   if (gate === "inactive") return endpoint.webhook.statusChangedAt;
   if (gate === "paused") return endpoint.webhook.pause?.since ?? null;

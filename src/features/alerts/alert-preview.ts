@@ -138,12 +138,7 @@ function simulated(
     const observation = holds
       ? { tenantId: null, webhookId: null, subject: "preview", value, summary: "" }
       : null;
-    const after: AlertRecord | null = nextRecord(before, {
-      rule,
-      observation,
-      now: at,
-      nextId: () => "preview",
-    });
+    const after: AlertRecord | null = nextRecord(before, rule, observation, at, () => "preview");
     const isFiring = after?.state === "firing";
     if (isFiring && before?.state !== "firing") fired += 1;
     if (before?.state === "firing" && last !== null) firingMs += at - last;

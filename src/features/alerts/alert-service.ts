@@ -27,7 +27,7 @@ import {
   changeableOfDefaults,
   isOfInstallation,
 } from "./alert.ts";
-import { defaultAlertRules, mutedUntil } from "./default-rules.ts";
+import { allRules, builtInRule, customRule, inUnitsOfRule, mutedUntil } from "./default-rules.ts";
 
 /** Sources of built-in rules about tenants, which tenants can see. */
 const aboutTenants: ReadonlySet<string> = new Set([
@@ -38,34 +38,6 @@ const aboutTenants: ReadonlySet<string> = new Set([
   "silent_publisher",
 ]);
 
-/** Defaults of a custom rule. */
-const blank: Omit<AlertRule, "name" | "tenantId" | "title" | "audience"> = {
-  isDefault: false,
-  description: "",
-  severity: "warning",
-  source: "metric",
-  metric: null,
-  comparison: "above",
-  threshold: 0,
-  windowMs: 300_000,
-  forMs: 0,
-  keepFiringForMs: 60_000,
-  attemptsMin: 1,
-  webhookId: null,
-  eventType: null,
-  enabled: true,
-  mutedUntil: null,
-  muteReason: null,
-  runbook: null,
-};
-
-/** All rules in force, built-in rules first. */
-export function allRules(stored: readonly StoredAlertRule[]): readonly AlertRule[] {
-  const changes = new Map(stored.filter(isOperators).map((rule) => [rule.name, rule.input]));
-  const defaults = defaultAlertRules.map((rule) => ({ ...rule, ...given(changes.get(rule.name) ?? {}) }));
-  return [...defaults, ...stored.filter((rule) => defaultOf(rule) === undefined).map(customRule)];
-}
-
 /** The visible rules: for an administrator those of the operator or of the given tenant, for a tenant its own. */
 function visibleRules(rules: readonly AlertRule[], tenantId: string | null): readonly AlertRule[] {
   if (tenantId === null) return rules.filter((rule) => rule.tenantId === null);
@@ -74,48 +46,12 @@ function visibleRules(rules: readonly AlertRule[], tenantId: string | null): rea
   );
 }
 
-function isOperators({ tenantId }: AlertRuleName): boolean {
-  return tenantId === null;
-}
-
-/** The built-in rule with this name. */
-function defaultOf({ tenantId, name }: AlertRuleName): AlertRule | undefined {
-  return tenantId === null ? defaultAlertRules.find((rule) => rule.name === name) : undefined;
-}
-
-function customRule({
-  tenantId,
-  name,
-  input,
-}: Pick<StoredAlertRule, "tenantId" | "name" | "input">): AlertRule {
-  return {
-    ...blank,
-    name,
-    tenantId,
-    title: name,
-    audience: tenantId === null ? "operator" : "tenant",
-    ...given(input),
-  };
-}
-
-/** Converts the input to the units of a rule. */
-function given(input: AlertRuleInput): Partial<AlertRule> {
-  const { windowSeconds, forSeconds, keepFiringForSeconds, ...same } = input;
-  const said = {
-    ...same,
-    ...(windowSeconds !== undefined && { windowMs: windowSeconds * 1_000 }),
-    ...(forSeconds !== undefined && { forMs: forSeconds * 1_000 }),
-    ...(keepFiringForSeconds !== undefined && { keepFiringForMs: keepFiringForSeconds * 1_000 }),
-  };
-  return Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined));
-}
-
 /** Validates the fields of a rule together. */
 function judgeRule(rule: AlertRuleName & { readonly input: AlertRuleInput }, problems: ProblemList): void {
   const { input, tenantId } = rule;
-  if (defaultOf(rule) !== undefined) {
+  if (builtInRule(rule) !== undefined) {
     const changeable: ReadonlySet<string> = new Set(changeableOfDefaults);
-    for (const name of Object.keys(given(input)))
+    for (const name of Object.keys(inUnitsOfRule(input)))
       if (!changeable.has(name))
         problems.add({
           field: apiNames[name] ?? name,
@@ -226,7 +162,7 @@ export class Alerts {
     const rule = { tenantId, name: target.name };
     const audit = scope.audit?.take({ id: target.name, tenantId });
     if (await this.#options.store.deleteRule(rule, audit)) return;
-    if (defaultOf(rule) === undefined) throw new NotFoundError("the rule");
+    if (builtInRule(rule) === undefined) throw new NotFoundError("the rule");
   }
 
   async preview(scope: Scope, tenantId: string | null, input: AlertRuleInput): Promise<AlertPreview> {
@@ -310,6 +246,6 @@ export class Alerts {
   /** Null for the operator. */
   #ownerOf(scope: Scope, tenantId: string | null): string | null {
     if (scope.tenantId === null && tenantId === null) return null;
-    return resolveTenant(this.#options.tenants, { scope, tenantId });
+    return resolveTenant(this.#options.tenants, scope, tenantId);
   }
 }

@@ -3,6 +3,7 @@ import { suite, test } from "node:test";
 import type { AlertRecord } from "./alert.ts";
 import { ManualClock } from "../../engine/manual-clock.fixture.ts";
 import type { AlertStore } from "../../ports/store/alerts.ts";
+import { Wording } from "../notifications/messages.ts";
 import type { NotificationDraft } from "../notifications/notification-desk.ts";
 import { AlertWatch } from "./alert-watch.ts";
 import { type GaugeReading, spanOf } from "../../domain/statistics/gauges.ts";
@@ -36,6 +37,7 @@ class Scene {
         sharedState: { isAvailable: false },
       },
       desk: { enqueue: async (drafts) => this.#tell(drafts) },
+      wording: new Wording(),
       events: { appendEvents: async () => undefined },
       leaderships: {
         acquire: async () => this.leader === null || this.leader === name,

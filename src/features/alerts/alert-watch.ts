@@ -1,4 +1,3 @@
-import { type AlertMessage, dueMessages, inhibitorOf } from "./default-rules.ts";
 import { messageOf } from "../../domain/thrown.ts";
 import type { Leaderships } from "../../engine/cluster/leaderships.ts";
 import { type Clock, Loop } from "../../ports/clock.ts";
@@ -10,51 +9,42 @@ import type {
   NotificationLanguage,
   NotificationSeverity,
 } from "../notifications/notification.ts";
+import type { MessageName, Wording } from "../notifications/messages.ts";
 import type { NotificationDesk } from "../notifications/notification-desk.ts";
 import { instant, type OperationalEvent, operatorTenantId } from "../notifications/operational-event.ts";
 import { type AlertObservation, type AlertRecord, type AlertRule, alertKey, nextRecord } from "./alert.ts";
 import { AlertReadings } from "./alert-readings.ts";
-import { allRules } from "./alert-service.ts";
-
+import { type AlertMessage, allRules, dueMessages, inhibitorOf } from "./default-rules.ts";
 import { type AlertSources, observe, roundMs } from "./observations.ts";
 
-const words = {
-  en: {
-    fires: "Alert",
-    over: "Resolved",
-    more: (count: number) => `and ${count} more`,
-    for: (minutes: number) => `lasted ${minutes} min`,
-    since: "since",
-    details: "Details: posthorn alerts list, or the Alerts page of the dashboard.",
-  },
-  de: {
-    fires: "Alarm",
-    over: "Behoben",
-    more: (count: number) => `und ${count} weitere`,
-    for: (minutes: number) => `dauerte ${minutes} min`,
-    since: "seit",
-    details: "Einzelheiten: posthorn alerts list, oder die Seite Alerts der Oberfläche.",
-  },
-} as const;
-
 const linesMax = 20;
-const ranks: readonly NotificationSeverity[] = ["info", "warning", "critical"];
+const severities: readonly NotificationSeverity[] = ["info", "warning", "critical"];
 
 /** One notification for all alerts of a group. */
-export function alertContent(message: AlertMessage, language: NotificationLanguage): NotificationContent {
-  const { fired, resolved } = message;
-  const say = words[language];
-  const [first] = [...fired, ...resolved];
-  const count = fired.length + resolved.length;
-  const more = count > 1 ? ` (${say.more(count - 1)})` : "";
+export function alertContent(
+  { fired, resolved }: AlertMessage,
+  language: NotificationLanguage,
+  wording: Wording,
+): NotificationContent {
+  const say = (name: MessageName, alert: AlertRecord) =>
+    wording.say(language, name, {
+      title: titleOf(alert, language, wording),
+      summary: alert.summary,
+      since: `${new Date(alert.since).toISOString().slice(0, 16).replace("T", " ")} UTC`,
+      minutes: Math.max(1, Math.round(((alert.resolvedAt ?? alert.since) - alert.since) / 60_000)),
+    });
   const isOver = fired.length === 0;
+  const [first] = isOver ? resolved : fired;
+  if (first === undefined) throw new Error("a message is about at least one alert");
+  const others = fired.length + resolved.length - 1;
+  const more = others > 0 ? ` (${wording.say(language, "alert.more", { count: others })})` : "";
   const lines = [
-    ...fired.map((alert) => `${say.fires}: ${lineOf(alert)} ${say.since} ${timeOf(alert.since)}`),
-    ...resolved.map((alert) => `${say.over}: ${lineOf(alert)} ${say.for(minutesOf(alert))}`),
+    ...fired.map((alert) => say("alert.fired.text", alert)),
+    ...resolved.map((alert) => say("alert.resolved.text", alert)),
   ];
   return {
-    subject: `${isOver ? say.over : say.fires}: ${first?.title ?? ""}${more}`,
-    text: [...lines.slice(0, linesMax), say.details].join("\n\n"),
+    subject: `${say(isOver ? "alert.resolved.subject" : "alert.fired.subject", first)}${more}`,
+    text: [...lines.slice(0, linesMax), wording.say(language, "alert.details")].join("\n\n"),
     facts: [],
     severity: isOver ? "info" : worstOf(fired),
     link: null,
@@ -62,21 +52,17 @@ export function alertContent(message: AlertMessage, language: NotificationLangua
   };
 }
 
-function lineOf({ title, summary }: AlertRecord): string {
-  return `${title}: ${summary},`;
-}
-
-function minutesOf({ since, resolvedAt }: AlertRecord): number {
-  return Math.max(1, Math.round(((resolvedAt ?? since) - since) / 60_000));
-}
-
-function timeOf(at: number): string {
-  return `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+/** Built-in rules have a title in each language; custom rules have the title that they were given. */
+function titleOf(
+  { rule, ruleTenantId, title }: AlertRecord,
+  language: NotificationLanguage,
+  wording: Wording,
+): string {
+  return (ruleTenantId === null ? wording.alertTitle(language, rule) : null) ?? title;
 }
 
 function worstOf(alerts: readonly AlertRecord[]): NotificationSeverity {
-  const rank = Math.max(...alerts.map(({ severity }) => ranks.indexOf(severity)));
-  return ranks[rank] ?? "info";
+  return severities.findLast((severity) => alerts.some((alert) => alert.severity === severity)) ?? "info";
 }
 
 /** Operational events for the alerts that channels are notified of. */
@@ -119,6 +105,7 @@ interface AlertWatchOptions {
   readonly store: AlertStore;
   readonly sources: AlertSources;
   readonly desk: Pick<NotificationDesk, "enqueue">;
+  readonly wording: Wording;
   /** For operational events. */
   readonly events: Pick<NotificationQueue, "appendEvents">;
   /** Only one of several schedulers evaluates at a time; null if there is only one. */
@@ -216,7 +203,7 @@ export class AlertWatch {
       const byKey = new Map(held.map((each) => [keyOf(rule, each), each]));
       for (const key of new Set([...byKey.keys(), ...mine.map(([known]) => known)])) {
         const record = open.get(key) ?? null;
-        const after = nextRecord(record, { rule, observation: byKey.get(key) ?? null, now, nextId });
+        const after = nextRecord(record, rule, byKey.get(key) ?? null, now, nextId);
         open.delete(key);
         if (after !== null) next.push(after);
         else if (record !== null) open.set(key, { ...record, state: "pending" });
@@ -256,7 +243,7 @@ export class AlertWatch {
       tenantId: message.audience === "operator" ? null : message.tenantId,
       topic: "alert" as const,
       group: message.group,
-      content: (language: "en" | "de") => alertContent(message, language),
+      content: (language: NotificationLanguage) => alertContent(message, language, this.#options.wording),
     }));
     await this.#options.desk.enqueue(drafts);
     await this.#options.events.appendEvents(alertEvents(messages, now));

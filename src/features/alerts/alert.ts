@@ -158,32 +158,22 @@ export function alertKey(of: Pick<AlertRecord, "rule" | "ruleTenantId" | "subjec
  */
 export function nextRecord(
   record: AlertRecord | null,
-  step: {
-    readonly rule: AlertRule;
-    readonly observation: AlertObservation | null;
-    readonly now: number;
-    readonly nextId: () => string;
-  },
+  rule: AlertRule,
+  observation: AlertObservation | null,
+  now: number,
+  nextId: () => string,
 ): AlertRecord | null {
-  const { rule, observation, now } = step;
   if (observation !== null)
-    return held(record ?? begun(rule, { ...step, observation }), rule, observation, now);
+    return held(record ?? begun(rule, observation, now, nextId()), rule, observation, now);
   if (record === null || record.state === "pending") return null;
   if (record.state === "resolved" || now - record.lastHeldAt < rule.keepFiringForMs) return record;
   return { ...record, state: "resolved", resolvedAt: now };
 }
 
-function begun(
-  rule: AlertRule,
-  {
-    observation,
-    now,
-    nextId,
-  }: { readonly observation: AlertObservation; readonly now: number; readonly nextId: () => string },
-): AlertRecord {
+function begun(rule: AlertRule, observation: AlertObservation, now: number, id: string): AlertRecord {
   const { tenantId, webhookId, subject, summary, value } = observation;
   return {
-    id: nextId(),
+    id,
     rule: rule.name,
     ruleTenantId: rule.tenantId,
     title: rule.title,

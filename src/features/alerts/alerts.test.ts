@@ -21,7 +21,7 @@ function walk(holds: readonly boolean[], of: AlertRule = rule): readonly (string
   let record: AlertRecord | null = null;
   return holds.map((held, at) => {
     const seen = held ? observation : null;
-    record = nextRecord(record, { rule: of, observation: seen, now: at * minute, nextId });
+    record = nextRecord(record, of, seen, at * minute, nextId);
     return record === null ? null : record.state;
   });
 }
@@ -53,7 +53,7 @@ suite("the states of an alert", () => {
 });
 
 function firing(of: Partial<AlertRecord> = {}): AlertRecord {
-  const record = nextRecord(null, { rule: { ...rule, forMs: 0 }, observation, now: 0, nextId });
+  const record = nextRecord(null, { ...rule, forMs: 0 }, observation, 0, nextId);
   assert.ok(record !== null);
   return { ...record, ...of };
 }

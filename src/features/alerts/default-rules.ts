@@ -1,29 +1,45 @@
+import type { AlertRuleName, StoredAlertRule } from "../../ports/store/alerts.ts";
+import type { AlertRuleInput } from "../../resources/alert.ts";
+import { alertTitle, type BuiltInAlert } from "../notifications/messages.ts";
 import { type AlertMute, type AlertRecord, type AlertRule, alertKey } from "./alert.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;
 
-type Told = Pick<AlertRule, "name" | "title" | "description" | "severity" | "source" | "threshold"> &
-  Partial<AlertRule>;
+/** A custom rule until its fields are set. */
+const blank: Omit<AlertRule, "name" | "tenantId" | "title" | "audience"> = {
+  isDefault: false,
+  description: "",
+  severity: "warning",
+  source: "metric",
+  metric: null,
+  comparison: "above",
+  threshold: 0,
+  windowMs: 5 * minute,
+  forMs: 0,
+  keepFiringForMs: minute,
+  attemptsMin: 1,
+  webhookId: null,
+  eventType: null,
+  enabled: true,
+  mutedUntil: null,
+  muteReason: null,
+  runbook: null,
+};
 
-function rule(told: Told): AlertRule {
+type BuiltInRule = Pick<AlertRule, "description" | "severity" | "source" | "threshold"> &
+  Partial<AlertRule> & { readonly name: BuiltInAlert };
+
+function rule(given: BuiltInRule): AlertRule {
   return {
+    title: alertTitle(given.name),
+    ...blank,
     tenantId: null,
     isDefault: true,
-    metric: null,
-    comparison: "above",
-    windowMs: 5 * minute,
-    forMs: 0,
-    keepFiringForMs: minute,
     attemptsMin: 0,
-    webhookId: null,
-    eventType: null,
     audience: "operator",
-    enabled: true,
-    mutedUntil: null,
-    muteReason: null,
-    runbook: told.name,
-    ...told,
+    runbook: given.name,
+    ...given,
   };
 }
 
@@ -31,7 +47,6 @@ function rule(told: Told): AlertRule {
 export const defaultAlertRules: readonly AlertRule[] = [
   rule({
     name: "circuit-opened",
-    title: "Circuit opened",
     severity: "warning",
     source: "circuit",
     description: "The circuit of a webhook is not closed: only probes are sent to it (WDS-236).",
@@ -39,7 +54,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "circuit-open-long",
-    title: "Circuit open for an hour",
     severity: "critical",
     description: "The circuit of a webhook has not closed for an hour (WDS-237).",
     source: "circuit",
@@ -48,7 +62,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "dead-letters",
-    title: "Many dead letters",
     severity: "warning",
     source: "dead_letters",
     description: "A tenant has more dead letters than the threshold (WDS-238).",
@@ -56,7 +69,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "success-rate",
-    title: "Many attempts fail",
     severity: "warning",
     source: "success_rate",
     description:
@@ -67,7 +79,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "workers-busy",
-    title: "Workers are busy",
     severity: "warning",
     source: "request_slots",
     description:
@@ -77,7 +88,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "queue-deep",
-    title: "Many deliveries wait",
     severity: "critical",
     source: "waiting",
     description: "More deliveries are waiting than the threshold (WDS-241).",
@@ -85,7 +95,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "deliveries-late",
-    title: "Deliveries leave late",
     severity: "critical",
     source: "late",
     description:
@@ -96,7 +105,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "publisher-silent",
-    title: "A publisher is silent",
     severity: "info",
     description:
       "No event of a type was published in the last whole hour, although the type was published in this hour of each of the last seven days.",
@@ -106,7 +114,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "payload-growth",
-    title: "Payloads grow",
     severity: "warning",
     source: "payload_growth",
     description:
@@ -116,7 +123,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "statistics-behind",
-    title: "Statistics are behind",
     severity: "warning",
     source: "statistics",
     description:
@@ -126,7 +132,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "retention-behind",
-    title: "Retention is behind",
     severity: "warning",
     source: "retention",
     description:
@@ -136,7 +141,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "disk-low",
-    title: "The disk is nearly full",
     severity: "warning",
     source: "disk",
     description: "The disk with the data folder is fuller than this share. Does not cover PostgreSQL's disk.",
@@ -145,7 +149,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "no-workers",
-    title: "A pool has no workers",
     severity: "critical",
     source: "workers",
     description: "A worker pool that serves a tenant has no worker.",
@@ -154,7 +157,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "queue-away",
-    title: "RabbitMQ is unavailable",
     severity: "critical",
     source: "queue",
     description:
@@ -164,7 +166,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "shared-state-away",
-    title: "Redis is unavailable",
     severity: "critical",
     source: "shared_state",
     description: "The shared state does not respond (WDS-209). Each worker enforces its share of the limits.",
@@ -172,7 +173,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "store-away",
-    title: "The database does not respond",
     severity: "critical",
     source: "store",
     description:
@@ -182,7 +182,6 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     name: "dns-failing",
-    title: "A name cannot be resolved",
     severity: "warning",
     source: "dns",
     description:
@@ -221,6 +220,53 @@ const alertInhibitions: readonly {
   { source: "circuit-opened", silences: ["success-rate"], within: "webhook" },
   { source: "dns-failing", silences: ["success-rate"], within: "webhook" },
 ];
+
+/** All rules in force, built-in rules first. */
+export function allRules(stored: readonly StoredAlertRule[]): readonly AlertRule[] {
+  const changes = new Map(stored.filter(isOperators).map((rule) => [rule.name, rule.input]));
+  const defaults = defaultAlertRules.map((rule) => ({
+    ...rule,
+    ...inUnitsOfRule(changes.get(rule.name) ?? {}),
+  }));
+  return [...defaults, ...stored.filter((rule) => builtInRule(rule) === undefined).map(customRule)];
+}
+
+function isOperators({ tenantId }: AlertRuleName): boolean {
+  return tenantId === null;
+}
+
+/** The built-in rule with this name. */
+export function builtInRule({ tenantId, name }: AlertRuleName): AlertRule | undefined {
+  return tenantId === null ? defaultAlertRules.find((rule) => rule.name === name) : undefined;
+}
+
+export function customRule({
+  tenantId,
+  name,
+  input,
+}: Pick<StoredAlertRule, "tenantId" | "name" | "input">): AlertRule {
+  return {
+    ...blank,
+    name,
+    tenantId,
+    title: name,
+    audience: tenantId === null ? "operator" : "tenant",
+    ...inUnitsOfRule(input),
+  };
+}
+
+/** Converts the input to the units of a rule. */
+export function inUnitsOfRule(input: AlertRuleInput): Partial<AlertRule> {
+  const { windowSeconds, forSeconds, keepFiringForSeconds, ...same } = input;
+  const ms = (seconds: number | undefined) => (seconds === undefined ? seconds : seconds * 1_000);
+  const timed = {
+    windowMs: ms(windowSeconds),
+    forMs: ms(forSeconds),
+    keepFiringForMs: ms(keepFiringForSeconds),
+  };
+  const fields = Object.entries({ ...same, ...timed });
+  return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
+}
 
 /** One message with all pending notifications of one group. */
 export interface AlertMessage {

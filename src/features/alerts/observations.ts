@@ -56,15 +56,17 @@ const bySource: Readonly<Record<AlertSource, Observe>> = {
   circuit: openCircuits,
   dead_letters: deadLetters,
   success_rate: (looking) =>
-    ofWebhooks(looking, {
-      measure: (counts) => counts.get(keys.accepted) / attemptsOf(counts),
-      summary: (value) => `${percent(value)} of its attempts were accepted within five minutes`,
-    }),
+    ofWebhooks(
+      looking,
+      (counts) => counts.get(keys.accepted) / attemptsOf(counts),
+      (value) => `${percent(value)} of its attempts were accepted within five minutes`,
+    ),
   dns: (looking) =>
-    ofWebhooks(looking, {
-      measure: (counts) => counts.get(categoryKey("dns")) / attemptsOf(counts),
-      summary: (value) => `${percent(value)} of its attempts failed because the host name did not resolve`,
-    }),
+    ofWebhooks(
+      looking,
+      (counts) => counts.get(categoryKey("dns")) / attemptsOf(counts),
+      (value) => `${percent(value)} of its attempts failed because the host name did not resolve`,
+    ),
   request_slots: async ({ rule, readings }) => {
     const value = await readings.requestSlotsUsed();
     return installation(rule, value, `${percent(value ?? 0)} of the request slots are in use`);
@@ -220,17 +222,18 @@ async function countsOf(
 
 async function ofWebhooks(
   { rule, readings, sources }: Looking,
-  tell: { readonly measure: (counts: Counts) => number; readonly summary: (value: number) => string },
+  measure: (counts: Counts) => number,
+  summaryOf: (value: number) => string,
 ): Promise<readonly AlertObservation[]> {
   const { windowMs, attemptsMin } = rule;
   const found: AlertObservation[] = [];
   for (const tenantId of await failingTenants(readings, windowMs, 1)) {
     for (const [webhookId, counts] of await countsOf(readings, tenantId, windowMs)) {
       if (attemptsOf(counts) < Math.max(1, attemptsMin)) continue;
-      const value = tell.measure(counts);
+      const value = measure(counts);
       const webhook = sources.access.webhook(webhookId)?.webhook;
       if (webhook === undefined || !exceeds(value, rule)) continue;
-      const summary = `${hostOf(webhook.url)}: ${tell.summary(value)}`;
+      const summary = `${hostOf(webhook.url)}: ${summaryOf(value)}`;
       found.push({ tenantId: webhook.tenantId, webhookId, subject: webhookId, value, summary });
     }
   }

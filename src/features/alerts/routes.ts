@@ -1,16 +1,15 @@
 import { NotFoundError } from "../../domain/errors.ts";
 import type { ApiOptions } from "../../http/context.ts";
-import { filtersOf, inputOf, jsonOf } from "../../http/mapping.ts";
+import { inputOf, jsonOf } from "../../http/mapping.ts";
 import type { Pager } from "../../http/paging.ts";
 import { PlainRoutes } from "../../http/plain-routes.ts";
 import { defineRoute, type Route } from "../../http/route.ts";
 import {
   alertFilters,
-  alertListSchema,
   alertMuteFields,
   alertMuteSchema,
   alertPreviewSchema,
-  alertQuerySchema,
+  alertResource,
   alertRuleFields,
   alertRuleListSchema,
   alertRuleQuery,
@@ -18,7 +17,6 @@ import {
   alertRuleSchema,
   alertSchema,
 } from "../../resources/alert.ts";
-import { closed, idParam } from "../../resources/schema.ts";
 import type { AlertPreview } from "./alert-preview.ts";
 import type { AlertView } from "./alert-service.ts";
 import type { AlertRule } from "./alert.ts";
@@ -55,8 +53,6 @@ function alertPreviewJson(preview: AlertPreview): Record<string, unknown> {
 
 // Alert rules and the alerts they raise.
 
-type Services = ApiOptions["services"];
-
 export function alertRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
   const { services } = options;
   const rules = new PlainRoutes(
@@ -69,8 +65,24 @@ export function alertRoutes(options: ApiOptions, pager: Pager): readonly Route[]
     },
     alertRuleJson,
   );
+  const alerts = new PlainRoutes(alertResource, (scope, id) => services.alerts.get(scope, id), alertJson);
   return [
-    listRulesRoute(services),
+    defineRoute({
+      method: "GET",
+      path: "/v1/alert-rules",
+      operationId: "listAlertRules",
+      tag: "Alerts",
+      summary: "List alert rules",
+      description: `Built-in and custom rules. ${whose}`,
+      access: "manage",
+      query: alertRuleQuery,
+      answers: { 200: { description: "All rules.", schema: alertRuleListSchema } },
+      errors: [],
+      handle: async ({ scope, query }) => {
+        const rules = await services.alerts.rules(scope, tenantOf(query));
+        return { status: 200, body: { data: rules.map(alertRuleJson) } };
+      },
+    }),
     rules.put(
       {
         access: "manage",
@@ -92,102 +104,59 @@ export function alertRoutes(options: ApiOptions, pager: Pager): readonly Route[]
       (scope, name, tenantId) => services.alerts.deleteRule(scope, { tenantId, name }),
       ["metric", "threshold", "enabled"],
     ),
-    previewRoute(services),
-    listRoute(services, pager),
-    muteRoute(services),
+    defineRoute({
+      method: "POST",
+      path: "/v1/alert-rules/preview",
+      operationId: "previewAlertRule",
+      tag: "Alerts",
+      summary: "Preview how often a rule would have fired",
+      description:
+        "Evaluates the rule against the statistics of the last seven days without saving it. The last two days are evaluated per minute, earlier days per hour.",
+      access: "manage",
+      query: alertRuleQuery,
+      body: alertRuleResource.schemas.create,
+      answers: {
+        200: { description: "How often, for how long, and the values seen.", schema: alertPreviewSchema },
+      },
+      errors: [],
+      audit: { none: "it changes nothing" },
+      handle: async ({ scope, query, body }) => {
+        const input = inputOf(alertRuleFields, body);
+        const preview = await services.alerts.preview(scope, tenantOf(query), input);
+        return { status: 200, body: alertPreviewJson(preview) };
+      },
+    }),
+    alerts.pages(
+      {
+        access: "manage",
+        summary: "List alerts, newest first",
+        description:
+          "Pending and firing alerts, and those resolved within 90 days. A tenant's key sees the alerts of its tenant.",
+      },
+      alertFilters,
+      async (scope, filters, query, listing) => {
+        const page = pager.request(query, listing);
+        return pager.answer(await services.alerts.list(scope, { ...filters, page }), listing, alertJson);
+      },
+    ),
+    alerts.action(
+      "mute",
+      {
+        summary: "Mute an alert",
+        description:
+          "Mutes this rule for this webhook, tenant or type, even if the alert resolves and fires again. An alert that still fires when the mute ends is announced then.",
+        takes: alertMuteFields,
+        body: alertMuteSchema,
+        answer: "The alert.",
+        audit: { action: "alert.mute", target: "alert" },
+      },
+      async (scope, id, input) => alertJson(await services.alerts.mute(scope, id, input)),
+    ),
   ];
 }
 
 const whose =
   "A tenant's key accesses its own rules; an administrator accesses those of the operator, or of `tenant_id`.";
-
-function listRulesRoute(services: Services): Route {
-  return defineRoute({
-    method: "GET",
-    path: "/v1/alert-rules",
-    operationId: "listAlertRules",
-    tag: "Alerts",
-    summary: "List alert rules",
-    description: `Built-in and custom rules. ${whose}`,
-    access: "manage",
-    query: alertRuleQuery,
-    answers: { 200: { description: "All rules.", schema: alertRuleListSchema } },
-    errors: [],
-    handle: async ({ scope, query }) => {
-      const rules = await services.alerts.rules(scope, tenantOf(query));
-      return { status: 200, body: { data: rules.map(alertRuleJson) } };
-    },
-  });
-}
-
-function previewRoute(services: Services): Route {
-  return defineRoute({
-    method: "POST",
-    path: "/v1/alert-rules/preview",
-    operationId: "previewAlertRule",
-    tag: "Alerts",
-    summary: "Preview how often a rule would have fired",
-    description:
-      "Evaluates the rule against the statistics of the last seven days without saving it. The last two days are evaluated per minute, earlier days per hour.",
-    access: "manage",
-    query: alertRuleQuery,
-    body: alertRuleResource.schemas.create,
-    answers: {
-      200: { description: "How often, for how long, and the values seen.", schema: alertPreviewSchema },
-    },
-    errors: [],
-    audit: { none: "it changes nothing" },
-    handle: async ({ scope, query, body }) => {
-      const input = inputOf(alertRuleFields, body);
-      const preview = await services.alerts.preview(scope, tenantOf(query), input);
-      return { status: 200, body: alertPreviewJson(preview) };
-    },
-  });
-}
-
-function listRoute(services: Services, pager: Pager): Route {
-  return defineRoute({
-    method: "GET",
-    path: "/v1/alerts",
-    operationId: "listAlerts",
-    tag: "Alerts",
-    summary: "List alerts, newest first",
-    description:
-      "Pending and firing alerts, and those resolved within 90 days. A tenant's key sees the alerts of its tenant.",
-    access: "manage",
-    query: alertQuerySchema,
-    answers: { 200: { description: "A page of alerts.", schema: alertListSchema } },
-    errors: ["invalid_cursor"],
-    handle: async ({ scope, query }) => {
-      const filters = filtersOf(alertFilters, query);
-      const listing = { tenantId: scope.tenantId, route: "alerts", filters };
-      const page = await services.alerts.list(scope, { ...filters, page: pager.request(query, listing) });
-      return { status: 200, body: pager.answer(page, listing, alertJson) };
-    },
-  });
-}
-
-function muteRoute(services: Services): Route {
-  return defineRoute({
-    method: "POST",
-    path: "/v1/alerts/{id}/mute",
-    operationId: "muteAlert",
-    tag: "Alerts",
-    summary: "Mute an alert",
-    description:
-      "Mutes this rule for this webhook, tenant or type, even if the alert resolves and fires again. An alert that still fires when the mute ends is announced then.",
-    access: "manage",
-    params: closed({ id: idParam("the alert") }),
-    body: alertMuteSchema,
-    answers: { 200: { description: "The alert.", schema: alertSchema } },
-    errors: ["not_found"],
-    audit: { action: "alert.mute", target: "alert" },
-    handle: async ({ scope, params, body }) => {
-      const input = inputOf(alertMuteFields, body);
-      return { status: 200, body: alertJson(await services.alerts.mute(scope, params.id, input)) };
-    },
-  });
-}
 
 function tenantOf(query: object): string | null {
   return (query as { readonly tenant_id?: string }).tenant_id ?? null;

@@ -1,9 +1,8 @@
 import { NotFoundError } from "../../domain/errors.ts";
 import type { Webhook } from "../../domain/webhook.ts";
-import type { EngineAccess } from "../../engine/engine-access.ts";
-import { type Clock, unlimitedBudget } from "../../ports/clock.ts";
+import { unlimitedBudget } from "../../ports/clock.ts";
 import type { Page, PageRequest } from "../../ports/store.ts";
-import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";
+import type { StoredDelivery } from "../../ports/store/history.ts";
 import type { BatchOperation, DeadLetterFilter } from "../../ports/store/operations.ts";
 import { retryBatchFields } from "../../resources/actions.ts";
 import { defaultOf } from "../../resources/field.ts";
@@ -18,6 +17,7 @@ import type {
   ChangeOperationCommand,
   DeliveryView,
   DiscardCommand,
+  FeatureContext,
   InactiveWebhook,
   RetryBatchCommand,
   RetryBatchStarted,
@@ -35,26 +35,25 @@ const webhookCountMax = 10_000;
 /** A start further ahead is refused as a likely mistake. */
 const aheadMsMax = 30 * 86_400_000;
 
-export interface DeadLetterServiceOptions {
-  readonly access: Pick<EngineAccess, "explain" | "webhook" | "webhooks" | "refresh">;
-  readonly history: HistoryStore;
-  readonly operations: BatchOperations;
-  readonly bulk: BulkActions;
-  readonly clock: Pick<Clock, "now">;
-}
-
 /** Dead letters and their bulk retry (WDS-112, 113). */
 export class DeadLetters {
-  readonly #options: DeadLetterServiceOptions;
+  readonly #context: FeatureContext;
+  readonly #operations: BatchOperations;
+  readonly #bulk: BulkActions;
 
-  constructor(options: DeadLetterServiceOptions) {
-    this.#options = options;
+  constructor(context: FeatureContext, operations: BatchOperations, bulk: BulkActions) {
+    this.#context = context;
+    this.#operations = operations;
+    this.#bulk = bulk;
   }
 
   /** Fills every page, because programs iterate over it. */
   async list(scope: Scope, query: DeadLetterQuery): Promise<Page<DeliveryView>> {
     const { page, ...asked } = query;
-    const { history, access } = this.#options;
+    const {
+      access,
+      store: { history },
+    } = this.#context;
     const tenantId = tenantFilter(scope, asked.tenantId);
     const filter = filterOf({ kind: "dead_letters", ...asked, tenantId });
     const { limit, offset, before } = page;
@@ -74,7 +73,7 @@ export class DeadLetters {
   }
 
   async retryBatch(scope: Scope, command: RetryBatchCommand): Promise<RetryBatchStarted> {
-    validate(command, this.#options.clock.now());
+    validate(command, this.#context.clock.now());
     const { webhookIds = null, eventTypes = null, categories = null, from = null, to = null } = command;
     const requestsPerSecond = command.requestsPerSecond ?? defaultOf(retryBatchFields.requestsPerSecond);
     const { priority = defaultOf(retryBatchFields.priority) } = command;
@@ -88,11 +87,11 @@ export class DeadLetters {
       from,
       to,
     };
-    const { count, before } = await measureSelection(this.#options.history, selection);
+    const { count, before } = await measureSelection(this.#context.store.history, selection);
     const inactive = count === 0 ? [] : await this.#inactive(selection);
     const openCircuits = count === 0 ? [] : await this.#openCircuits(selection);
     if (command.dryRun === true) return { operation: null, count, inactive, openCircuits };
-    const operation = await this.#options.operations.create(scope, {
+    const operation = await this.#operations.create(scope, {
       tenantId,
       kind: "dlq_retry",
       selection,
@@ -108,7 +107,7 @@ export class DeadLetters {
 
   async #inactive(selection: DeadLetterSelection): Promise<readonly InactiveWebhook[]> {
     const statuses = new Map<string, InactiveWebhook["status"]>();
-    for (const { webhook } of this.#options.access.webhooks())
+    for (const { webhook } of this.#context.access.webhooks())
       if (webhook.status !== "active" && isOf(selection, webhook)) statuses.set(webhook.id, webhook.status);
     const counts = await this.#countEach(selection, [...statuses.keys()]);
     return [...counts].flatMap(([webhookId, count]) => {
@@ -119,11 +118,11 @@ export class DeadLetters {
 
   async #openCircuits(selection: DeadLetterSelection): Promise<readonly OpenCircuit[]> {
     const ids = new Map<string, number>();
-    for (const { webhook, circuit } of this.#options.access.webhooks()) {
-      const mayBeOpen = circuit.phase !== "closed" || circuit.forcedOpenUntil > this.#options.clock.now();
+    for (const { webhook, circuit } of this.#context.access.webhooks()) {
+      const mayBeOpen = circuit.phase !== "closed" || circuit.forcedOpenUntil > this.#context.clock.now();
       if (mayBeOpen && webhook.status === "active" && isOf(selection, webhook)) ids.set(webhook.id, 0);
     }
-    const open = await openCircuitsOf(ids, this.#options.access, this.#options.clock);
+    const open = await openCircuitsOf(ids, this.#context.access, this.#context.clock);
     const counts = await this.#countEach(
       selection,
       open.map(({ webhookId }) => webhookId),
@@ -143,7 +142,7 @@ export class DeadLetters {
     for (const id of webhookIds.slice(0, webhooksLookedMax)) {
       if (counts.size === webhooksNamedMax) break;
       const ofWebhook = filterOf({ ...selection, webhookIds: [id] });
-      const count = await this.#options.history.countDeliveries(ofWebhook, webhookCountMax);
+      const count = await this.#context.store.history.countDeliveries(ofWebhook, webhookCountMax);
       if (count > 0) counts.set(id, count);
     }
     return counts;
@@ -151,28 +150,28 @@ export class DeadLetters {
 
   /** Removes dead letters permanently; they stay in the history. */
   discardBatch(scope: Scope, command: DiscardCommand): Promise<BulkStarted> {
-    return this.#options.bulk.discard(scope, command);
+    return this.#bulk.discard(scope, command);
   }
 
   /** Bulk operations, newest first. */
   operationList(scope: Scope, page: PageRequest): Promise<Page<BatchOperation>> {
-    return this.#options.operations.list({ tenantId: scope.tenantId, page });
+    return this.#operations.list({ tenantId: scope.tenantId, page });
   }
 
   async operation(scope: Scope, id: string): Promise<BatchOperation> {
-    const operation = await this.#options.operations.get(scope, id);
+    const operation = await this.#operations.get(scope, id);
     if (!seesOperation(scope, operation)) throw new NotFoundError("the batch operation");
     return operation;
   }
 
   /** Changes the rate, pauses or resumes. */
   change(scope: Scope, command: ChangeOperationCommand): Promise<BatchOperation> {
-    return this.#options.operations.change(scope, command);
+    return this.#operations.change(scope, command);
   }
 
   async cancel(scope: Scope, id: string): Promise<BatchOperation> {
     if (scope.portal !== undefined) await this.operation(scope, id);
-    return this.#options.operations.cancel(scope, id);
+    return this.#operations.cancel(scope, id);
   }
 }
 

@@ -1,8 +1,7 @@
 import { type DeliveryState, waitingStates } from "../../domain/delivery.ts";
 import { healthOf } from "../../engine/endpoint/endpoint-config.ts";
-import type { EngineAccess } from "../../engine/engine-access.ts";
-import { type Clock, SearchBudget } from "../../ports/clock.ts";
-import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";
+import { SearchBudget } from "../../ports/clock.ts";
+import type { StoredDelivery } from "../../ports/store/history.ts";
 import type { SearchSelection } from "../../ports/store/operations.ts";
 import type {
   DeliveryFilter,
@@ -13,20 +12,20 @@ import type {
 import { deliveryListFields } from "../../resources/delivery.ts";
 import { defaultOf } from "../../resources/field.ts";
 import { judgeFilters, searchBounds, searchedPage, type SearchPageRequest } from "../searched-pages.ts";
-import type { DeliveryFilters, DeliveryPage, DeliveryView, ListedDelivery } from "../services.ts";
-
-export interface DeliveryListingOptions {
-  readonly access: Pick<EngineAccess, "webhook" | "explain" | "refresh">;
-  readonly history: Pick<HistoryStore, "searchDeliveries" | "getDeliveries">;
-  readonly clock: Pick<Clock, "now" | "monotonicMs">;
-}
+import type {
+  DeliveryFilters,
+  DeliveryPage,
+  DeliveryView,
+  FeatureContext,
+  ListedDelivery,
+} from "../services.ts";
 
 /** Reads pages of deliveries for every kind of query. */
 export class DeliveryListing {
-  readonly #options: DeliveryListingOptions;
+  readonly #context: FeatureContext;
 
-  constructor(options: DeliveryListingOptions) {
-    this.#options = options;
+  constructor(context: FeatureContext) {
+    this.#context = context;
   }
 
   /**
@@ -42,7 +41,7 @@ export class DeliveryListing {
     const { filter } = selection;
     const order = query.order ?? defaultOf(deliveryListFields.order);
     const isDue = order === "next_attempt";
-    const budget = new SearchBudget(this.#options.clock, searchBounds);
+    const budget = new SearchBudget(this.#context.clock, searchBounds);
     const search = { filter, order, budget };
     return searchedPage<ListedDelivery>(query.page, {
       budget,
@@ -59,7 +58,10 @@ export class DeliveryListing {
   /** The visible ones of up to 250 deliveries, unordered. */
   async byIds(tenantId: string | null, ids: readonly string[]): Promise<readonly ListedDelivery[]> {
     if (ids.length === 0) return [];
-    const { access, history } = this.#options;
+    const {
+      access,
+      store: { history },
+    } = this.#context;
     const found = await history.getDeliveries(tenantId, ids);
     await access.refresh(waitingWebhooks(found.map((row) => access.explain(row))));
     return found.map((row) => this.listed(row));
@@ -70,7 +72,10 @@ export class DeliveryListing {
    * read first and the deliveries afterwards. For other queries, a row may be slightly older than its explanation.
    */
   async read(search: DeliverySearch): Promise<SearchPage<ListedDelivery>> {
-    const { access, history } = this.#options;
+    const {
+      access,
+      store: { history },
+    } = this.#context;
     const { webhookIds, eventId } = search.filter;
     if (webhookIds !== null) await access.refresh(webhookIds);
     let found = await history.searchDeliveries(search);
@@ -83,7 +88,7 @@ export class DeliveryListing {
   }
 
   listed(delivery: StoredDelivery): ListedDelivery {
-    const { access, clock } = this.#options;
+    const { access, clock } = this.#context;
     const live = access.webhook(delivery.webhookId);
     return {
       ...access.explain(delivery),

@@ -2,11 +2,9 @@ import type { AttemptRecord, Priority } from "../../domain/delivery.ts";
 import { NotFoundError, PosthornError } from "../../domain/errors.ts";
 import type { Webhook } from "../../domain/webhook.ts";
 import type { RenderedRequest } from "../../engine/attempt/attempts.ts";
-import type { EngineAccess } from "../../engine/engine-access.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";
+import type { StoredDelivery } from "../../ports/store/history.ts";
 import { deliveryRetryFields } from "../../resources/actions.ts";
-import { ProblemList, readFields } from "../input.ts";
+import { validFields } from "../input.ts";
 import type { BulkActions } from "../operations/bulk-actions.ts";
 import { requireWebhook, seenWebhooks, seesWebhook, tenantFilter } from "../scope.ts";
 import type {
@@ -17,6 +15,7 @@ import type {
   DeliveryListQuery,
   DeliveryPage,
   DeliveryView,
+  FeatureContext,
   RetriedDelivery,
   RetryDeliveryCommand,
   Scope,
@@ -25,31 +24,16 @@ import { closeCircuit, requireCircuitRights } from "../webhooks/webhook-circuit.
 import { type DeliveryListing, waitingWebhooks } from "./delivery-listing.ts";
 import { authorOf, newReplay, requireAccepted, retryOf } from "./redelivery.ts";
 
-export interface DeliveryServiceOptions {
-  readonly access: Pick<
-    EngineAccess,
-    | "webhook"
-    | "explain"
-    | "refresh"
-    | "requeue"
-    | "retry"
-    | "circuitChanged"
-    | "placeOf"
-    | "nextId"
-    | "renderRequest"
-  >;
-  readonly history: HistoryStore;
-  readonly listing: DeliveryListing;
-  readonly clock: Clock;
-  readonly bulk: BulkActions;
-}
-
 /** Deliveries as visible to their owners, and manual retries. */
 export class Deliveries {
-  readonly #options: DeliveryServiceOptions;
+  readonly #context: FeatureContext;
+  readonly #listing: DeliveryListing;
+  readonly #bulk: BulkActions;
 
-  constructor(options: DeliveryServiceOptions) {
-    this.#options = options;
+  constructor(context: FeatureContext, listing: DeliveryListing, bulk: BulkActions) {
+    this.#context = context;
+    this.#listing = listing;
+    this.#bulk = bulk;
   }
 
   async get(
@@ -57,12 +41,15 @@ export class Deliveries {
     id: string,
   ): Promise<{ readonly view: DeliveryView; readonly attempts: readonly AttemptRecord[] }> {
     const view = await this.#explain(scope, id);
-    return { view, attempts: await this.#options.history.listAttempts(id) };
+    return { view, attempts: await this.#context.store.history.listAttempts(id) };
   }
 
   /** The reconstructed request of an attempt. Rejects with `payload_gone` once retention removed the payload. */
   async request(scope: Scope, { deliveryId, number }: AttemptName): Promise<RenderedRequest> {
-    const { access, history } = this.#options;
+    const {
+      access,
+      store: { history },
+    } = this.#context;
     const delivery = await this.#require(scope, deliveryId);
     const attempts = await history.listAttempts(deliveryId);
     const attempt = attempts.find((each) => each.number === number);
@@ -82,15 +69,15 @@ export class Deliveries {
   async list(scope: Scope, query: DeliveryListQuery): Promise<DeliveryPage> {
     const tenantId = tenantFilter(scope, query.tenantId ?? null);
     const webhookIds = seenWebhooks(scope, query.webhookIds);
-    return this.#options.listing.page(tenantId, { ...query, webhookIds });
+    return this.#listing.page(tenantId, { ...query, webhookIds });
   }
 
   /** Rejects with `not_found` for a webhook that the caller cannot see. */
   async listOfWebhook(scope: Scope, query: DeliveriesOfWebhookQuery): Promise<DeliveryPage> {
-    const { access, listing } = this.#options;
+    const { access } = this.#context;
     await access.refresh([query.webhookId]);
     const { webhook } = requireWebhook(access, scope, query.webhookId);
-    return listing.page(webhook.tenantId, { ...query, webhookIds: [webhook.id] });
+    return this.#listing.page(webhook.tenantId, { ...query, webhookIds: [webhook.id] });
   }
 
   /**
@@ -98,17 +85,15 @@ export class Deliveries {
    * sent.
    */
   async retry(scope: Scope, command: RetryDeliveryCommand): Promise<RetriedDelivery> {
-    const { access, clock } = this.#options;
+    const { access, clock } = this.#context;
     await access.refresh([command.webhookId]);
     const { webhook } = requireWebhook(access, scope, command.webhookId);
     const delivery = await this.#require(scope, command.deliveryId);
     if (delivery.webhookId !== webhook.id) throw new NotFoundError("the delivery");
-    const problems = new ProblemList();
-    readFields(deliveryRetryFields, command, problems);
-    problems.throwIfAny("the retry");
+    validFields(deliveryRetryFields, command, "the retry");
     if (command.closeCircuit === true) {
       requireCircuitRights(scope);
-      await closeCircuit(webhook.id, this.#options.access, this.#options.clock);
+      await closeCircuit(webhook.id, this.#context.access, this.#context.clock);
     }
     // A successful delivery is not changed: a copy of it is sent.
     if (delivery.progress.state === "success")
@@ -124,7 +109,7 @@ export class Deliveries {
     webhook: Webhook,
     priority: Priority | null,
   ): Promise<RetriedDelivery> {
-    const { access, clock } = this.#options;
+    const { access, clock } = this.#context;
     const { eventId, eventType, id: replayOf } = delivery;
     const made = newReplay(access, {
       webhook,
@@ -154,12 +139,12 @@ export class Deliveries {
 
   /** Like `retry`, for many deliveries. */
   retryBatch(scope: Scope, command: BulkDeliveriesCommand): Promise<BulkStarted> {
-    return this.#options.bulk.retry(scope, command);
+    return this.#bulk.retry(scope, command);
   }
 
   /** Cancels waiting deliveries, so that they are not sent. */
   cancelBatch(scope: Scope, command: Omit<BulkDeliveriesCommand, "priority">): Promise<BulkStarted> {
-    return this.#options.bulk.cancel(scope, command);
+    return this.#bulk.cancel(scope, command);
   }
 
   /**
@@ -167,7 +152,7 @@ export class Deliveries {
    * again.
    */
   async #explain(scope: Scope, id: string): Promise<DeliveryView> {
-    const { access } = this.#options;
+    const { access } = this.#context;
     const view = access.explain(await this.#require(scope, id));
     if (view.waitingFor === null) return view;
     await access.refresh(waitingWebhooks([view]));
@@ -175,7 +160,7 @@ export class Deliveries {
   }
 
   async #require(scope: Scope, id: string): Promise<StoredDelivery> {
-    const delivery = await this.#options.history.getDelivery(scope.tenantId, id);
+    const delivery = await this.#context.store.history.getDelivery(scope.tenantId, id);
     if (delivery === null || !seesWebhook(scope, delivery.webhookId)) throw new NotFoundError("the delivery");
     return delivery;
   }

@@ -60,7 +60,7 @@ export function deliveryWithAttemptsJson(
   const json = jsonOf(deliveryWithAttemptsSchema, {
     ...shown,
     lane: { orderingGuarantee: lane.ordering, eventType: lane.eventType },
-    gates: gates.map((gate) => (scope.portal === undefined ? gate : gateOfCustomer(gate))),
+    gates: gates.map((gate) => shownGate(gate, scope)),
     receiverStateUnknown: attempts.at(-1)?.receiverStateUnknown ?? false,
     waits: [...attempts.flatMap(({ notes }) => notes?.waits ?? []), ...waits],
     attempts: [],
@@ -70,8 +70,9 @@ export function deliveryWithAttemptsJson(
   return json;
 }
 
-/** Hides workers, the limits of others, and remedies that a customer cannot apply. */
-function gateOfCustomer(gate: DeliveryGate): DeliveryGate {
+/** Hides workers, the limits of others, and remedies that a customer cannot apply from customers. */
+export function shownGate(gate: DeliveryGate, scope: Scope): DeliveryGate {
+  if (scope.portal === undefined) return gate;
   const remedy = /^\/v1\/webhooks\/[^/]+\/(enable|resume|verify|deliveries\/.*)$/.test(
     gate.remedy?.path ?? "",
   )

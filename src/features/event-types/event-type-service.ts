@@ -2,26 +2,16 @@ import { NotFoundError, PosthornError } from "../../domain/errors.ts";
 import { isSystemEventType } from "../../domain/event-type.ts";
 import { withDoubles } from "../../domain/json/lossless.ts";
 import { jsonBytes } from "../../domain/plain-record.ts";
-import type { Clock } from "../../ports/clock.ts";
 import type { SchemaCompiler } from "../../ports/schema-compiler.ts";
-import type { EventType, EventTypeKey, EventTypePage, RegistryStore } from "../../ports/store/registry.ts";
+import type { EventType, EventTypeKey, EventTypePage } from "../../ports/store/registry.ts";
 import { eventTypeFields, type EventTypeInput, type EventTypeName } from "../../resources/event-type.ts";
 import { defaultOf, judgeField } from "../../resources/field.ts";
 import { eventTypeField, pageLimitField } from "../../resources/names.ts";
 import { ProblemList, readFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import { resolveTenant, tenantFilter } from "../scope.ts";
-import type { Scope } from "../services.ts";
-import type { TenantDirectory } from "../tenants/tenant-service.ts";
+import type { FeatureContext, Scope } from "../services.ts";
 import type { SchemaRegistry } from "./schema-registry.ts";
-
-export interface EventTypeServiceOptions {
-  readonly registry: RegistryStore;
-  readonly compiler: SchemaCompiler;
-  readonly schemas: SchemaRegistry;
-  readonly tenants: TenantDirectory;
-  readonly clock: Clock;
-}
 
 const eventTypesMax = 1_000;
 /** Budget for validating all examples of a type: that of one event. */
@@ -45,11 +35,15 @@ interface PutEventType {
 
 /** The catalogue: the event types of a tenant, with the schemas that events must match. */
 export class EventTypes {
-  readonly #options: EventTypeServiceOptions;
+  readonly #context: FeatureContext;
+  readonly #compiler: SchemaCompiler;
+  readonly #schemas: SchemaRegistry;
   readonly #changes = new KeyedQueue();
 
-  constructor(options: EventTypeServiceOptions) {
-    this.#options = options;
+  constructor(context: FeatureContext, compiler: SchemaCompiler, schemas: SchemaRegistry) {
+    this.#context = context;
+    this.#compiler = compiler;
+    this.#schemas = schemas;
   }
 
   /**
@@ -59,34 +53,43 @@ export class EventTypes {
   async list(scope: Scope, query: EventTypeListQuery): Promise<EventTypePage> {
     const tenantId = tenantFilter(scope, query.tenantId);
     const { limit = defaultOf(pageLimitField), offset = 0, after = null } = query;
-    return this.#options.registry.eventTypePage({ tenantId, after, offset, limit, bytesMax: pageBytesMax });
+    return this.#context.store.registry.eventTypePage({
+      tenantId,
+      after,
+      offset,
+      limit,
+      bytesMax: pageBytesMax,
+    });
   }
 
   async get(scope: Scope, query: EventTypeName): Promise<EventType> {
-    const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: query.tenantId });
-    const found = await this.#options.registry.eventType({ tenantId, name: query.name });
+    const tenantId = resolveTenant(this.#context.tenants, scope, query.tenantId);
+    const found = await this.#context.store.registry.eventType({ tenantId, name: query.name });
     if (found === null) throw new NotFoundError("the event type");
     return found;
   }
 
   async put(scope: Scope, command: EventTypeInput): Promise<PutEventType> {
-    const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: command.tenantId });
+    const tenantId = resolveTenant(this.#context.tenants, scope, command.tenantId);
     return this.#changes.run(tenantId, () => this.#put(scope, { ...command, tenantId }));
   }
 
   async delete(scope: Scope, query: EventTypeName): Promise<void> {
-    const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: query.tenantId });
+    const tenantId = resolveTenant(this.#context.tenants, scope, query.tenantId);
     await this.#changes.run(tenantId, async () => {
       const eventType = { tenantId, name: query.name };
       const audit = scope.audit?.take({ id: query.name, tenantId });
-      if (!(await this.#options.registry.deleteEventType(eventType, audit)))
+      if (!(await this.#context.store.registry.deleteEventType(eventType, audit)))
         throw new NotFoundError("the event type");
-      this.#options.schemas.changed(eventType);
+      this.#schemas.changed(eventType);
     });
   }
 
   async #put(scope: Scope, input: EventTypeInput & { readonly tenantId: string }): Promise<PutEventType> {
-    const { registry, schemas, clock } = this.#options;
+    const {
+      clock,
+      store: { registry },
+    } = this.#context;
     const { name, tenantId } = input;
     const before = typeof name === "string" ? await registry.eventType({ tenantId, name }) : null;
     const now = clock.now();
@@ -102,13 +105,13 @@ export class EventTypes {
     problems.throwIfAny("the event type");
     await this.#checkRoom(eventType, before);
     await registry.saveEventType(eventType, scope.audit?.take({ id: name, tenantId }));
-    schemas.changed(eventType);
+    this.#schemas.changed(eventType);
     return { eventType, created: before === null };
   }
 
   /** A catalogue that already exceeds its limit, because it dates from a version without one, may still shrink. */
   async #checkRoom(eventType: EventType, before: EventType | null): Promise<void> {
-    const { count, bytes } = await this.#options.registry.eventTypeUsage(eventType.tenantId);
+    const { count, bytes } = await this.#context.store.registry.eventTypeUsage(eventType.tenantId);
     if (before === null && count >= eventTypesMax) {
       const message = `the limit of ${eventTypesMax} event types for a tenant is reached; there are ${count}`;
       throw new PosthornError("limit_reached", message);
@@ -121,7 +124,7 @@ export class EventTypes {
 
   /** Examples must match the schema, because receivers rely on them. */
   async #checkSchema({ schema, examples }: EventType, problems: ProblemList): Promise<void> {
-    const compiled = schema === null ? null : await this.#options.compiler.compile(schema);
+    const compiled = schema === null ? null : await this.#compiler.compile(schema);
     if (compiled?.kind === "refused") {
       for (const problem of compiled.problems) problems.add(problem);
       return;

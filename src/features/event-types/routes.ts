@@ -8,15 +8,40 @@ import { eventTypeFilters, eventTypeResource } from "../../resources/event-type.
 
 const eventTypeJson = (eventType: EventType) => jsonOf(eventTypeResource.schemas.one, eventType);
 
-export function eventTypeRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
-  const { eventTypes } = options.services;
+export function eventTypeRoutes({ services }: ApiOptions, pager: Pager): readonly Route[] {
+  const { eventTypes } = services;
   const routes = new PlainRoutes(
     eventTypeResource,
     (scope, name, tenantId) => eventTypes.get(scope, { tenantId, name }),
     eventTypeJson,
   );
   return [
-    listRoute(options, pager),
+    defineRoute({
+      method: "GET",
+      path: "/v1/event-types",
+      operationId: "listEventTypes",
+      tag: "Event types",
+      summary: "List event types",
+      description: "A page ends after `limit` event types or about a megabyte, whichever comes first.",
+      access: "read",
+      capability: "endpoints:read",
+      query: eventTypeResource.schemas.listQuery,
+      answers: { 200: { description: "A page of event types.", schema: eventTypeResource.schemas.list } },
+      errors: ["invalid_cursor"],
+      handle: async ({ scope, query }) => {
+        const filters = filtersOf(eventTypeFilters, query);
+        const listing = { tenantId: scope.tenantId, route: "event types", filters };
+        const last = pager.after(query, listing);
+        const { rows, next } = await eventTypes.list(scope, {
+          ...filters,
+          ...present("limit", query.limit),
+          ...present("offset", query.offset),
+          after: last === null ? null : keyOf(last),
+        });
+        const nextCursor = pager.cursorAfter(next === null ? null : `${next.tenantId}/${next.name}`, listing);
+        return { status: 200, body: { data: rows.map(eventTypeJson), next_cursor: nextCursor } };
+      },
+    }),
     routes.get({ access: "read", capability: "endpoints:read" }),
     routes.put(
       {
@@ -40,35 +65,6 @@ export function eventTypeRoutes(options: ApiOptions, pager: Pager): readonly Rou
       ["description", "version"],
     ),
   ];
-}
-
-function listRoute({ services }: ApiOptions, pager: Pager): Route {
-  return defineRoute({
-    method: "GET",
-    path: "/v1/event-types",
-    operationId: "listEventTypes",
-    tag: "Event types",
-    summary: "List event types",
-    description: "A page ends after `limit` event types or about a megabyte, whichever comes first.",
-    access: "read",
-    capability: "endpoints:read",
-    query: eventTypeResource.schemas.listQuery,
-    answers: { 200: { description: "A page of event types.", schema: eventTypeResource.schemas.list } },
-    errors: ["invalid_cursor"],
-    handle: async ({ scope, query }) => {
-      const filters = filtersOf(eventTypeFilters, query);
-      const listing = { tenantId: scope.tenantId, route: "event types", filters };
-      const last = pager.after(query, listing);
-      const { rows, next } = await services.eventTypes.list(scope, {
-        ...filters,
-        ...present("limit", query.limit),
-        ...present("offset", query.offset),
-        after: last === null ? null : keyOf(last),
-      });
-      const nextCursor = pager.cursorAfter(next === null ? null : `${next.tenantId}/${next.name}`, listing);
-      return { status: 200, body: { data: rows.map(eventTypeJson), next_cursor: nextCursor } };
-    },
-  });
 }
 
 /** Parses the position in a cursor. Tenant ids and names contain no slash. */

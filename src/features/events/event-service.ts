@@ -1,10 +1,9 @@
 import { InvalidRequestError, NotFoundError, PosthornError } from "../../domain/errors.ts";
 import { matches } from "../../domain/event-type.ts";
 import type { Webhook } from "../../domain/webhook.ts";
-import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Publisher } from "../../engine/publish/publish.ts";
-import { type Clock, SearchBudget } from "../../ports/clock.ts";
-import type { EventSummary, HistoryStore, StoredDelivery, StoredEvent } from "../../ports/store/history.ts";
+import { SearchBudget } from "../../ports/clock.ts";
+import type { EventSummary, StoredDelivery, StoredEvent } from "../../ports/store/history.ts";
 import {
   type DeliverySearch,
   type EventFilter,
@@ -15,7 +14,7 @@ import { replayFields } from "../../resources/actions.ts";
 import { eventListFields } from "../../resources/event.ts";
 import type { DeliveryListing } from "../deliveries/delivery-listing.ts";
 import { originalsOf, replaysOf, requireAccepted } from "../deliveries/redelivery.ts";
-import { ProblemList, readFields } from "../input.ts";
+import { validFields } from "../input.ts";
 import { seenWebhooks, tenantFilter } from "../scope.ts";
 import {
   judgeFilters,
@@ -31,18 +30,13 @@ import type {
   EventListQuery,
   EventMatch,
   EventMatchPage,
+  FeatureContext,
   PublishEntry,
   PublishInput,
   PublishReceipt,
   ReplayCommand,
   Scope,
 } from "../services.ts";
-
-interface EventMatchesOptions {
-  readonly access: Pick<EngineAccess, "webhooks">;
-  readonly history: Pick<HistoryStore, "searchDeliveries">;
-  readonly clock: Pick<Clock, "monotonicMs">;
-}
 
 /** Deliveries of the event per read. */
 const deliveriesAtOnce = 250;
@@ -56,17 +50,17 @@ interface EventMatchPageRequest {
 
 /** Which of a tenant's webhooks received an event, and the first reason why others did not. Latest webhook first. */
 async function eventMatches(
-  { access, history, clock }: EventMatchesOptions,
+  context: FeatureContext,
   event: StoredEvent,
   page: EventMatchPageRequest,
 ): Promise<EventMatchPage> {
   const { limit, offset, after } = page;
-  const webhooks = [...access.webhooks()]
+  const webhooks = [...context.access.webhooks()]
     .map(({ webhook }) => webhook)
     .filter(({ id, tenantId }) => tenantId === event.tenantId && (after === null || id < after))
     .toSorted((left, right) => (left.id > right.id ? -1 : 1));
   const shown = webhooks.slice(offset, offset + limit);
-  const deliveries = await newestDeliveries({ history, clock }, event, shown);
+  const deliveries = await newestDeliveries(context, event, shown);
   const rows = shown.map((webhook) => matchOf(event, webhook, deliveries.get(webhook.id) ?? null));
   const hasMore = webhooks.length > offset + limit;
   return { rows, next: hasMore ? (shown.at(-1)?.id ?? null) : null };
@@ -74,7 +68,7 @@ async function eventMatches(
 
 /** The latest delivery of the event for each of these webhooks. */
 async function newestDeliveries(
-  { history, clock }: Pick<EventMatchesOptions, "history" | "clock">,
+  { store: { history }, clock }: FeatureContext,
   event: StoredEvent,
   webhooks: readonly Webhook[],
 ): Promise<ReadonlyMap<string, StoredDelivery>> {
@@ -117,14 +111,6 @@ function whyNot(event: StoredEvent, webhook: Webhook): EventMatch["reason"] {
   return webhook.createdAt > createdAt ? "made_later" : "changed_later";
 }
 
-interface EventServiceOptions {
-  readonly publisher: Pick<Publisher, "publish" | "publishMany">;
-  readonly access: Pick<EngineAccess, "webhooks" | "requeue" | "placeOf" | "nextId">;
-  readonly history: HistoryStore;
-  readonly listing: DeliveryListing;
-  readonly clock: Clock;
-}
-
 /** Smaller than for other searches, because bodies are large. */
 const bodySearchBounds = { ...searchBounds, rowsMax: 20_000 };
 /** Deliveries written per commit. */
@@ -132,24 +118,28 @@ const requeueSizeMax = 200;
 
 /** Publishes, reads and replays events. */
 export class Events {
-  readonly #options: EventServiceOptions;
+  readonly #context: FeatureContext;
+  readonly #publisher: Publisher;
+  readonly #listing: DeliveryListing;
 
-  constructor(options: EventServiceOptions) {
-    this.#options = options;
+  constructor(context: FeatureContext, publisher: Publisher, listing: DeliveryListing) {
+    this.#context = context;
+    this.#publisher = publisher;
+    this.#listing = listing;
   }
 
   /** Resolves after the commit. A repeat with the same key and payload resolves with `duplicate: true`. */
   publish(scope: Scope, input: PublishInput): Promise<PublishReceipt> {
-    return this.#options.publisher.publish(scope, input);
+    return this.#publisher.publish(scope, input);
   }
 
   /** Never rejects because of an invalid event; entries are in the order of the inputs. */
   publishMany(scope: Scope, inputs: readonly PublishInput[]): Promise<readonly PublishEntry[]> {
-    return this.#options.publisher.publishMany(scope, inputs);
+    return this.#publisher.publishMany(scope, inputs);
   }
 
   async get(scope: Scope, id: string): Promise<StoredEvent> {
-    const event = await this.#options.history.getEvent(scope.tenantId, id);
+    const event = await this.#context.store.history.getEvent(scope.tenantId, id);
     if (event === null || !(await this.#isSeen(scope, event))) throw new NotFoundError("the event");
     return event;
   }
@@ -159,13 +149,16 @@ export class Events {
     const webhookIds = seenWebhooks(scope, null);
     if (webhookIds === null) return true;
     const page = { limit: 1, offset: 0, after: null };
-    return (await this.#options.listing.page(tenantId, { eventId: id, webhookIds, page })).rows.length > 0;
+    return (await this.#listing.page(tenantId, { eventId: id, webhookIds, page })).rows.length > 0;
   }
 
   /** Newest first, without bodies. A page may end early when its budget is used up. */
   async list(scope: Scope, query: EventListQuery): Promise<SearchedPage<EventSummary>> {
     judgeFilters(eventListFields, query);
-    const { history, clock } = this.#options;
+    const {
+      clock,
+      store: { history },
+    } = this.#context;
     const { dataContains = null } = query;
     const filter: EventFilter = {
       tenantId: tenantFilter(scope, query.tenantId ?? null),
@@ -193,7 +186,7 @@ export class Events {
   ): Promise<DeliveryPage> {
     const { id, tenantId } = await this.get(scope, query.eventId);
     const webhookIds = seenWebhooks(scope, null);
-    return this.#options.listing.page(tenantId, { ...query, eventId: id, webhookIds });
+    return this.#listing.page(tenantId, { ...query, eventId: id, webhookIds });
   }
 
   /** Which webhooks received the event, and why others did not. */
@@ -201,7 +194,7 @@ export class Events {
     scope: Scope,
     query: { readonly eventId: string; readonly page: EventMatchPageRequest },
   ): Promise<EventMatchPage> {
-    return eventMatches(this.#options, await this.get(scope, query.eventId), query.page);
+    return eventMatches(this.#context, await this.get(scope, query.eventId), query.page);
   }
 
   /**
@@ -209,9 +202,7 @@ export class Events {
    * the event's id, so that receivers can recognise an event that they already have.
    */
   async replay(scope: Scope, command: ReplayCommand): Promise<readonly DeliveryHandle[]> {
-    const problems = new ProblemList();
-    const { webhookIds = null } = readFields(replayFields, command, problems);
-    problems.throwIfAny("the replay");
+    const { webhookIds = null } = validFields(replayFields, command, "the replay");
     const event = await this.get(scope, command.eventId);
     if (event.body === null)
       throw new PosthornError("payload_gone", "the payload of the event was removed by retention");
@@ -224,9 +215,9 @@ export class Events {
   }
 
   async #requeue(event: StoredEvent, targets: readonly Webhook[]): Promise<readonly DeliveryHandle[]> {
-    const { access, clock } = this.#options;
+    const { access, clock } = this.#context;
     const now = clock.now();
-    const originals = await originalsOf(this.#options.history, event, targets);
+    const originals = await originalsOf(this.#context.store.history, event, targets);
     const deliveries = replaysOf(access, event, targets, originals, now);
     requireAccepted(await access.requeue({ eventId: event.id, deliveries }));
     return deliveries.map(({ id, lane }) => ({ deliveryId: id, webhookId: lane.webhookId }));
@@ -254,7 +245,7 @@ export class Events {
   }
 
   #ofTenant(tenantId: string): readonly Webhook[] {
-    return [...this.#options.access.webhooks()]
+    return [...this.#context.access.webhooks()]
       .map(({ webhook }) => webhook)
       .filter((webhook) => webhook.tenantId === tenantId);
   }

@@ -168,12 +168,58 @@ function bufferOf(bytes: Uint8Array): Buffer {
 }
 
 export function eventRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
+  const { services } = options;
   return [
     publishRoute(options),
     batchRoute(options),
     ...readRoutes(options, pager),
-    matchesRoute(options, pager),
-    replayRoute(options),
+    defineRoute({
+      method: "GET",
+      path: "/v1/events/{id}/matches",
+      operationId: "listEventMatches",
+      tag: "Events",
+      summary: "List which webhooks received an event, and why others did not",
+      access: "read",
+      params: eventParams,
+      query: closed(pageProperties),
+      answers: {
+        200: { description: "A page of the tenant's webhooks, newest first.", schema: eventMatchesSchema },
+      },
+      errors: ["not_found", "invalid_cursor"],
+      handle: async ({ scope, params, query }) => {
+        const filters = { eventId: params.id };
+        const listing = { tenantId: scope.tenantId, route: "event matches", filters };
+        const { limit = pageLimitDefault, offset = 0 } = query;
+        const page = { limit, offset, after: pager.after(query, listing) };
+        const { rows, next } = await services.events.matches(scope, { eventId: params.id, page });
+        const data = rows.map(eventMatchJson);
+        return { status: 200, body: { data, next_cursor: pager.cursorAfter(next, listing) } };
+      },
+    }),
+    defineRoute({
+      method: "POST",
+      path: "/v1/events/{id}/replay",
+      operationId: "replayEvent",
+      tag: "Events",
+      summary: "Replay a stored event",
+      description:
+        "Creates new deliveries with the same event id, so that receivers can distinguish a replay from a new event.",
+      access: "manage",
+      params: eventParams,
+      body: replayInputSchema,
+      bodyOptional: true,
+      answers: { 202: { description: "The new deliveries.", schema: replayResultSchema } },
+      errors: ["not_found", "payload_gone"],
+      audit: { action: "event.replay", target: "event" },
+      handle: async ({ scope, params, body }) => {
+        const command = { eventId: params.id, ...inputOf(replayFields, body) };
+        const handles = await services.events.replay(scope, command);
+        return {
+          status: 202,
+          body: { deliveries: handles.map((handle) => jsonOf(deliveryHandleSchema, handle)) },
+        };
+      },
+    }),
   ];
 }
 
@@ -353,57 +399,4 @@ function readRoutes({ services }: ApiOptions, pager: Pager): readonly Route[] {
       },
     }),
   ];
-}
-
-function matchesRoute({ services }: ApiOptions, pager: Pager): Route {
-  return defineRoute({
-    method: "GET",
-    path: "/v1/events/{id}/matches",
-    operationId: "listEventMatches",
-    tag: "Events",
-    summary: "List which webhooks received an event, and why others did not",
-    access: "read",
-    params: eventParams,
-    query: closed(pageProperties),
-    answers: {
-      200: { description: "A page of the tenant's webhooks, newest first.", schema: eventMatchesSchema },
-    },
-    errors: ["not_found", "invalid_cursor"],
-    handle: async ({ scope, params, query }) => {
-      const filters = { eventId: params.id };
-      const listing = { tenantId: scope.tenantId, route: "event matches", filters };
-      const { limit = pageLimitDefault, offset = 0 } = query;
-      const page = { limit, offset, after: pager.after(query, listing) };
-      const { rows, next } = await services.events.matches(scope, { eventId: params.id, page });
-      const data = rows.map(eventMatchJson);
-      return { status: 200, body: { data, next_cursor: pager.cursorAfter(next, listing) } };
-    },
-  });
-}
-
-function replayRoute({ services }: ApiOptions): Route {
-  return defineRoute({
-    method: "POST",
-    path: "/v1/events/{id}/replay",
-    operationId: "replayEvent",
-    tag: "Events",
-    summary: "Replay a stored event",
-    description:
-      "Creates new deliveries with the same event id, so that receivers can distinguish a replay from a new event.",
-    access: "manage",
-    params: eventParams,
-    body: replayInputSchema,
-    bodyOptional: true,
-    answers: { 202: { description: "The new deliveries.", schema: replayResultSchema } },
-    errors: ["not_found", "payload_gone"],
-    audit: { action: "event.replay", target: "event" },
-    handle: async ({ scope, params, body }) => {
-      const command = { eventId: params.id, ...inputOf(replayFields, body) };
-      const handles = await services.events.replay(scope, command);
-      return {
-        status: 202,
-        body: { deliveries: handles.map((handle) => jsonOf(deliveryHandleSchema, handle)) },
-      };
-    },
-  });
 }

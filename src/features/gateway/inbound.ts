@@ -334,7 +334,7 @@ export class GatewayInbound implements Inbound {
     const sealed =
       eventId === null && mayBecome && !isBrief ? JSON.stringify({ ...request, body: undefined }) : "";
     const bytes = request.body.byteLength + sealed.length;
-    const mayComeBack = sealed !== "" && requests.keepsBody(source.id, { bytes, isProven });
+    const mayComeBack = sealed !== "" && requests.keepsBody(source.id, bytes, isProven);
     return {
       id: incoming.id,
       tenantId: source.tenantId,

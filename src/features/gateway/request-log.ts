@@ -73,13 +73,7 @@ export class RequestLog {
   }
 
   /** Whether another body of a request that created no event may be kept. */
-  keepsBody(
-    sourceId: string,
-    { bytes, isProven }: { readonly bytes: number; readonly isProven: boolean } = {
-      bytes: 0,
-      isProven: true,
-    },
-  ): boolean {
+  keepsBody(sourceId: string, bytes = 0, isProven = true): boolean {
     const now = this.#options.clock.now();
     const key = `${sourceId} ${isProven}`;
     let kept = this.#bodies.get(key);

@@ -15,7 +15,7 @@ import type { HistoryStore, StoredEvent } from "../../ports/store/history.ts";
 import type { SearchPage } from "../../ports/store/search.ts";
 import { requestReplayFields, type RequestReplayInput } from "../../resources/gateway-request.ts";
 import { originalsOf, replaysOf, requireAccepted } from "../deliveries/redelivery.ts";
-import { ProblemList, readFields } from "../input.ts";
+import { validFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import { isVisible, tenantFilter } from "../scope.ts";
 import { searchBounds, type SearchedPage, searchedPage } from "../searched-pages.ts";
@@ -152,9 +152,7 @@ export class Requests {
 
   /** Applies the current connections. A rejected request is verified again first, regardless of its age. */
   async replay(scope: Scope, id: string, given: RequestReplayInput): Promise<ReceivedRequest> {
-    const problems = new ProblemList();
-    const { connectionIds = null } = readFields(requestReplayFields, given, problems);
-    problems.throwIfAny("the replay");
+    const { connectionIds = null } = validFields(requestReplayFields, given, "the replay");
     const request = await this.#find(scope, id);
     const source = this.#options.directory.source(request.sourceId);
     if (source === undefined) throw new NotFoundError("the source");

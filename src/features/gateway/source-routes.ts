@@ -2,10 +2,10 @@ import { NotFoundError } from "../../domain/errors.ts";
 import type { ApiOptions } from "../../http/context.ts";
 import { inputOf, jsonOf, snakeCaseJson } from "../../http/mapping.ts";
 import type { Pager } from "../../http/paging.ts";
-import { type PlainCall, PlainRoutes } from "../../http/plain-routes.ts";
-import { type Answer, type Call, defineRoute, type Route } from "../../http/route.ts";
+import { PlainRoutes } from "../../http/plain-routes.ts";
+import { type Call, defineRoute, type Route } from "../../http/route.ts";
 import { serverAddress } from "../../http/server-address.ts";
-import { closed, idParam, line, pageProperties } from "../../resources/schema.ts";
+import { closed, line, pageProperties } from "../../resources/schema.ts";
 import {
   listedSourceSchema,
   serviceDescriptionSchema,
@@ -87,7 +87,7 @@ export function sourceRoutes(options: ApiOptions, pager: Pager): readonly Route[
         answer: "A page of sources, without their addresses.",
       },
       pager,
-      (scope, filters) => sources().list(scope, filters as { readonly tenantId: string | null }),
+      (scope, filters) => sources().list(scope, filters["tenantId"] as string | null),
       ({ source }) => source.id,
     ),
     routes.get({ access: "read", answer: "The source, with its secrets masked." }),
@@ -110,15 +110,59 @@ export function sourceRoutes(options: ApiOptions, pager: Pager): readonly Route[
       (scope, id) => sources().delete(scope, id),
       ["name", "party"],
     ),
-    addressRoute(options, routes.shown),
-    rotateRoute(options),
-    acknowledgeRoute(options, routes.shown),
+    routes.action(
+      "address",
+      {
+        method: "GET",
+        operationId: "getSourceAddress",
+        summary: "Get the secret address of a source",
+        access: "manage",
+        answer: "The current address.",
+        schema: sourceAddressSchema,
+        answerIsSecret: true,
+        // Revealing a secret is audited like a change.
+        audit: { action: "source.read_address", target: "source", before: routes.shown },
+      },
+      (scope, id, _, { headers }) => addressJson(options, sources().address(scope, id), headers),
+    ),
+    routes.action(
+      "rotate",
+      {
+        place: "/address/rotate",
+        operationId: "rotateSourceAddress",
+        summary: "Rotate the secret address of a source",
+        takes: sourceRotateFields,
+        body: sourceRotateSchema,
+        bodyOptional: true,
+        answer: "The new address.",
+        schema: sourceAddressSchema,
+        answerIsSecret: true,
+        audit: { action: "source.rotate", target: "source" },
+      },
+      async (scope, id, input, { headers }) =>
+        addressJson(options, await sources().rotate(scope, id, input), headers),
+    ),
+    routes.action(
+      "acknowledge",
+      {
+        summary: "Acknowledge store and forward for the senders of a source",
+        description:
+          "Called by an administrator after the operator of the sender has read `GET /service-description`. Without it, messages are acknowledged only after delivery.",
+        access: "admin",
+        takes: sourceAcknowledgeFields,
+        body: sourceAcknowledgeSchema,
+        answer: "The updated source.",
+        errors: ["not_found", "conflict"],
+      },
+      async (scope, id, { version }, { principal }) => {
+        const keyId = principal?.keyId ?? "";
+        const by = options.services.apiKeys.nameOf(keyId) ?? keyId;
+        return sourceJson(await sources().acknowledge(scope, id, version, by));
+      },
+    ),
     descriptionRoute(options),
   ];
 }
-
-const params = closed({ id: idParam("the source") });
-type Before = (call: PlainCall) => Promise<object>;
 
 function sourceJson(view: SourceView): Record<string, unknown> {
   return jsonOf(sourceResource.schemas.one, shownOf(view));
@@ -136,21 +180,18 @@ function shownOf({ source, verification, warnings, effectiveMode }: SourceView) 
 }
 
 /** The address is a secret: it is in no listing, and responses must not be cached. */
-function addressAnswer(
+function addressJson(
   options: ApiOptions,
-  { view, path, headers, status }: SourceWithPath & Pick<Call, "headers"> & Pick<Answer, "status">,
-): Answer {
+  { view, path }: SourceWithPath,
+  headers: Call["headers"],
+): Record<string, unknown> {
   const address = options.inboundUrl?.() ?? serverAddress(options, headers);
   const { id, party } = view.source;
   return {
-    status,
-    headers: { "cache-control": "no-store" },
-    body: {
-      source_id: id,
-      url: `${address}${path}`,
-      party_url: party === null ? null : `${address}/_webhooks/${party}`,
-      source: sourceJson(view),
-    },
+    source_id: id,
+    url: `${address}${path}`,
+    party_url: party === null ? null : `${address}/_webhooks/${party}`,
+    source: sourceJson(view),
   };
 }
 
@@ -169,75 +210,12 @@ function createRoute(options: ApiOptions): Route {
     answerIsSecret: true,
     audit: { action: "source.create", target: "source", idFrom: "source_id" },
     handle: async ({ scope, body, headers }) => {
-      const made = await options.gateway.sources.create(scope, inputOf(sourceFields, body));
-      return addressAnswer(options, { ...made, headers, status: 201 });
-    },
-  });
-}
-
-function addressRoute(options: ApiOptions, before: Before): Route {
-  return defineRoute({
-    method: "GET",
-    path: "/v1/sources/{id}/address",
-    operationId: "getSourceAddress",
-    tag: "Gateway",
-    summary: "Get the secret address of a source",
-    access: "manage",
-    params,
-    answers: { 200: { description: "The current address.", schema: sourceAddressSchema } },
-    errors: ["not_found"],
-    answerIsSecret: true,
-    // Revealing a secret is audited like a change.
-    audit: { action: "source.read_address", target: "source", before },
-    handle: async ({ scope, params: { id }, headers }) =>
-      addressAnswer(options, { ...options.gateway.sources.address(scope, id), headers, status: 200 }),
-  });
-}
-
-function rotateRoute(options: ApiOptions): Route {
-  return defineRoute({
-    method: "POST",
-    path: "/v1/sources/{id}/address/rotate",
-    operationId: "rotateSourceAddress",
-    tag: "Gateway",
-    summary: "Rotate the secret address of a source",
-    access: "manage",
-    params,
-    body: sourceRotateSchema,
-    bodyOptional: true,
-    answers: { 200: { description: "The new address.", schema: sourceAddressSchema } },
-    errors: ["not_found"],
-    answerIsSecret: true,
-    audit: { action: "source.rotate", target: "source" },
-    handle: async ({ scope, params: { id }, body, headers }) => {
-      const input = inputOf(sourceRotateFields, body);
-      const rotated = await options.gateway.sources.rotate(scope, id, input);
-      return addressAnswer(options, { ...rotated, headers, status: 200 });
-    },
-  });
-}
-
-function acknowledgeRoute(options: ApiOptions, before: Before): Route {
-  return defineRoute({
-    method: "POST",
-    path: "/v1/sources/{id}/acknowledge",
-    operationId: "acknowledgeSource",
-    tag: "Gateway",
-    summary: "Acknowledge store and forward for the senders of a source",
-    description:
-      "Called by an administrator after the operator of the sender has read `GET /service-description`. Without it, messages are acknowledged only after delivery.",
-    access: "admin",
-    params,
-    body: sourceAcknowledgeSchema,
-    answers: { 200: { description: "The updated source.", schema: sourceResource.schemas.one } },
-    errors: ["not_found", "conflict"],
-    audit: { action: "source.acknowledge", target: "source", before },
-    handle: async ({ scope, params: { id }, body, principal }) => {
-      const { version } = inputOf(sourceAcknowledgeFields, body);
-      const keyId = principal?.keyId ?? "";
-      const by = options.services.apiKeys.nameOf(keyId) ?? keyId;
-      const view = await options.gateway.sources.acknowledge(scope, { id, version, by });
-      return { status: 200, body: sourceJson(view) };
+      const created = await options.gateway.sources.create(scope, inputOf(sourceFields, body));
+      return {
+        status: 201,
+        headers: { "cache-control": "no-store" },
+        body: addressJson(options, created, headers),
+      };
     },
   });
 }

@@ -18,7 +18,7 @@ import {
   sourceRotateFields,
   type SourceRotateInput,
 } from "../../resources/source.ts";
-import { mergeRateLimit, ProblemList, readFields } from "../input.ts";
+import { mergeRateLimit, ProblemList, readFields, validFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import { isVisible, resolveTenant, tenantFilter } from "../scope.ts";
 import type { Scope } from "../services.ts";
@@ -231,8 +231,8 @@ export class Sources {
     this.#options = options;
   }
 
-  list(scope: Scope, query: { readonly tenantId: string | null }): readonly SourceView[] {
-    const tenantId = tenantFilter(scope, query.tenantId);
+  list(scope: Scope, asked: string | null): readonly SourceView[] {
+    const tenantId = tenantFilter(scope, asked);
     return this.#options.directory
       .sources()
       .filter((source) => (tenantId ?? source.tenantId) === source.tenantId)
@@ -278,7 +278,7 @@ export class Sources {
         isOperator,
       });
       problems.throwIfAny("the source");
-      const tenantId = resolveTenant(tenants, { scope, tenantId: given.tenantId ?? null });
+      const tenantId = resolveTenant(tenants, scope, given.tenantId ?? null);
       this.#requireRoom(tenantId);
       const id = access.nextId();
       const verification = box.seal({ id }, read.verification ?? "");
@@ -324,13 +324,11 @@ export class Sources {
 
   /** A new secret address; the previous one works during the overlap. */
   async rotate(scope: Scope, id: string, input: SourceRotateInput): Promise<SourceWithPath> {
-    const problems = new ProblemList();
-    const { overlapSeconds = defaultOf(sourceRotateFields.overlapSeconds) } = readFields(
+    const { overlapSeconds = defaultOf(sourceRotateFields.overlapSeconds) } = validFields(
       sourceRotateFields,
       input,
-      problems,
+      "the rotation",
     );
-    problems.throwIfAny("the rotation");
     await this.#change(scope, id, (before) => {
       const now = this.#options.clock.now();
       const expiresAt = now + overlapSeconds * 1_000;
@@ -341,10 +339,8 @@ export class Sources {
     return this.#withPath(this.#require(scope, id));
   }
 
-  async acknowledge(
-    scope: Scope,
-    { id, version, by }: { readonly id: string; readonly version: string; readonly by: string },
-  ): Promise<SourceView> {
+  /** `by` names the caller. */
+  async acknowledge(scope: Scope, id: string, version: string, by: string): Promise<SourceView> {
     const problems = new ProblemList();
     readFields(sourceAcknowledgeFields, { version }, problems);
     problems.throwIfAny("the acknowledgement");

@@ -85,7 +85,7 @@ export class DeliveriesSight implements Sight {
     const missed = rows.filter((row) => changedAt(row) >= since - slackMs);
     // If all rows read are newer, there may have been more than one read covers.
     if (missed.length === followedMax) return [{ kind: "reset", topic: this.#topic }];
-    return newsOf(this.#topic, { rows: missed, leftOut: false });
+    return newsOf(this.#topic, missed, false);
   }
 
   async look(): Promise<readonly LiveNews[]> {
@@ -101,7 +101,7 @@ export class DeliveriesSight implements Sight {
     const rows = [...fresh, ...changed].slice(0, toldMax);
     this.#followed.note(fresh);
     this.#followed.note(rows);
-    return newsOf(this.#topic, { rows, leftOut: fresh.length > toldMax });
+    return newsOf(this.#topic, rows, fresh.length > toldMax);
   }
 
   get #topic(): LiveTopic {
@@ -147,7 +147,7 @@ export class DeliverySight implements Sight {
   }
 
   #news(rows: readonly ListedDelivery[]): readonly LiveNews[] {
-    return newsOf({ kind: "delivery", id: this.#id }, { rows, leftOut: false });
+    return newsOf({ kind: "delivery", id: this.#id }, rows, false);
   }
 
   async #read(): Promise<readonly ListedDelivery[]> {
@@ -157,10 +157,7 @@ export class DeliverySight implements Sight {
   }
 }
 
-function newsOf(
-  topic: LiveTopic,
-  { rows, leftOut }: { readonly rows: readonly ListedDelivery[]; readonly leftOut: boolean },
-): readonly LiveNews[] {
+function newsOf(topic: LiveTopic, rows: readonly ListedDelivery[], leftOut: boolean): readonly LiveNews[] {
   return rows.length === 0 ? [] : [{ kind: "deliveries", topic, rows, leftOut }];
 }
 

@@ -2,10 +2,10 @@ import { timingSafeEqual } from "node:crypto";
 import { judgeUrl, type UrlRules } from "../../domain/egress/url-policy.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
 import type { StoredChannel } from "../../ports/store/notifications.ts";
-import { channelFields, type ChannelInput, channelSetFields } from "../../resources/notification.ts";
+import { type ChannelInput, channelSetFields } from "../../resources/notification.ts";
 import { ProblemList, readFields } from "../input.ts";
 import { isTimeZone } from "./due.ts";
-import type { ChannelKind, NotificationChannel, QuietHours } from "./notification.ts";
+import type { ChannelKind, NotificationChannel } from "./notification.ts";
 
 /**
  * Links by which the reader of an address confirms it, unsubscribes or resubscribes. They are signed, contain only the
@@ -95,15 +95,10 @@ function* identityProblems(
     yield ["time_zone", "must be a time zone such as Europe/Berlin"];
 }
 
-/** The field with the destination, by kind. */
-const targets = {
-  email: "address",
-  slack: "url",
-  teams: "url",
-  discord: "url",
-  webhook: "url",
-  pagerduty: "integrationKey",
-} as const satisfies Record<ChannelKind, keyof ChannelInput>;
+/** The field with the destination, by kind; `url` for all others. */
+const targets = { email: "address", pagerduty: "integrationKey" } as const satisfies Partial<
+  Record<ChannelKind, keyof ChannelInput>
+>;
 const apiNames = { address: "address", url: "url", integrationKey: "integration_key" } as const;
 
 function* targetProblems(
@@ -116,7 +111,7 @@ function* targetProblems(
     yield ["kind", "email requires a mail server: set POSTHORN_SMTP_URL and POSTHORN_MAIL_FROM"];
   else if (kind === "email" && !rules.canConfirm)
     yield ["kind", "email requires links that readers can open: set POSTHORN_PUBLIC_URL"];
-  const target = targets[kind];
+  const target = kind === "email" || kind === "pagerduty" ? targets[kind] : "url";
   const isKept = known !== undefined && target !== "address";
   if (input[target] === undefined && !isKept) yield [apiNames[target], `is required for ${kind}`];
   for (const name of ["address", "url", "integrationKey"] as const)
@@ -124,35 +119,4 @@ function* targetProblems(
   if (target !== "url" || url === undefined) return;
   const judgement = judgeUrl(url, rules.urlRules);
   if (judgement.kind === "refused") yield ["url", judgement.detail];
-}
-
-/** The settings of a channel, with defaults for omitted ones. */
-export function channelSettings(
-  input: ChannelInput,
-): Pick<
-  NotificationChannel,
-  "name" | "topics" | "webhookIds" | "frequency" | "timeZone" | "quietHours" | "language" | "enabled"
-> {
-  const given = <Name extends "name" | "topics" | "frequency" | "timeZone" | "language" | "enabled">(
-    name: Name,
-  ) => (input[name] ?? channelFields[name].default) as NonNullable<ChannelInput[Name]>;
-  return {
-    name: given("name"),
-    topics: given("topics"),
-    frequency: given("frequency"),
-    timeZone: given("timeZone"),
-    language: given("language"),
-    enabled: given("enabled"),
-    webhookIds: input.webhookIds ?? null,
-    quietHours: quietHoursOf(input.quietHours ?? null),
-  };
-}
-
-function quietHoursOf(given: { readonly from: string; readonly until: string } | null): QuietHours | null {
-  return given === null ? null : { from: minutesOf(given.from), until: minutesOf(given.until) };
-}
-
-function minutesOf(time: string): number {
-  const [hours = 0, minutes = 0] = time.split(":").map(Number);
-  return hours * 60 + minutes;
 }

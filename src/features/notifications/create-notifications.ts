@@ -1,4 +1,5 @@
 import type { UrlRules } from "../../domain/egress/url-policy.ts";
+import type { Webhook } from "../../domain/webhook.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Mailer } from "../../ports/mailer.ts";
@@ -11,7 +12,13 @@ import { AddressLinks } from "./channel-input.ts";
 import { FailureLadder, LadderMessages } from "./failure-ladder.ts";
 import { type MessageName, type MessageOverrides, Wording } from "./messages.ts";
 import { NotificationChannels } from "./notification-channels.ts";
-import { NotificationDesk, type NotificationDraft, Pager, type PagerOptions } from "./notification-desk.ts";
+import {
+  draftsFor,
+  NotificationDesk,
+  type NotificationDraft,
+  Pager,
+  type PagerOptions,
+} from "./notification-desk.ts";
 import { NotificationSender } from "./notification-sender.ts";
 import type {
   NotificationContent,
@@ -60,15 +67,13 @@ function draftsAbout(event: OperationalEvent, wording: Wording): readonly Notifi
   const { key, webhookId } = event;
   const { problem_id: problemId } = event.data;
   const subject = typeof problemId === "string" ? problemId : (webhookId ?? event.tenantId);
-  const draftFor = (tenantId: string | null): NotificationDraft => ({
+  return draftsFor(event.tenantId, {
     key,
-    tenantId,
     topic: told.topic,
     webhookId,
     group: `${told.topic}:${subject}`,
     content: (language) => contentOf(event, told, language, wording),
   });
-  return [draftFor(event.tenantId), draftFor(null)];
 }
 
 function contentOf(
@@ -144,7 +149,7 @@ export function createNotifications(parts: NotificationParts): NotificationServi
   const nextId = () => access.nextId();
   const wording = new Wording(means.overrides);
   const links = new AddressLinks(secretBox, asFunction(means.publicUrl));
-  const desk = new NotificationDesk({ queue, clock: common.clock, nextId });
+  const desk = new NotificationDesk(queue, common.clock, nextId);
   const messages = new LadderMessages({ wording, history, linkTo: linkBy(means.linkTemplate) });
   const sender = new NotificationSender({
     ...common,
@@ -194,7 +199,7 @@ export function createNotifications(parts: NotificationParts): NotificationServi
 }
 
 function linkBy(template: string | null) {
-  return ({ id, tenantId }: { readonly id: string; readonly tenantId: string }): string | null =>
+  return ({ id, tenantId }: Pick<Webhook, "id" | "tenantId">): string | null =>
     template
       ?.replaceAll("{webhook_id}", encodeURIComponent(id))
       .replaceAll("{tenant_id}", encodeURIComponent(tenantId)) ?? null;

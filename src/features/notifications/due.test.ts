@@ -8,7 +8,7 @@ const shown = (time: number): string => new Date(time).toISOString().replace(":0
 
 type Timing = Pick<NotificationChannel, "frequency" | "timeZone" | "quietHours">;
 const berlin: Timing = { frequency: "immediate", timeZone: "Europe/Berlin", quietHours: null };
-const night = { from: 22 * 60, until: 7 * 60 };
+const night = { from: "22:00", until: "07:00" };
 
 suite("the time at which a message is sent to a channel", () => {
   const cases: readonly [what: string, timing: Timing, now: string, due: string][] = [
@@ -33,13 +33,13 @@ suite("the time at which a message is sent to a channel", () => {
     ["when the night is over", { ...berlin, quietHours: night }, "2026-06-01T05:00Z", "2026-06-01T05:00Z"],
     [
       "a digest that falls into the quiet hours",
-      { ...berlin, frequency: "daily", quietHours: { from: 0, until: 9 * 60 } },
+      { ...berlin, frequency: "daily", quietHours: { from: "00:00", until: "09:00" } },
       "2026-06-01T05:00Z",
       "2026-06-01T07:00Z",
     ],
     [
       "where the quiet hours end within the hour that clocks leap over",
-      { ...berlin, quietHours: { from: 22 * 60, until: 2 * 60 + 30 } },
+      { ...berlin, quietHours: { from: "22:00", until: "02:30" } },
       "2026-03-28T22:00Z",
       "2026-03-29T01:30Z",
     ],

@@ -2,7 +2,7 @@ import type { DeliveryPolicy } from "../../domain/delivery-policy.ts";
 import type { EndpointHealth } from "../../domain/endpoint-health.ts";
 import { longestTotalMs } from "../../domain/retry-schedule.ts";
 import type { Webhook } from "../../domain/webhook.ts";
-import type { NotificationChannel, QuietHours } from "./notification.ts";
+import type { NotificationChannel } from "./notification.ts";
 
 /**
  * When the rules of its profile will disable a webhook that keeps failing; null if no time-based rule applies. Random
@@ -124,6 +124,8 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   return format;
 }
 
+type QuietHours = NonNullable<NotificationChannel["quietHours"]>;
+
 /** 8:00, for channels that get a daily digest. */
 const digestMinute = 8 * 60;
 
@@ -141,7 +143,7 @@ export function afterQuietHours(
   at: number,
 ): number {
   if (quietHours === null || !isQuiet(quietHours, minuteOfDay(at, timeZone))) return at;
-  return nextAt(at, quietHours.until, timeZone);
+  return nextAt(at, minuteOf(quietHours.until), timeZone);
 }
 
 function digestAt(
@@ -155,7 +157,14 @@ function digestAt(
 }
 
 /** Quiet hours may span midnight. Equal start and end would mean all day and are ignored. */
-function isQuiet({ from, until }: QuietHours, minute: number): boolean {
+function isQuiet(quietHours: QuietHours, minute: number): boolean {
+  const [from, until] = [minuteOf(quietHours.from), minuteOf(quietHours.until)];
   if (from === until) return false;
   return from < until ? minute >= from && minute < until : minute >= from || minute < until;
+}
+
+/** Of a time of day such as 22:00. */
+function minuteOf(time: string): number {
+  const [hours = 0, minutes = 0] = time.split(":").map(Number);
+  return hours * 60 + minutes;
 }

@@ -1,6 +1,7 @@
 import { type EndpointHealth, healthFromJson } from "../../domain/endpoint-health.ts";
 import { tryParseJson } from "../../domain/json/json-text.ts";
 import { messageOf } from "../../domain/thrown.ts";
+import type { Webhook } from "../../domain/webhook.ts";
 import type { LiveWebhook } from "../../engine/endpoint/endpoint-config.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import { type Clock, Loop, unlimitedBudget } from "../../ports/clock.ts";
@@ -12,7 +13,7 @@ import type { Telemetry } from "../../ports/telemetry.ts";
 import { disablementAt, dueSteps, failingEventAt, type FailingWebhook, type LadderStep } from "./due.ts";
 import { oneLine } from "./mail.ts";
 import { type MessageName, spokenDuration, spokenTime, type Wording } from "./messages.ts";
-import type { NotificationDesk, NotificationDraft } from "./notification-desk.ts";
+import { draftsFor, type NotificationDesk, type NotificationDraft } from "./notification-desk.ts";
 import type { NotificationContent, NotificationFact, NotificationLanguage } from "./notification.ts";
 import {
   instant,
@@ -28,7 +29,7 @@ interface LadderMessagesOptions {
   readonly wording: Wording;
   readonly history: Pick<HistoryStore, "attemptStats" | "backlog" | "searchDeliveries">;
   /** Builds the URL of a webhook's page; null if the host application has none. */
-  readonly linkTo: (webhook: { readonly id: string; readonly tenantId: string }) => string | null;
+  readonly linkTo: (webhook: Pick<Webhook, "id" | "tenantId">) => string | null;
 }
 
 /** Messages about a failing webhook: what fails, since when, the last response, the backlog, and the next step. */
@@ -195,8 +196,7 @@ export class FailureLadder {
     for (let after: string | null = null; !this.#loop.isStopped; ) {
       const rows = await queue.failing(after, pageRows);
       for (const { webhookId, health } of rows) {
-        if (await this.#climb(webhookId, { health, episode: episodes.get(webhookId) ?? null }))
-          failing.add(webhookId);
+        if (await this.#climb(webhookId, health, episodes.get(webhookId) ?? null)) failing.add(webhookId);
       }
       after = rows.at(-1)?.webhookId ?? null;
       if (rows.length < pageRows) break;
@@ -207,16 +207,13 @@ export class FailureLadder {
   }
 
   /** Returns false if the webhook is no longer failing. */
-  async #climb(
-    webhookId: string,
-    known: { readonly health: string; readonly episode: FailureEpisode | null },
-  ): Promise<boolean> {
+  async #climb(webhookId: string, storedHealth: string, episode: FailureEpisode | null): Promise<boolean> {
     const live = this.#options.access.webhook(webhookId);
-    const health = healthFromJson(tryParseJson(known.health));
+    const health = healthFromJson(tryParseJson(storedHealth));
     if (live === undefined || health === null || health.failingSince === null) return false;
     const since = health.failingSince;
     // A failure after the webhook was enabled again is a new one, but the same channels are notified of its end.
-    const before = known.episode?.since === since ? known.episode.told : [];
+    const before = episode?.since === since ? episode.told : [];
     const { status, statusReason } = live.webhook;
     if (status === "unverified" || (status === "disabled" && statusReason === "owner")) return true;
     const failing: FailingWebhook = {
@@ -231,7 +228,7 @@ export class FailureLadder {
     ];
     const steps = due.filter((step) => !before.includes(step));
     if (steps.length > 0)
-      await this.#tell(live, { ...known, since, failing, told: [...before, ...steps], steps });
+      await this.#tell(live, { episode, since, failing, told: [...before, ...steps], steps });
     return true;
   }
 
@@ -264,15 +261,13 @@ export class FailureLadder {
     const { id, tenantId } = live.webhook;
     const content = await messages.failing(live, step, failing);
     const topic = step === "first_problem" || step === "disabled" ? step : "failing";
-    const draftFor = (owner: string | null): NotificationDraft => ({
+    return draftsFor(tenantId, {
       key: `${step}:${id}:${failing.failingSince}`,
-      tenantId: owner,
       topic,
       webhookId: id,
       content,
       group: `failing:${id}`,
     });
-    return [draftFor(tenantId), draftFor(null)];
   }
 
   async #failingEvent(live: LiveWebhook, failing: FailingWebhook): Promise<OperationalEvent> {
@@ -311,16 +306,14 @@ export class FailureLadder {
     const at = health?.lastAcceptedAt ?? null;
     if (health === null || health.failingSince !== null || at === null || at < since) return;
     const content = await messages.recovered(live, since, at);
-    const draftFor = (tenantId: string | null): NotificationDraft => ({
+    const drafts = draftsFor(episode.tenantId, {
       key: `recovered:${webhookId}:${since}`,
-      tenantId,
-      topic: "failing" as const,
+      topic: "failing",
       webhookId,
       content,
       channelIds,
       group: `failing:${webhookId}`,
     });
-    const drafts = [draftFor(episode.tenantId), draftFor(null)];
     const notifications = desk.addressed(drafts, await queue.channels());
     const data = {
       failing_since: instant(since),

@@ -63,18 +63,51 @@ const english = {
   "label.last_answer": "Last response",
   "label.waiting": "Waiting",
   "label.next": "Will be disabled",
-  "label.next_attempt": "Next attempt",
   "footer.why": "You get this because {address} is a channel for messages about webhooks.",
   "footer.stop": "Unsubscribe: {link}",
-  "footer.look": "Details: {link}",
   "unsubscribe.title": "Unsubscribe from messages about webhooks",
   "unsubscribe.ask": "Stop messages to {address}?",
   "unsubscribe.button": "Unsubscribe",
   "unsubscribe.done":
     "{address} gets no further messages. You can subscribe again here, or with the link in any earlier mail.",
+  "alert.fired.subject": "Alert: {title}",
+  "alert.fired.text": "Alert: {title}: {summary}, since {since}",
+  "alert.resolved.subject": "Resolved: {title}",
+  "alert.resolved.text": "Resolved: {title}: {summary}, lasted {minutes} min",
+  "alert.more": "and {count} more",
+  "alert.details": "Details: posthorn alerts list, or the Alerts page of the dashboard.",
+  "alert.title.circuit-opened": "Circuit opened",
+  "alert.title.circuit-open-long": "Circuit open for an hour",
+  "alert.title.dead-letters": "Many dead letters",
+  "alert.title.success-rate": "Many attempts fail",
+  "alert.title.workers-busy": "Workers are busy",
+  "alert.title.queue-deep": "Many deliveries wait",
+  "alert.title.deliveries-late": "Deliveries leave late",
+  "alert.title.publisher-silent": "A publisher is silent",
+  "alert.title.payload-growth": "Payloads grow",
+  "alert.title.statistics-behind": "Statistics are behind",
+  "alert.title.retention-behind": "Retention is behind",
+  "alert.title.disk-low": "The disk is nearly full",
+  "alert.title.no-workers": "A pool has no workers",
+  "alert.title.queue-away": "RabbitMQ is unavailable",
+  "alert.title.shared-state-away": "Redis is unavailable",
+  "alert.title.store-away": "The database does not respond",
+  "alert.title.dns-failing": "A name cannot be resolved",
 } as const;
 
 export type MessageName = keyof typeof english;
+
+/** Names of the built-in alert rules. */
+export type BuiltInAlert = MessageName extends infer Name
+  ? Name extends `alert.title.${infer Rule}`
+    ? Rule
+    : never
+  : never;
+
+/** The built-in title of a built-in alert rule, in English. */
+export function alertTitle(rule: BuiltInAlert): string {
+  return english[`alert.title.${rule}`];
+}
 
 const german: Readonly<Record<MessageName, string>> = {
   "first_problem.subject": "Zustellungen an {url} schlagen fehl",
@@ -140,15 +173,36 @@ const german: Readonly<Record<MessageName, string>> = {
   "label.last_answer": "Letzte Antwort",
   "label.waiting": "Es warten",
   "label.next": "Abschaltung",
-  "label.next_attempt": "Nächster Versuch",
   "footer.why": "Sie erhalten dies, weil {address} ein Kanal für Nachrichten über Webhooks ist.",
   "footer.stop": "Keine solchen Nachrichten mehr: {link}",
-  "footer.look": "Ansehen: {link}",
   "unsubscribe.title": "Keine Nachrichten über Webhooks mehr",
   "unsubscribe.ask": "Nachrichten an {address} beenden?",
   "unsubscribe.button": "Beenden",
   "unsubscribe.done":
     "{address} erhält keine Nachrichten mehr. Sie können sie hier oder mit dem Link in einer früheren Nachricht wieder anfordern.",
+  "alert.fired.subject": "Alarm: {title}",
+  "alert.fired.text": "Alarm: {title}: {summary}, seit {since}",
+  "alert.resolved.subject": "Behoben: {title}",
+  "alert.resolved.text": "Behoben: {title}: {summary}, dauerte {minutes} min",
+  "alert.more": "und {count} weitere",
+  "alert.details": "Einzelheiten: posthorn alerts list, oder die Seite Alerts der Oberfläche.",
+  "alert.title.circuit-opened": "Es wird nur noch probeweise gesendet",
+  "alert.title.circuit-open-long": "Seit einer Stunde wird nur probeweise gesendet",
+  "alert.title.dead-letters": "Viele unzustellbare Ereignisse",
+  "alert.title.success-rate": "Viele Versuche schlagen fehl",
+  "alert.title.workers-busy": "Worker sind ausgelastet",
+  "alert.title.queue-deep": "Viele Zustellungen warten",
+  "alert.title.deliveries-late": "Zustellungen gehen verspätet ab",
+  "alert.title.publisher-silent": "Ein Sender veröffentlicht nichts mehr",
+  "alert.title.payload-growth": "Inhalte werden größer",
+  "alert.title.statistics-behind": "Die Statistik ist im Rückstand",
+  "alert.title.retention-behind": "Das Aufräumen ist im Rückstand",
+  "alert.title.disk-low": "Die Festplatte ist fast voll",
+  "alert.title.no-workers": "Ein Pool hat keine Worker",
+  "alert.title.queue-away": "RabbitMQ ist nicht erreichbar",
+  "alert.title.shared-state-away": "Redis ist nicht erreichbar",
+  "alert.title.store-away": "Die Datenbank antwortet nicht",
+  "alert.title.dns-failing": "Ein Name lässt sich nicht auflösen",
 };
 
 /** Texts by name, with `{values}` as placeholders. */
@@ -173,6 +227,12 @@ export class Wording {
       en: { ...shipped.en, ...overrides.en },
       de: { ...shipped.de, ...overrides.de },
     };
+  }
+
+  /** The title of a built-in alert rule; null for any other name. */
+  alertTitle(language: NotificationLanguage, rule: string): string | null {
+    const name = `alert.title.${rule}`;
+    return Object.hasOwn(english, name) ? this.say(language, name as MessageName) : null;
   }
 
   say(language: NotificationLanguage, name: MessageName, values: MessageValues = {}): string {

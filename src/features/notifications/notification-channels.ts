@@ -11,12 +11,12 @@ import type {
 } from "../../ports/store/notifications.ts";
 import type { rotateFields } from "../../resources/actions.ts";
 import type { InputOf } from "../../resources/field.ts";
-import type { ChannelInput } from "../../resources/notification.ts";
-import { ProblemList } from "../input.ts";
+import { type ChannelInput, channelSettings } from "../../resources/notification.ts";
+import { ProblemList, withDefaults } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import { requireWholeTenant } from "../scope.ts";
 import type { Scope, TenantService, WebhookSecretView, WebhookService } from "../services.ts";
-import { type AddressLinks, channelSettings, readChannels } from "./channel-input.ts";
+import { type AddressLinks, readChannels } from "./channel-input.ts";
 import type { Wording } from "./messages.ts";
 import { type NotificationDesk, pagerUrl } from "./notification-desk.ts";
 import { confirmationTopic, hourOf, testTopic } from "./notification-sender.ts";
@@ -85,11 +85,14 @@ const operator: Scope = { tenantId: null };
 
 /** Channels of the operator and of each tenant, tests, and the log of notifications. */
 export class NotificationChannels {
+  /** Also of the pages that readers of a mail open. */
+  readonly wording: Wording;
   readonly #options: NotificationChannelsOptions;
   readonly #changes = new KeyedQueue();
 
   constructor(options: NotificationChannelsOptions) {
     this.#options = options;
+    this.wording = options.wording;
   }
 
   /** The available kinds. Email requires a mail server; email to tenants also requires links that readers can open. */
@@ -112,15 +115,15 @@ export class NotificationChannels {
   /** Replaces all channels of an owner; rejects without changes if one of them is invalid. */
   async put(
     scope: Scope,
-    command: { readonly owner: ChannelOwner; readonly channels: readonly ChannelInput[] },
+    owner: ChannelOwner,
+    given: readonly ChannelInput[],
   ): Promise<readonly SavedChannel[]> {
-    const { owner } = command;
     await this.#requireOwner(scope, owner);
     return this.#changes.run(owner ?? "", async () => {
       const before = await this.list(scope, owner);
       const { urlRules, sendsMail, links } = this.#options;
       const canConfirm = owner === null || links.areReachable;
-      const inputs = readChannels(command.channels, before, { urlRules, sendsMail, canConfirm });
+      const inputs = readChannels(given, before, { urlRules, sendsMail, canConfirm });
       await this.#requireWebhooks(owner, inputs, before);
       await this.#rememberAddresses(owner, inputs);
       const channels: NotificationChannel[] = [];
@@ -139,12 +142,9 @@ export class NotificationChannels {
           await this.#removeCarrier(channel.webhookId);
       const saved = await this.list(scope, owner);
       await this.#askToConfirm(saved);
-      return saved.map(({ channel, status, consent }) => ({
-        channel,
-        status,
-        consent,
-        secret: secrets.get(channel.id) ?? null,
-      }));
+      return saved.map((stored) =>
+        Object.assign({}, stored, { secret: secrets.get(stored.channel.id) ?? null }),
+      );
     });
   }
 
@@ -167,33 +167,20 @@ export class NotificationChannels {
   async test(scope: Scope, owner: ChannelOwner, id: string): Promise<{ readonly notificationId: string }> {
     const stored = (await this.list(scope, owner)).find(({ channel }) => channel.id === id);
     if (stored === undefined) throw new NotFoundError("the channel");
-    const { queue, clock, nextId, wording } = this.#options;
+    const { queue, clock, wording } = this.#options;
     const { status, channel } = stored;
     const now = clock.now();
     refuseTest(stored, now);
     await this.#countTest(channel, now);
     if (status.refusedAt !== null) await queue.saveStatus(id, { ...status, refusedAt: null });
-    const notificationId = nextId();
-    await queue.enqueue([
-      {
-        id: notificationId,
-        key: `test:${notificationId}`,
-        channelId: id,
-        tenantId: owner,
-        topic: testTopic,
-        group: `test:${id}`,
-        createdAt: now,
-        dueAt: now,
-        content: {
-          subject: wording.say(channel.language, "test.subject"),
-          text: wording.say(channel.language, "test.text"),
-          facts: [],
-          severity: "info",
-          link: null,
-          resolves: true,
-        },
-      },
-    ]);
+    const notificationId = await this.#enqueue(channel, testTopic, {
+      subject: wording.say(channel.language, "test.subject"),
+      text: wording.say(channel.language, "test.text"),
+      facts: [],
+      severity: "info",
+      link: null,
+      resolves: true,
+    });
     return { notificationId };
   }
 
@@ -264,28 +251,31 @@ export class NotificationChannels {
 
   /** Queues the only mail that an unconfirmed address receives. The sender drops it if one was already sent. */
   async #askToConfirm(saved: readonly StoredChannel[]): Promise<void> {
-    const { queue, clock, nextId } = this.#options;
+    const { queue, clock } = this.#options;
     const now = clock.now();
     for (const stored of saved) {
       const { channel, consent } = stored;
       if (channelState(stored, now) !== "unconfirmed" || !mayGetConfirmation(consent)) continue;
       const counter = { subject: `confirmation:${mailboxOf(channel.address)}`, since: dayOf(now) };
       if ((await queue.count(counter)) > confirmationsPerDay) continue;
-      const id = nextId();
-      await queue.enqueue([
-        {
-          id,
-          key: `${confirmationTopic}:${id}`,
-          channelId: channel.id,
-          tenantId: channel.tenantId,
-          topic: confirmationTopic,
-          group: `${confirmationTopic}:${channel.id}`,
-          createdAt: now,
-          dueAt: now,
-          content: this.#confirmationOf(channel),
-        },
-      ]);
+      await this.#enqueue(channel, confirmationTopic, this.#confirmationOf(channel));
     }
+  }
+
+  /** Sent at once, regardless of topics and quiet hours. Returns the id of the message. */
+  async #enqueue(
+    { id: channelId, tenantId }: NotificationChannel,
+    topic: typeof testTopic | typeof confirmationTopic,
+    content: NotificationContent,
+  ): Promise<string> {
+    const { queue, clock, nextId } = this.#options;
+    const [id, now] = [nextId(), clock.now()];
+    const group = `${topic}:${channelId}`;
+    const key = `${topic}:${id}`;
+    await queue.enqueue([
+      { id, key, channelId, tenantId, topic, group, createdAt: now, dueAt: now, content },
+    ]);
+    return id;
   }
 
   /** The link is added when the mail is sent, so that it is never stored. */
@@ -369,7 +359,7 @@ export class NotificationChannels {
       tenantId: owner,
       kind,
       webhookId,
-      ...channelSettings(input),
+      ...withDefaults(channelSettings, input),
       address: input.address ?? (url === undefined ? (known?.address ?? "") : new URL(url).host),
       sealedKey: this.#sealed(id, input.integrationKey) ?? known?.sealedKey ?? null,
       createdAt: known?.createdAt ?? now,

@@ -83,10 +83,15 @@ export interface NotificationDraft {
   readonly content: (language: NotificationLanguage, timeZone: string) => NotificationContent;
 }
 
-interface NotificationDeskOptions {
-  readonly queue: NotificationQueue;
-  readonly clock: Clock;
-  readonly nextId: () => string;
+/** One notification for a tenant's channels and one for those of the operator. */
+export function draftsFor(
+  tenantId: string,
+  draft: Omit<NotificationDraft, "tenantId">,
+): readonly NotificationDraft[] {
+  return [
+    { ...draft, tenantId },
+    { ...draft, tenantId: null },
+  ];
 }
 
 /**
@@ -94,17 +99,21 @@ interface NotificationDeskOptions {
  * Nothing is stored without such a channel.
  */
 export class NotificationDesk {
-  readonly #options: NotificationDeskOptions;
+  readonly #queue: NotificationQueue;
+  readonly #clock: Clock;
+  readonly #nextId: () => string;
 
-  constructor(options: NotificationDeskOptions) {
-    this.#options = options;
+  constructor(queue: NotificationQueue, clock: Clock, nextId: () => string) {
+    this.#queue = queue;
+    this.#clock = clock;
+    this.#nextId = nextId;
   }
 
   /** Resolves once they are stored; the channels of each draft, in the order of the drafts. */
   async enqueue(drafts: readonly NotificationDraft[]): Promise<readonly NewNotification[]> {
     if (drafts.length === 0) return [];
-    const notifications = this.addressed(drafts, await this.#options.queue.channels());
-    if (notifications.length > 0) await this.#options.queue.enqueue(notifications);
+    const notifications = this.addressed(drafts, await this.#queue.channels());
+    if (notifications.length > 0) await this.#queue.enqueue(notifications);
     return notifications;
   }
 
@@ -113,7 +122,7 @@ export class NotificationDesk {
     drafts: readonly NotificationDraft[],
     channels: readonly StoredChannel[],
   ): readonly NewNotification[] {
-    const now = this.#options.clock.now();
+    const now = this.#clock.now();
     return drafts.flatMap((draft) =>
       channels
         .filter((stored) => takes(stored, draft, now))
@@ -122,11 +131,10 @@ export class NotificationDesk {
   }
 
   #notification(draft: NotificationDraft, channel: NotificationChannel): NewNotification {
-    const { clock, nextId } = this.#options;
     const { key, topic, group, content, notBefore = 0 } = draft;
-    const createdAt = clock.now();
+    const createdAt = this.#clock.now();
     return {
-      id: nextId(),
+      id: this.#nextId(),
       key,
       topic,
       group,

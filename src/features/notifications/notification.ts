@@ -1,3 +1,7 @@
+import type { StoredChannel } from "../../ports/store/notifications.ts";
+import type { StoredOf } from "../../resources/field.ts";
+import type { channelSettings } from "../../resources/notification.ts";
+
 /**
  * Messages to people: channels, their topics, and the content of a message before a channel formats it. Times are Unix
  * milliseconds.
@@ -27,41 +31,24 @@ export const notificationTopics = [
 export type NotificationTopic = (typeof notificationTopics)[number];
 
 export const notificationFrequencies = ["immediate", "hourly", "daily"] as const;
-export type NotificationFrequency = (typeof notificationFrequencies)[number];
 
 export const notificationLanguages = ["en", "de"] as const;
 export type NotificationLanguage = (typeof notificationLanguages)[number];
 
 export type NotificationSeverity = "info" | "warning" | "critical";
 
-/** Minutes of the day in the channel's time zone; from 22:00 to 07:00 is 1320 and 420. */
-export interface QuietHours {
-  readonly from: number;
-  readonly until: number;
-}
-
 /** Where messages go, and which ones. */
-export interface NotificationChannel {
+export interface NotificationChannel extends StoredOf<typeof channelSettings> {
   readonly id: string;
   /** The owning tenant; null for the operator. */
   readonly tenantId: string | null;
   readonly kind: ChannelKind;
-  readonly name: string;
   /** For mail, the address; for other kinds, the host that messages go to. */
   readonly address: string;
   /** The webhook that carries the messages, for all kinds but mail. */
   readonly webhookId: string | null;
   /** The encrypted integration key of the incident service. */
   readonly sealedKey: string | null;
-  readonly topics: readonly NotificationTopic[];
-  /** Only messages about these webhooks; null for all messages, including those that are not about a webhook. */
-  readonly webhookIds: readonly string[] | null;
-  readonly frequency: NotificationFrequency;
-  /** An IANA name. */
-  readonly timeZone: string;
-  readonly quietHours: QuietHours | null;
-  readonly language: NotificationLanguage;
-  readonly enabled: boolean;
   readonly createdAt: number;
   readonly updatedAt: number;
 }
@@ -93,18 +80,7 @@ export const channelStates = ["on", "off", "refused", "unsubscribed", "unconfirm
 export type ChannelState = (typeof channelStates)[number];
 
 /** What a channel can currently receive. The operator's addresses need no confirmation. */
-export function channelState(
-  {
-    channel,
-    status,
-    consent,
-  }: {
-    readonly channel: Pick<NotificationChannel, "enabled" | "kind" | "tenantId">;
-    readonly status: ChannelStatus;
-    readonly consent: AddressConsent | null;
-  },
-  now: number,
-): ChannelState {
+export function channelState({ channel, status, consent }: StoredChannel, now: number): ChannelState {
   if (!channel.enabled) return "off";
   if (channel.kind === "email") {
     if ((consent?.unsubscribedAt ?? null) !== null) return "unsubscribed";

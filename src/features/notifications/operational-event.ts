@@ -121,12 +121,11 @@ export const carriedType = "posthorn.notification";
  * The URL of a webhook as API and history show it. Chat services use the path as a password, so for webhooks that carry
  * a notification channel only the host is shown.
  */
-export function webhookUrlShown(webhook: {
-  readonly tenantId: string;
-  readonly events: readonly string[];
-  readonly url: string;
-}): string {
-  const { tenantId, events, url } = webhook;
+export function webhookUrlShown({
+  tenantId,
+  events,
+  url,
+}: Pick<Webhook, "tenantId" | "events" | "url">): string {
   const isCarrier = tenantId === operatorTenantId && events.length === 1 && events[0] === carriedType;
   if (!isCarrier) return url;
   return URL.canParse(url) ? `${new URL(url).origin}/…` : "…";

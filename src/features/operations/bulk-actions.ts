@@ -1,9 +1,4 @@
-import { type SelectionWalk, type Walked, actionOf, positionAbove } from "./selection-walk.ts";
 import type { Priority } from "../../domain/delivery.ts";
-
-import type { EngineAccess } from "../../engine/engine-access.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { HistoryStore } from "../../ports/store/history.ts";
 import type { Exclusion, ExclusionCounts, OperationSelection } from "../../ports/store/operations.ts";
 import { everyDelivery } from "../../ports/store/search.ts";
 import { defaultOf, type Fields } from "../../resources/field.ts";
@@ -16,19 +11,13 @@ import type {
   BulkStarted,
   DeliveryFilters,
   DiscardCommand,
+  FeatureContext,
   ListedDelivery,
   Scope,
 } from "../services.ts";
 import { openCircuitsOf } from "../webhooks/webhook-circuit.ts";
 import type { BatchOperations, NewOperation } from "./batch-operations.ts";
-
-export interface BulkActionsOptions {
-  readonly access: Pick<EngineAccess, "webhook" | "refresh">;
-  readonly walk: SelectionWalk;
-  readonly history: HistoryStore;
-  readonly operations: BatchOperations;
-  readonly clock: Clock;
-}
+import { actionOf, positionAbove, type SelectionWalk, type Walked } from "./selection-walk.ts";
 
 const samplesMax = 5;
 /** Budget of a preview: a person waits for it, and deliveries run concurrently. */
@@ -49,10 +38,14 @@ type Order = Pick<
 
 /** Retries, cancels and discards many deliveries: previews, then starts an operation. */
 export class BulkActions {
-  readonly #options: BulkActionsOptions;
+  readonly #context: FeatureContext;
+  readonly #walk: SelectionWalk;
+  readonly #operations: BatchOperations;
 
-  constructor(options: BulkActionsOptions) {
-    this.#options = options;
+  constructor(context: FeatureContext, walk: SelectionWalk, operations: BatchOperations) {
+    this.#context = context;
+    this.#walk = walk;
+    this.#operations = operations;
   }
 
   async retry(scope: Scope, command: BulkDeliveriesCommand): Promise<BulkStarted> {
@@ -64,7 +57,7 @@ export class BulkActions {
     return this.#start(
       scope,
       { ...order, kind: "retry", priority, requestsPerSecond, closesCircuits },
-      command,
+      command.dryRun,
     );
   }
 
@@ -73,14 +66,22 @@ export class BulkActions {
     const requestsPerSecond =
       command.requestsPerSecond ?? defaultOf(cancelDeliveriesFields.requestsPerSecond);
     const order = await this.#ofDeliveries(scope, command);
-    return this.#start(scope, { ...order, kind: "cancel", priority: null, requestsPerSecond }, command);
+    return this.#start(
+      scope,
+      { ...order, kind: "cancel", priority: null, requestsPerSecond },
+      command.dryRun,
+    );
   }
 
   async discard(scope: Scope, command: DiscardCommand): Promise<BulkStarted> {
     validate(discardFields, command);
     const requestsPerSecond = command.requestsPerSecond ?? defaultOf(discardFields.requestsPerSecond);
     const order = await this.#ofDeadLetters(scope, command);
-    return this.#start(scope, { ...order, kind: "discard", priority: null, requestsPerSecond }, command);
+    return this.#start(
+      scope,
+      { ...order, kind: "discard", priority: null, requestsPerSecond },
+      command.dryRun,
+    );
   }
 
   /** Excludes deliveries created later, even if a clock is set back. */
@@ -91,7 +92,7 @@ export class BulkActions {
     if (ids !== undefined && ids !== null) return namedOnes(scope, ids);
     const asked: DeliveryFilters = filter ?? {};
     const tenantId = tenantFilter(scope, asked.tenantId ?? null);
-    const now = this.#options.clock.now();
+    const now = this.#context.clock.now();
     const to = Math.min(asked.to ?? now, now);
     const selection = selectionOf(tenantId, { ...asked, to });
     return { selection, before: await this.#positionAbove(tenantId) };
@@ -104,7 +105,7 @@ export class BulkActions {
     if (ids !== undefined && ids !== null) return namedOnes(scope, ids);
     const { webhookIds = null, eventTypes = null, categories = null, from = null } = filter ?? {};
     const tenantId = tenantFilter(scope, filter?.tenantId ?? null);
-    const now = this.#options.clock.now();
+    const now = this.#context.clock.now();
     const to = Math.min(filter?.to ?? now, now);
     const selection = {
       kind: "dead_letters",
@@ -119,10 +120,10 @@ export class BulkActions {
   }
 
   #positionAbove(tenantId: string | null): Promise<number> {
-    return positionAbove(this.#options.history, { ...everyDelivery, tenantId });
+    return positionAbove(this.#context.store.history, { ...everyDelivery, tenantId });
   }
 
-  async #start(scope: Scope, order: Order, { dryRun }: { readonly dryRun?: boolean }): Promise<BulkStarted> {
+  async #start(scope: Scope, order: Order, dryRun = false): Promise<BulkStarted> {
     const { selection, requestsPerSecond } = order;
     const { count, isExact, samples, excluded, byWebhook } = await this.#preview({
       ...order,
@@ -131,17 +132,16 @@ export class BulkActions {
     });
     const openCircuits =
       actionOf(order.kind) === "retry"
-        ? await openCircuitsOf(byWebhook, this.#options.access, this.#options.clock)
+        ? await openCircuitsOf(byWebhook, this.#context.access, this.#context.clock)
         : [];
-    const operation =
-      dryRun === true
-        ? null
-        : await this.#options.operations.create(scope, {
-            ...order,
-            tenantId: tenantOf(selection),
-            total: count + sum(excluded),
-            isTotalExact: isExact,
-          });
+    const operation = dryRun
+      ? null
+      : await this.#operations.create(scope, {
+          ...order,
+          tenantId: tenantOf(selection),
+          total: count + sum(excluded),
+          isTotalExact: isExact,
+        });
     const durationMs = isExact ? Math.ceil((count * 1_000) / requestsPerSecond) : null;
     return {
       operation,
@@ -157,7 +157,7 @@ export class BulkActions {
   }
 
   async #preview(walked: Walked): Promise<Preview> {
-    const { clock, walk } = this.#options;
+    const { clock } = this.#context;
     const samples: ListedDelivery[] = [];
     const excluded: Partial<Record<Exclusion, number>> = {};
     const byWebhook = new Map<string, number>();
@@ -168,7 +168,7 @@ export class BulkActions {
       if (looked >= previewBounds.rowsMax || clock.monotonicMs() >= endsAtMs) isExact = false;
       return !isExact;
     };
-    for await (const { items } of walk.portions(walked, hasEnough)) {
+    for await (const { items } of this.#walk.portions(walked, hasEnough)) {
       for (const { row, exclusion } of items) {
         if (exclusion !== null) excluded[exclusion] = (excluded[exclusion] ?? 0) + 1;
         else {

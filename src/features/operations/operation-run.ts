@@ -13,7 +13,7 @@ import { newReplay, retryOf } from "../deliveries/redelivery.ts";
 import type { ListedDelivery } from "../services.ts";
 import { closeCircuit } from "../webhooks/webhook-circuit.ts";
 import type { BatchOperationsOptions } from "./batch-operations.ts";
-import { type WalkItem, actionOf, countSent } from "./selection-walk.ts";
+import { actionOf, countSent, type WalkItem } from "./selection-walk.ts";
 
 /** The outcome of one delivery. */
 type Outcome =
@@ -88,7 +88,7 @@ export class OperationRun {
       try {
         await this.#untilStart();
         if (this.#isStopped) break;
-        await this.#save("running", { takes: true });
+        await this.#save("running", "takes");
         await this.#workOff();
         if (!this.#isStopped) await this.#countWhatWasSent();
         if (!this.#isStopped) await this.#save("completed");
@@ -128,7 +128,7 @@ export class OperationRun {
   /** Stores the progress, so that the next process continues from here. */
   async #release(): Promise<void> {
     try {
-      await this.#save("pending", { releases: true });
+      await this.#save("pending", "releases");
     } catch (error) {
       this.#options.log.warn({ err: String(error) }, "failed to store the progress of a batch operation");
     }
@@ -316,15 +316,13 @@ export class OperationRun {
    * Stores the progress. If the stored operation was changed, its new rate applies. If it was paused, cancelled or
    * taken over, that decision is kept along with our counts, and this run ends.
    */
-  async #save(
-    status: OperationStatus,
-    { takes = false, releases = false }: { readonly takes?: boolean; readonly releases?: boolean } = {},
-  ): Promise<void> {
+  async #save(status: OperationStatus, how: "takes" | "keeps" | "releases" = "keeps"): Promise<void> {
+    const takes = how === "takes";
     // A save of the progress may have met the decision already; the notice of it must not write "running" again.
     if (this.#isOver) return;
     const { operations } = this.#options.store;
     this.#isChanged = false;
-    let next = this.#withProgress(status, releases ? null : this.#runner);
+    let next = this.#withProgress(status, how === "releases" ? null : this.#runner);
     while (!(await operations.update(next))) {
       const stored = await operations.get(null, next.id);
       if (stored === null || (stored.runner !== null && stored.runner !== this.#runner)) {

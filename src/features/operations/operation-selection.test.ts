@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Clock } from "../../ports/clock.ts";
 import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";
 import { type DeliverySearch, everyDelivery, type SearchPage } from "../../ports/store/search.ts";
 import type { DeliveryListing } from "../deliveries/delivery-listing.ts";
-import type { ListedDelivery } from "../services.ts";
+import type { FeatureContext, ListedDelivery } from "../services.ts";
 import { filterOf, measureSelection, type Selection, SelectionWalk } from "./selection-walk.ts";
 
 const selection: Selection = {
@@ -69,8 +68,8 @@ async function readAll(
       };
     },
   } as unknown as DeliveryListing;
-  const clock = { monotonicMs: () => 0 } as Clock;
-  const walk = new SelectionWalk({ access: {} as never, history, listing, clock });
+  const clock = { monotonicMs: () => 0 };
+  const walk = new SelectionWalk({ store: { history }, clock } as FeatureContext, listing);
   const { cursor = null, read } = more;
   const positions: number[] = [];
   for await (const { items } of walk.portions(

@@ -1,4 +1,3 @@
-import type { EngineAccess } from "../../engine/engine-access.ts";
 import { type Clock, SearchBudget, unlimitedBudget } from "../../ports/clock.ts";
 import type { HistoryStore } from "../../ports/store/history.ts";
 import {
@@ -16,7 +15,7 @@ import {
   type SearchPlace,
 } from "../../ports/store/search.ts";
 import { type DeliveryListing, takesOf } from "../deliveries/delivery-listing.ts";
-import type { ListedDelivery } from "../services.ts";
+import type { FeatureContext, ListedDelivery } from "../services.ts";
 import { type DeliveryState, waitingStates } from "../../domain/delivery.ts";
 import type { DeliveryView } from "../../engine/endpoint/explain.ts";
 
@@ -52,13 +51,6 @@ export async function positionAbove(
   const search = { filter, order: "newest", after: null, limit: 1, budget: unlimitedBudget } as const;
   const { rows } = await history.searchDeliveries(search);
   return (rows[0]?.position ?? -1) + 1;
-}
-
-interface SelectionWalkOptions {
-  readonly access: Pick<EngineAccess, "webhook" | "explain" | "refresh">;
-  readonly history: HistoryStore;
-  readonly listing: DeliveryListing;
-  readonly clock: Clock;
 }
 
 /** The input of a walk. */
@@ -98,14 +90,16 @@ const lookBounds = { rowsMax: 100_000, durationMsMax: 200 };
 
 /** Walks through the selection of an operation in portions, each evaluated in its current state. */
 export class SelectionWalk {
-  readonly #options: SelectionWalkOptions;
+  readonly #context: FeatureContext;
+  readonly #listing: DeliveryListing;
 
-  constructor(options: SelectionWalkOptions) {
-    this.#options = options;
+  constructor(context: FeatureContext, listing: DeliveryListing) {
+    this.#context = context;
+    this.#listing = listing;
   }
 
   async *portions(walked: Walked, isCancelled: () => boolean): AsyncIterable<Portion> {
-    const { clock } = this.#options;
+    const { clock } = this.#context;
     let begunMs = clock.monotonicMs();
     for await (const found of this.#found(walked)) {
       const items = await this.#judged(walked, found);
@@ -124,12 +118,15 @@ export class SelectionWalk {
     { cursor }: Walked,
     { ids, tenantId }: Extract<OperationSelection, { readonly kind: "ids" }>,
   ): AsyncIterable<Found> {
-    const { history, access, listing } = this.#options;
+    const {
+      access,
+      store: { history },
+    } = this.#context;
     for (let at = cursor ?? 0; at < ids.length; at += idsAtOnce) {
       const some = ids.slice(at, at + idsAtOnce);
       const stored = await history.getDeliveries(tenantId, some);
       await access.refresh([...new Set(stored.map((row) => row.webhookId))]);
-      const byId = new Map(stored.map((row) => [row.id, listing.listed(row)]));
+      const byId = new Map(stored.map((row) => [row.id, this.#listing.listed(row)]));
       const rows = some.map((id, index): Found["rows"][number] => [byId.get(id) ?? null, at + index + 1]);
       yield { rows, cursor: at + some.length };
     }
@@ -137,14 +134,14 @@ export class SelectionWalk {
 
   /** From the oldest on: receivers should get old events before newer ones. */
   async *#bySearch({ cursor, before }: Walked, selection: Selection): AsyncIterable<Found> {
-    const { listing, clock } = this.#options;
+    const { clock } = this.#context;
     const takes = selection.kind === "search" ? takesOf(selection) : null;
     const filter = filterOf(selection);
     let after: SearchPlace | null = cursor === null ? null : { position: cursor, dueAt: null };
     for (;;) {
       const budget = new SearchBudget(clock, lookBounds);
       const search = { filter, order: "oldest", after, limit: rowsAtOnce, budget } as const;
-      const page: SearchPage<ListedDelivery> = await listing.read(search);
+      const page: SearchPage<ListedDelivery> = await this.#listing.read(search);
       const own = page.rows.filter(({ delivery }) => before === null || delivery.position < before);
       const rows = own
         .filter((row) => takes === null || takes(row))
@@ -167,13 +164,13 @@ export class SelectionWalk {
         isPayloadGone: gone.has(row.delivery.eventId),
         isDone: id !== null && row.delivery.retries.some(({ operationId }) => operationId === id),
       };
-      return { row, cursor, exclusion: exclusionOf(candidate, { action, selection }) };
+      return { row, cursor, exclusion: exclusionOf(candidate, action, selection) };
     });
   }
 
   async #payloadsGone(rows: readonly (ListedDelivery | null)[]): Promise<ReadonlySet<string>> {
     const ids = new Set(rows.flatMap((row) => (row === null ? [] : [row.delivery.eventId])));
-    return ids.size === 0 ? ids : this.#options.history.payloadsGone([...ids]);
+    return ids.size === 0 ? ids : this.#context.store.history.payloadsGone([...ids]);
   }
 }
 
@@ -195,20 +192,21 @@ interface Candidate {
 /** Why an action skips a delivery; null if it does not. */
 function exclusionOf(
   { view, hasWebhook, isPayloadGone, isDone }: Candidate,
-  by: { readonly action: BulkAction; readonly selection: OperationSelection },
+  action: BulkAction,
+  selection: OperationSelection,
 ): Exclusion | null {
   const { progress, lane } = view.delivery;
   const waits = waitingStates.some((state) => state === progress.state);
   const isInFlight = view.waitingFor === "in_flight";
-  if (by.action === "discard") return progress.state === "exhausted" ? null : "not_a_dead_letter";
-  if (by.action === "cancel") {
+  if (action === "discard") return progress.state === "exhausted" ? null : "not_a_dead_letter";
+  if (action === "cancel") {
     if (!waits) return "already_ended";
     return isInFlight ? "in_flight" : null;
   }
   if (isDone) return "already_retried";
   if (isInFlight) return "in_flight";
   if (!hasWebhook) return "webhook_deleted";
-  if (progress.state === "success" && !takesAccepted(by.selection)) return "accepted";
+  if (progress.state === "success" && !takesAccepted(selection)) return "accepted";
   if (waits && lane.ordering !== "none") return "order";
   return isPayloadGone ? "payload_gone" : null;
 }

@@ -1,7 +1,6 @@
 import type { BulkStarted, RecoveryStarted, RetryBatchStarted, Scope } from "../services.ts";
 import { jsonOf } from "../../http/mapping.ts";
 import type { BatchOperation, OperationSelection } from "../../ports/store/operations.ts";
-
 import {
   bulkStartedSchema,
   operationSchema,

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { InvalidRequestError, NotFoundError, PosthornError } from "../../domain/errors.ts";
 import { changedAt } from "../../domain/webhook.ts";
-import type { Clock } from "../../ports/clock.ts";
 import {
   type LogoPlace,
   type LogoScheme,
@@ -9,20 +8,12 @@ import {
   type PortalLogo,
   type PortalSession,
   type PortalSettings,
-  type PortalStore,
 } from "../../ports/store/portal.ts";
 import { portalSettingsFields, type PortalSettingsInput } from "../../resources/portal.ts";
-import { ProblemList, readFields } from "../input.ts";
+import { validFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
-import type { Scope } from "../services.ts";
-import type { TenantDirectory } from "../tenants/tenant-service.ts";
+import type { FeatureContext, Scope } from "../services.ts";
 import { logoBytesMax, logoTypeOf, mergedTheme, themeCss, type WholeTheme } from "./look.ts";
-
-export interface PortalLooksOptions {
-  readonly store: PortalStore;
-  readonly tenants: Pick<TenantDirectory, "has">;
-  readonly clock: Pick<Clock, "now">;
-}
 
 /** The theme and logos of one session. */
 export interface PortalLook {
@@ -49,12 +40,12 @@ const rememberedMs = 60_000;
 
 /** Portal settings: of the deployment, overridden per tenant, overridden per session. */
 export class PortalLooks {
-  readonly #options: PortalLooksOptions;
+  readonly #context: FeatureContext;
   readonly #remembered = new Map<string, { readonly level: Promise<Level>; readonly readAt: number }>();
   readonly #changes = new KeyedQueue();
 
-  constructor(options: PortalLooksOptions) {
-    this.#options = options;
+  constructor(context: FeatureContext) {
+    this.#context = context;
   }
 
   /** One level as saved. Only administrators can read the deployment's settings, with `tenantId` null. */
@@ -66,11 +57,12 @@ export class PortalLooks {
   /** Omitted fields keep their values. */
   async put(scope: Scope, tenantId: string | null, input: PortalSettingsInput) {
     this.#require(scope, tenantId);
-    const problems = new ProblemList();
-    const read = readFields(portalSettingsFields, input, problems);
-    problems.throwIfAny("the settings");
+    const read = validFields(portalSettingsFields, input, "the settings");
     await this.#changes.run(tenantId ?? "", async () => {
-      const { store, clock } = this.#options;
+      const {
+        clock,
+        store: { portal: store },
+      } = this.#context;
       const before = await this.#stored(tenantId);
       const settings = { ...before, ...read, updatedAt: changedAt(before.updatedAt, clock.now()) };
       await store.saveSettings(settings, scope.audit?.take({ id: tenantId ?? "deployment", tenantId }));
@@ -99,7 +91,7 @@ export class PortalLooks {
   async #saveLogo(scope: Scope, place: LogoPlace, logo: PortalLogo | null): Promise<void> {
     const { tenantId } = place;
     const audit = scope.audit?.take({ id: tenantId ?? "deployment", tenantId });
-    await this.#options.store.saveLogo(place, logo, audit);
+    await this.#context.store.portal.saveLogo(place, logo, audit);
     this.forget();
   }
 
@@ -144,7 +136,7 @@ export class PortalLooks {
   }
 
   #level(tenantId: string | null): Promise<Level> {
-    const { clock } = this.#options;
+    const { clock } = this.#context;
     const key = tenantId ?? "";
     const known = this.#remembered.get(key);
     if (known !== undefined && Math.abs(clock.now() - known.readAt) < rememberedMs) return known.level;
@@ -156,7 +148,9 @@ export class PortalLooks {
   }
 
   async #read(tenantId: string | null): Promise<Level> {
-    const { store } = this.#options;
+    const {
+      store: { portal: store },
+    } = this.#context;
     const [light, dark] = await Promise.all(
       logoSchemes.map(async (scheme) => {
         const logo = await store.logo({ tenantId, scheme });
@@ -168,7 +162,7 @@ export class PortalLooks {
 
   async #stored(tenantId: string | null): Promise<PortalSettings> {
     const nothing = { tenantId, theme: null, origins: null, capabilities: null, updatedAt: 0 };
-    return (await this.#options.store.settings(tenantId)) ?? nothing;
+    return (await this.#context.store.portal.settings(tenantId)) ?? nothing;
   }
 
   #require(scope: Scope, tenantId: string | null): void {
@@ -181,7 +175,7 @@ export class PortalLooks {
       return;
     }
     const isOther = scope.tenantId !== null && scope.tenantId !== tenantId;
-    if (isOther || !this.#options.tenants.has(tenantId)) throw new NotFoundError("the tenant");
+    if (isOther || !this.#context.tenants.has(tenantId)) throw new NotFoundError("the tenant");
   }
 }
 

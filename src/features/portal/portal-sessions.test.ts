@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { suite, test } from "node:test";
 import { createUuidV7Source } from "../../domain/uuid.ts";
 import { ModelPortal } from "../../../test/simulation/model-store/portal.ts";
+import type { FeatureContext } from "../services.ts";
 import { PortalSessions } from "./portal-sessions.ts";
 
 const admin = { tenantId: null };
@@ -15,15 +16,14 @@ function open() {
   const bytes = (count: number) => randomBytes(count);
   const ids = createUuidV7Source(() => clock.time, bytes);
   const settings = async () => ({ origins: null, capabilities: ["endpoints:read"] as const });
-  const make = () =>
-    new PortalSessions({
-      store,
-      clock,
-      random: { bytes },
-      looks: { settings },
-      tenants: { has: (id) => id === "acme" },
-      access: { nextId: () => ids.next(), webhook: () => undefined, refresh: async () => undefined },
-    });
+  const context = {
+    store: { portal: store },
+    clock,
+    random: { bytes },
+    tenants: { has: (id: string) => id === "acme" },
+    access: { nextId: () => ids.next(), webhook: () => undefined, refresh: async () => undefined },
+  } as unknown as FeatureContext;
+  const make = () => new PortalSessions(context, { settings });
   return { clock, here: make(), there: make() };
 }
 

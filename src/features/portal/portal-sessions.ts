@@ -1,10 +1,8 @@
 import { createHash } from "node:crypto";
 import { NotFoundError, PosthornError } from "../../domain/errors.ts";
 import { portalCapabilitiesDefault } from "../../domain/scope.ts";
-import type { EngineAccess } from "../../engine/engine-access.ts";
-import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
-import type { PortalSession, PortalStore } from "../../ports/store/portal.ts";
+import type { PortalSession } from "../../ports/store/portal.ts";
 import { defaultOf } from "../../resources/field.ts";
 import {
   portalRevokeFields,
@@ -12,20 +10,10 @@ import {
   portalSessionFields,
   type PortalSessionInput,
 } from "../../resources/portal.ts";
-import { ProblemList, readFields } from "../input.ts";
+import { ProblemList, validFields } from "../input.ts";
 import { isVisible, requireWebhook, resolveTenant, tenantFilter } from "../scope.ts";
-import type { Principal, Scope } from "../services.ts";
-import type { TenantDirectory } from "../tenants/tenant-service.ts";
+import type { FeatureContext, Principal, Scope } from "../services.ts";
 import type { PortalLooks } from "./portal-looks.ts";
-
-export interface PortalSessionsOptions {
-  readonly store: PortalStore;
-  readonly tenants: Pick<TenantDirectory, "has">;
-  readonly looks: Pick<PortalLooks, "settings">;
-  readonly access: Pick<EngineAccess, "nextId" | "webhook" | "refresh">;
-  readonly clock: Pick<Clock, "now">;
-  readonly random: Pick<Random, "bytes">;
-}
 
 const secretBytes = 32;
 const codeMs = 60_000;
@@ -49,21 +37,26 @@ export interface PortalSessionCreated {
  * read on first use and cached for a minute; the end of a session is announced to all processes.
  */
 export class PortalSessions {
-  readonly #options: PortalSessionsOptions;
+  readonly #context: FeatureContext;
+  readonly #looks: Pick<PortalLooks, "settings">;
   readonly #remembered = new Map<string, { readonly session: PortalSession; readonly readAt: number }>();
   /** Incremented whenever the cache is cleared. */
   #generation = 0;
 
-  constructor(options: PortalSessionsOptions) {
-    this.#options = options;
+  constructor(context: FeatureContext, looks: Pick<PortalLooks, "settings">) {
+    this.#context = context;
+    this.#looks = looks;
   }
 
   async create(scope: Scope, given: PortalSessionInput): Promise<PortalSessionCreated> {
-    const { store, access, clock, random, looks } = this.#options;
-    const problems = new ProblemList();
-    const input = readFields(portalSessionFields, given, problems);
-    problems.throwIfAny("the session");
-    const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: input.tenantId ?? null });
+    const {
+      access,
+      clock,
+      random,
+      store: { portal: store },
+    } = this.#context;
+    const input = validFields(portalSessionFields, given, "the session");
+    const tenantId = resolveTenant(this.#context.tenants, scope, input.tenantId ?? null);
     await this.#requireWebhooks(tenantId, input.webhookIds ?? []);
     const now = clock.now();
     if ((await store.countSessions(tenantId, now)) >= portalSessionsMax) {
@@ -72,7 +65,7 @@ export class PortalSessions {
         `the limit of ${portalSessionsMax} portal sessions for a tenant is reached`,
       );
     }
-    const { capabilities } = await looks.settings(tenantId);
+    const { capabilities } = await this.#looks.settings(tenantId);
     const session: PortalSession = {
       id: access.nextId(),
       tenantId,
@@ -94,7 +87,7 @@ export class PortalSessions {
   }
 
   async #requireWebhooks(tenantId: string, webhookIds: readonly string[]): Promise<void> {
-    const { access } = this.#options;
+    const { access } = this.#context;
     if (webhookIds.length === 0) return;
     await access.refresh(webhookIds);
     const problems = new ProblemList();
@@ -120,13 +113,13 @@ export class PortalSessions {
   ): Promise<{ readonly rows: readonly PortalSession[]; readonly next: string | null }> {
     const { limit } = query;
     const tenantId = tenantFilter(scope, query.tenantId);
-    const found = await this.#options.store.sessions({ ...query, tenantId, limit: limit + 1 });
+    const found = await this.#context.store.portal.sessions({ ...query, tenantId, limit: limit + 1 });
     const rows = found.slice(0, limit);
     return { rows, next: found.length > limit ? (rows.at(-1)?.id ?? null) : null };
   }
 
   async get(scope: Scope, id: string): Promise<PortalSession> {
-    const session = await this.#options.store.session(id);
+    const session = await this.#context.store.portal.session(id);
     if (session === null || !isVisible(scope, session.tenantId))
       throw new NotFoundError("the portal session");
     return session;
@@ -135,18 +128,23 @@ export class PortalSessions {
   /** Idempotent. */
   async end(scope: Scope, id: string): Promise<void> {
     const session = await this.get(scope, id);
-    const { store, clock } = this.#options;
+    const {
+      clock,
+      store: { portal: store },
+    } = this.#context;
     await store.endSessions({ id, at: clock.now() }, scope.audit?.take(session));
     this.forget();
   }
 
   /** Ends all sessions with this reference, and returns their number. */
   async revoke(scope: Scope, given: PortalRevokeInput): Promise<number> {
-    const { store, tenants, clock } = this.#options;
-    const problems = new ProblemList();
-    const { reference, tenantId: asked } = readFields(portalRevokeFields, given, problems);
-    problems.throwIfAny("the revocation");
-    const tenantId = resolveTenant(tenants, { scope, tenantId: asked ?? null });
+    const {
+      tenants,
+      clock,
+      store: { portal: store },
+    } = this.#context;
+    const { reference, tenantId: asked } = validFields(portalRevokeFields, given, "the revocation");
+    const tenantId = resolveTenant(tenants, scope, asked ?? null);
     const audit = scope.audit?.peek({ id: "", tenantId });
     const ended = await store.endSessions({ tenantId, reference, at: clock.now() }, audit);
     if (ended.length > 0) scope.audit?.written();
@@ -157,7 +155,11 @@ export class PortalSessions {
   /** Exchanges a code, which works once within one minute; null for an invalid code. */
   async redeem(code: string): Promise<{ readonly session: PortalSession; readonly token: string } | null> {
     if (code.length === 0 || code.length > tokenLengthMax) return null;
-    const { store, clock, random } = this.#options;
+    const {
+      clock,
+      random,
+      store: { portal: store },
+    } = this.#context;
     const token = `${portalTokenPrefix}${secretText(random)}`;
     const exchange = { codeHash: hashOf(code), tokenHash: hashOf(token), at: clock.now() };
     const session = await store.redeem(exchange);
@@ -168,7 +170,7 @@ export class PortalSessions {
   async holderOf(token: string): Promise<Principal | null> {
     if (token.length > tokenLengthMax) return null;
     const session = await this.#find(hashOf(token));
-    const now = this.#options.clock.now();
+    const now = this.#context.clock.now();
     if (session === null || session.endedAt !== null || session.expiresAt <= now) return null;
     const { id, tenantId, webhookIds, capabilities, reference, expiresAt } = session;
     const portal = {
@@ -181,7 +183,10 @@ export class PortalSessions {
   }
 
   async #find(tokenHash: string): Promise<PortalSession | null> {
-    const { store, clock } = this.#options;
+    const {
+      clock,
+      store: { portal: store },
+    } = this.#context;
     const now = clock.now();
     const known = this.#remembered.get(tokenHash);
     if (known !== undefined && Math.abs(now - known.readAt) < rememberedMs) return known.session;
@@ -203,7 +208,10 @@ export class PortalSessions {
 
   /** Valid sessions of all tenants. */
   count(): Promise<number> {
-    const { store, clock } = this.#options;
+    const {
+      clock,
+      store: { portal: store },
+    } = this.#context;
     return store.countSessions(null, clock.now());
   }
 }

@@ -3,6 +3,7 @@ import type { ApiOptions } from "../../http/context.ts";
 import { portalSessionPath } from "../../http/cross-origin.ts";
 import { formatInstant, inputOf, jsonOf } from "../../http/mapping.ts";
 import { pageLimitDefault, type Pager } from "../../http/paging.ts";
+import { PlainRoutes } from "../../http/plain-routes.ts";
 import { type Call, defineRoute, type Route } from "../../http/route.ts";
 import { serverAddress } from "../../http/server-address.ts";
 import type { PortalSession } from "../../ports/store/portal.ts";
@@ -13,21 +14,73 @@ import {
   portalRevokeSchema,
   portalSessionCreatedSchema,
   portalSessionFields,
-  portalSessionInputSchema,
-  portalSessionListSchema,
-  portalSessionQuery,
-  portalSessionSchema,
+  portalSessionFilters,
+  portalSessionResource,
   portalThemeSchema,
   portalTokenSchema,
 } from "../../resources/portal.ts";
-import { closed, idParam } from "../../resources/schema.ts";
+
+const codeMs = 60_000;
+const noStore = { "cache-control": "no-store" };
 
 /** Portal sessions, managed by the tenants that create them for their customers. */
 export function portalSessionRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
-  return [createRoute(options), listRoute(options, pager), endRoute(options), revokeRoute(options)];
+  const { portalSessions } = options.services;
+  const sessionJson = (session: PortalSession) => jsonOf(portalSessionResource.schemas.one, session);
+  const routes = new PlainRoutes(
+    portalSessionResource,
+    (scope, id) => portalSessions.get(scope, id),
+    sessionJson,
+  );
+  return [
+    createRoute(options),
+    routes.pages(
+      {
+        access: "manage",
+        summary: "List portal sessions, newest first",
+        description: "Ended sessions are listed for one more day.",
+        answer: "A page of sessions.",
+      },
+      portalSessionFilters,
+      async (scope, { tenantId }, query, listing) => {
+        const { limit = pageLimitDefault, offset = 0 } = query;
+        const asked = { tenantId, limit, offset, after: pager.after(query, listing) };
+        const { rows, next } = await portalSessions.list(scope, asked);
+        return { data: rows.map(sessionJson), next_cursor: pager.cursorAfter(next, listing) };
+      },
+    ),
+    routes.delete(
+      {
+        access: "manage",
+        summary: "End a portal session",
+        description: "Its token is refused from now on; other processes follow within a second.",
+        answer: "The session has ended.",
+      },
+      (scope, id) => portalSessions.end(scope, id),
+      ["reference"],
+      "end",
+    ),
+    defineRoute({
+      method: "POST",
+      path: "/v1/portal-sessions/revoke",
+      operationId: "revokePortalSessions",
+      tag: "Portal",
+      summary: "End all portal sessions of a reference",
+      description:
+        "Ends the tenant's sessions with this `reference`, for example when the user logs out of your product.",
+      access: "manage",
+      body: portalRevokeSchema,
+      answers: { 200: { description: "The number of ended sessions.", schema: portalRevokedSchema } },
+      errors: [],
+      audit: { action: "portal_session.revoke", target: "portal_session", idFrom: "reference" },
+      handle: async ({ scope, body }) => {
+        const input = inputOf(portalRevokeFields, body);
+        const revoked = await portalSessions.revoke(scope, input);
+        return { status: 200, body: { tenant_id: input.tenantId ?? scope.tenantId ?? "default", revoked } };
+      },
+    }),
+  ];
 }
-
-const codeMs = 60_000;
 
 function createRoute(options: ApiOptions): Route {
   const { services } = options;
@@ -41,7 +94,7 @@ function createRoute(options: ApiOptions): Route {
       "Called by your backend for a user who is logged in to your product. `url` opens the portal once, within one minute: " +
       "the page exchanges the code in its fragment for a token that it keeps only in memory.",
     access: "manage",
-    body: portalSessionInputSchema,
+    body: portalSessionResource.schemas.create,
     bodyOptional: true,
     answers: { 201: { description: "The session, with its code.", schema: portalSessionCreatedSchema } },
     errors: ["limit_reached"],
@@ -60,90 +113,39 @@ function createRoute(options: ApiOptions): Route {
         expires_at: formatInstant(expiresAt),
         capabilities,
       };
-      return { status: 201, headers: { "cache-control": "no-store" }, body };
-    },
-  });
-}
-
-function listRoute({ services }: ApiOptions, pager: Pager): Route {
-  return defineRoute({
-    method: "GET",
-    path: "/v1/portal-sessions",
-    operationId: "listPortalSessions",
-    tag: "Portal",
-    summary: "List portal sessions, newest first",
-    description: "Ended sessions are listed for one more day.",
-    access: "manage",
-    query: portalSessionQuery,
-    answers: { 200: { description: "A page of sessions.", schema: portalSessionListSchema } },
-    errors: ["invalid_cursor"],
-    handle: async ({ scope, query }) => {
-      const { tenant_id: tenantId = null, limit = pageLimitDefault, offset = 0 } = query;
-      const listing = { tenantId: scope.tenantId, route: "portal sessions", filters: { tenantId } };
-      const asked = { tenantId, limit, offset, after: pager.after(query, listing) };
-      const { rows, next } = await services.portalSessions.list(scope, asked);
-      const data = rows.map((row) => jsonOf(portalSessionSchema, row));
-      return { status: 200, body: { data, next_cursor: pager.cursorAfter(next, listing) } };
-    },
-  });
-}
-
-function endRoute({ services }: ApiOptions): Route {
-  return defineRoute({
-    method: "DELETE",
-    path: "/v1/portal-sessions/{id}",
-    operationId: "endPortalSession",
-    tag: "Portal",
-    summary: "End a portal session",
-    description: "Its token is refused from now on; other processes follow within a second.",
-    access: "manage",
-    params: closed({ id: idParam("the session") }),
-    answers: { 204: { description: "The session has ended." } },
-    errors: ["not_found"],
-    audit: {
-      action: "portal_session.end",
-      target: "portal_session",
-      before: async ({ scope, params }: Call<{ readonly id: string }>) =>
-        jsonOf(portalSessionSchema, await services.portalSessions.get(scope, params.id)),
-      removes: ["reference"],
-    },
-    handle: async ({ scope, params }) => {
-      await services.portalSessions.end(scope, params.id);
-      return { status: 204 };
-    },
-  });
-}
-
-function revokeRoute({ services }: ApiOptions): Route {
-  return defineRoute({
-    method: "POST",
-    path: "/v1/portal-sessions/revoke",
-    operationId: "revokePortalSessions",
-    tag: "Portal",
-    summary: "End all portal sessions of a reference",
-    description:
-      "Ends the tenant's sessions with this `reference`, for example when the user logs out of your product.",
-    access: "manage",
-    body: portalRevokeSchema,
-    answers: { 200: { description: "The number of ended sessions.", schema: portalRevokedSchema } },
-    errors: [],
-    audit: { action: "portal_session.revoke", target: "portal_session", idFrom: "reference" },
-    handle: async ({ scope, body }) => {
-      const input = inputOf(portalRevokeFields, body);
-      const revoked = await services.portalSessions.revoke(scope, input);
-      return { status: 200, body: { tenant_id: input.tenantId ?? scope.tenantId ?? "default", revoked } };
+      return { status: 201, headers: noStore, body };
     },
   });
 }
 
 // Session calls of the portal pages: exchange a code for a token, and end the session.
 
-const noStore = { "cache-control": "no-store" };
 /** For limits that are reported only in errors. */
 const untold = { setHeader: () => {} };
 
 export function portalRoutes(options: ApiOptions): readonly Route[] {
-  return [exchangeRoute(options), leaveRoute(options)];
+  return [
+    exchangeRoute(options),
+    defineRoute({
+      method: "DELETE",
+      path: portalSessionPath,
+      operationId: "leavePortal",
+      tag: "Portal",
+      summary: "End the portal session of the token",
+      access: "session",
+      answers: { 204: { description: "The session has ended." } },
+      errors: [],
+      audit: {
+        action: "portal_session.end",
+        target: "portal_session",
+        before: async ({ principal }: Call) => ({ tenant_id: principal?.tenantId }),
+      },
+      handle: async ({ scope, principal }) => {
+        await options.services.portalSessions.end(scope, principal?.keyId ?? "");
+        return { status: 204, headers: noStore };
+      },
+    }),
+  ];
 }
 
 function exchangeRoute(options: ApiOptions): Route {
@@ -210,26 +212,4 @@ async function tokenJson(
     embedded_by: await portalLooks.framers(session),
     public_url: serverAddress(options, headers),
   };
-}
-
-function leaveRoute({ services }: ApiOptions): Route {
-  return defineRoute({
-    method: "DELETE",
-    path: portalSessionPath,
-    operationId: "leavePortal",
-    tag: "Portal",
-    summary: "End the portal session of the token",
-    access: "session",
-    answers: { 204: { description: "The session has ended." } },
-    errors: [],
-    audit: {
-      action: "portal_session.end",
-      target: "portal_session",
-      before: async ({ principal }: Call) => ({ tenant_id: principal?.tenantId }),
-    },
-    handle: async ({ scope, principal }) => {
-      await services.portalSessions.end(scope, principal?.keyId ?? "");
-      return { status: 204, headers: noStore };
-    },
-  });
 }

@@ -35,129 +35,112 @@ const levels = [
 ] as const;
 type LevelOfRoutes = (typeof levels)[number];
 
-export function portalSettingsRoutes(options: ApiOptions): readonly Route[] {
-  return levels.flatMap((level) => [
-    getRoute(options, level),
-    putRoute(options, level),
-    putLogoRoute(options, level),
-    removeLogoRoute(options, level),
-  ]);
-}
-
 type Params = { readonly id?: string };
 
 const tenantOf = (params: unknown): string | null => (params as Params).id ?? null;
 
-function getRoute({ services }: ApiOptions, { path, of, whose, access, params }: LevelOfRoutes): Route {
-  return defineRoute({
-    method: "GET",
-    path,
-    operationId: `get${of}Settings`,
-    tag: "Portal",
-    summary: `Get the portal theme of ${whose}`,
-    access: access.read,
-    params,
-    answers: { 200: { description: "The saved settings.", schema: portalSettingsSchema } },
-    errors: ["not_found"],
-    handle: async (call) => ({
-      status: 200,
-      body: settingsJson(await services.portalLooks.get(call.scope, tenantOf(call.params))),
-    }),
-  });
+export function portalSettingsRoutes(options: ApiOptions): readonly Route[] {
+  return levels.flatMap((level) => [settingsRoutes(options, level), logoRoutes(options, level)]).flat();
 }
 
-function putRoute({ services }: ApiOptions, { path, of, whose, access, params }: LevelOfRoutes): Route {
-  return defineRoute({
-    method: "PUT",
-    path,
-    operationId: `put${of}Settings`,
+/** Each change of a level is audited with the settings before. */
+function changing(looks: PortalLookService, { access, params }: LevelOfRoutes, verb: string) {
+  return {
     tag: "Portal",
-    summary: `Change the portal theme of ${whose}`,
-    description:
-      "Omitted fields keep their values; null restores the value of the level above. `accent_light` and `accent_dark` in the " +
-      "response are the accent colour adjusted for contrast.",
     access: access.write,
     params,
-    body: portalSettingsInputSchema,
-    answers: { 200: { description: "Saved.", schema: portalSettingsSchema } },
-    errors: ["not_found"],
     audit: {
-      action: "portal_settings.put",
+      action: `portal_settings.${verb}`,
       target: "portal_settings",
-      before: (call: Call<Params>) => settingsBefore(services.portalLooks, call),
+      before: (call: Call<Params>) => settingsBefore(looks, call),
     },
-    handle: async (call) => {
-      const input = inputOf(portalSettingsFields, call.body);
-      const level = await services.portalLooks.put(call.scope, tenantOf(call.params), input);
-      return { status: 200, body: settingsJson(level) };
-    },
-  });
+  } as const;
 }
 
-function putLogoRoute({ services }: ApiOptions, { path, of, whose, access, params }: LevelOfRoutes): Route {
-  const audit = {
-    action: "portal_settings.put_logo",
-    target: "portal_settings",
-    before: (call: Call<Params>) => settingsBefore(services.portalLooks, call),
-  };
-  return defineRoute({
-    method: "PUT",
-    path: `${path}/logo`,
-    operationId: `put${of}Logo`,
-    tag: "Portal",
-    summary: `Set a portal logo of ${whose}`,
-    description: `The body is a PNG or WebP image of up to ${logoBytesMax} bytes.`,
-    access: access.write,
-    params,
-    raw: defineRawForm({
-      parameter: "scheme",
-      query: logoQuery,
-      bodyBytesMax: logoBytesMax,
-      description: "The image.",
-      handle: async ({ scope, params: named, query, body }) => {
-        const place = { tenantId: tenantOf(named), scheme: query.scheme };
-        await services.portalLooks.putLogo(scope, place, body.body);
+function settingsRoutes({ services }: ApiOptions, level: LevelOfRoutes): readonly Route[] {
+  const { path, of, whose, access, params } = level;
+  const { portalLooks: looks } = services;
+  return [
+    defineRoute({
+      method: "GET",
+      path,
+      operationId: `get${of}Settings`,
+      tag: "Portal",
+      summary: `Get the portal theme of ${whose}`,
+      access: access.read,
+      params,
+      answers: { 200: { description: "The saved settings.", schema: portalSettingsSchema } },
+      errors: ["not_found"],
+      handle: async (call) => ({
+        status: 200,
+        body: settingsJson(await looks.get(call.scope, tenantOf(call.params))),
+      }),
+    }),
+    defineRoute({
+      ...changing(looks, level, "put"),
+      method: "PUT",
+      path,
+      operationId: `put${of}Settings`,
+      summary: `Change the portal theme of ${whose}`,
+      description:
+        "Omitted fields keep their values; null restores the value of the level above. `accent_light` and `accent_dark` in the " +
+        "response are the accent colour adjusted for contrast.",
+      body: portalSettingsInputSchema,
+      answers: { 200: { description: "Saved.", schema: portalSettingsSchema } },
+      errors: ["not_found"],
+      handle: async (call) => {
+        const input = inputOf(portalSettingsFields, call.body);
+        return { status: 200, body: settingsJson(await looks.put(call.scope, tenantOf(call.params), input)) };
+      },
+    }),
+  ];
+}
+
+function logoRoutes({ services }: ApiOptions, level: LevelOfRoutes): readonly Route[] {
+  const { path, of, whose } = level;
+  const { portalLooks: looks } = services;
+  return [
+    defineRoute({
+      ...changing(looks, level, "put_logo"),
+      method: "PUT",
+      path: `${path}/logo`,
+      operationId: `put${of}Logo`,
+      summary: `Set a portal logo of ${whose}`,
+      description: `The body is a PNG or WebP image of up to ${logoBytesMax} bytes.`,
+      raw: defineRawForm({
+        parameter: "scheme",
+        query: logoQuery,
+        bodyBytesMax: logoBytesMax,
+        description: "The image.",
+        handle: async ({ scope, params, query, body }) => {
+          await looks.putLogo(scope, { tenantId: tenantOf(params), scheme: query.scheme }, body.body);
+          return { status: 204 };
+        },
+      }),
+      answers: { 204: { description: "Saved." } },
+      errors: ["not_found", "payload_too_large"],
+      handle: async () => {
+        throw new InvalidRequestError("The query of the URL is not valid.", [
+          { field: "scheme", message: "is required: light or dark" },
+        ]);
+      },
+    }),
+    defineRoute({
+      ...changing(looks, level, "remove_logo"),
+      method: "DELETE",
+      path: `${path}/logo`,
+      operationId: `remove${of}Logo`,
+      summary: `Remove portal logos of ${whose}`,
+      query: logoQueryOptional,
+      answers: { 204: { description: "Gone." } },
+      errors: ["not_found"],
+      handle: async ({ scope, params, query: { scheme } }) => {
+        for (const each of scheme === undefined ? (["light", "dark"] as const) : [scheme])
+          await looks.removeLogo(scope, { tenantId: tenantOf(params), scheme: each });
         return { status: 204 };
       },
     }),
-    answers: { 204: { description: "Saved." } },
-    errors: ["not_found", "payload_too_large"],
-    audit,
-    handle: async () => {
-      throw new InvalidRequestError("The query of the URL is not valid.", [
-        { field: "scheme", message: "is required: light or dark" },
-      ]);
-    },
-  });
-}
-
-function removeLogoRoute(
-  { services }: ApiOptions,
-  { path, of, whose, access, params }: LevelOfRoutes,
-): Route {
-  return defineRoute({
-    method: "DELETE",
-    path: `${path}/logo`,
-    operationId: `remove${of}Logo`,
-    tag: "Portal",
-    summary: `Remove portal logos of ${whose}`,
-    access: access.write,
-    params,
-    query: logoQueryOptional,
-    answers: { 204: { description: "Gone." } },
-    errors: ["not_found"],
-    audit: {
-      action: "portal_settings.remove_logo",
-      target: "portal_settings",
-      before: (call: Call<Params>) => settingsBefore(services.portalLooks, call),
-    },
-    handle: async (call) => {
-      const asked = (call.query as { readonly scheme?: "light" | "dark" }).scheme;
-      for (const scheme of asked === undefined ? (["light", "dark"] as const) : [asked])
-        await services.portalLooks.removeLogo(call.scope, { tenantId: tenantOf(call.params), scheme });
-      return { status: 204 };
-    },
-  });
+  ];
 }
 
 /** Adds the id of the changed settings if the path has none. */

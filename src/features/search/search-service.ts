@@ -2,32 +2,26 @@ import { NotFoundError } from "../../domain/errors.ts";
 import type { Connection, Source } from "../gateway/source.ts";
 import { searchTextField } from "../../resources/search.ts";
 import { isUuid } from "../../domain/uuid.ts";
-import { type Clock, SearchBudget } from "../../ports/clock.ts";
-import type { HistoryStore } from "../../ports/store/history.ts";
+import { SearchBudget } from "../../ports/clock.ts";
 import { everyEvent } from "../../ports/store/search.ts";
-import type { EngineAccess } from "../../engine/engine-access.ts";
-import type { Scope, SearchHit } from "../services.ts";
+import type { FeatureContext, Scope, SearchHit } from "../services.ts";
 import type { GatewayDirectory } from "../gateway/gateway-directory.ts";
 import type { BatchOperations } from "../operations/batch-operations.ts";
 import { isVisible } from "../scope.ts";
 import { judgeFilters, searchBounds } from "../searched-pages.ts";
 
-export interface SearchOptions {
-  readonly access: Pick<EngineAccess, "webhook" | "webhooks">;
-  readonly history: Pick<HistoryStore, "getEvent" | "getDelivery" | "searchEvents">;
-  readonly operations: Pick<BatchOperations, "get">;
-  readonly gateway: Pick<GatewayDirectory, "source" | "sources" | "connection" | "connections">;
-  readonly clock: Pick<Clock, "monotonicMs">;
-}
-
 const searchHitsMax = 20;
 
 /** Finds resources by id, key or text. */
 export class Search {
-  readonly #options: SearchOptions;
+  readonly #context: FeatureContext;
+  readonly #operations: BatchOperations;
+  readonly #gateway: GatewayDirectory;
 
-  constructor(options: SearchOptions) {
-    this.#options = options;
+  constructor(context: FeatureContext, operations: BatchOperations, gateway: GatewayDirectory) {
+    this.#context = context;
+    this.#operations = operations;
+    this.#gateway = gateway;
   }
 
   /**
@@ -45,14 +39,17 @@ export class Search {
   async #byId(scope: Scope, text: string): Promise<readonly SearchHit[]> {
     if (!isUuid(text)) return [];
     const id = text.toLowerCase();
-    const { access, history, operations, gateway } = this.#options;
+    const {
+      access,
+      store: { history },
+    } = this.#context;
     const owned = { tenantId: scope.tenantId, id };
     const webhook = access.webhook(id)?.webhook;
-    const [source, connection] = [gateway.source(id), gateway.connection(id)];
+    const [source, connection] = [this.#gateway.source(id), this.#gateway.connection(id)];
     const [event, delivery, operation] = await Promise.all([
       history.getEvent(owned.tenantId, owned.id),
       history.getDelivery(owned.tenantId, owned.id),
-      operations.get(scope, id).catch(nullIfMissing),
+      this.#operations.get(scope, id).catch(nullIfMissing),
     ]);
     const found = { id, matched: "id" } as const;
     return [
@@ -92,7 +89,10 @@ export class Search {
   }
 
   async #byKey({ tenantId }: Scope, idempotencyKey: string): Promise<readonly SearchHit[]> {
-    const { history, clock } = this.#options;
+    const {
+      clock,
+      store: { history },
+    } = this.#context;
     const { rows } = await history.searchEvents({
       filter: { ...everyEvent, tenantId, idempotencyKey },
       after: null,
@@ -120,19 +120,19 @@ export class Search {
   }
 
   *#named(): Generator<Named> {
-    const { access, gateway } = this.#options;
+    const { access } = this.#context;
     for (const { webhook } of access.webhooks()) {
       const { id, tenantId, url, description } = webhook;
       const withoutScheme = url.replace(/^https?:\/\//i, "");
       const beginnings = { url: [url, withoutScheme], description: [description] };
       yield { type: "webhook", id, tenantId, title: url, beginnings };
     }
-    for (const source of gateway.sources()) {
+    for (const source of this.#gateway.sources()) {
       const { name, description, party } = source;
       const beginnings = { name: [name, party ?? ""], description: [description] };
       yield { ...this.#sourceHit(source), beginnings };
     }
-    for (const connection of gateway.connections())
+    for (const connection of this.#gateway.connections())
       yield { ...this.#connectionHit(connection), beginnings: { name: [connection.name] } };
   }
 
@@ -142,7 +142,7 @@ export class Search {
 
   /** A connection without a name is shown with its destination. */
   #connectionHit({ id, tenantId, name, webhookId }: Connection): Omit<SearchHit, "matched"> {
-    const url = this.#options.access.webhook(webhookId)?.webhook.url;
+    const url = this.#context.access.webhook(webhookId)?.webhook.url;
     return { type: "connection", id, tenantId, title: name === "" ? (url ?? webhookId) : name };
   }
 }

@@ -18,7 +18,6 @@ import {
   joinedSpans,
   summaryOf,
 } from "../../domain/statistics/gauges.ts";
-
 import type { GaugeRow, StatisticsRow } from "../../ports/store/statistics.ts";
 import {
   type DeliveryGroup,

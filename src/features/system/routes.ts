@@ -4,15 +4,58 @@ import { type Answer, defineRoute, type Route } from "../../http/route.ts";
 import { freeObject, Type } from "../../resources/schema.ts";
 import { indexSchema, readinessSchema, systemSchema } from "../../resources/system.ts";
 
-export function systemRoutes(options: ApiOptions): readonly Route[] {
+export function systemRoutes({ readiness, metricsText }: ApiOptions): readonly Route[] {
   return [
     liveRoute("/livez", { operationId: "isAlive", summary: "Is the process alive?" }),
     liveRoute("/healthz", {
       operationId: "isHealthy",
       summary: "Alias of `/livez`, which many tools probe by default",
     }),
-    readyRoute(options),
-    metricsRoute(options),
+    defineRoute({
+      method: "GET",
+      path: "/readyz",
+      operationId: "isReady",
+      tag: "System",
+      summary: "Can the process accept events, deliver or clean up?",
+      access: "public",
+      answers: {
+        200: { description: "The process is ready.", schema: readinessSchema },
+        503: {
+          description:
+            "Not ready, with reasons: `starting`, `draining`, `store_unavailable` (with `store_is_standby`, `store_is_read_only`, " +
+            "`store_waits_for_standby`, `disk_full` or `store_damaged` as the cause if known), or `worker_suspended` if it may not deliver.",
+          schema: readinessSchema,
+        },
+      },
+      errors: [],
+      handle: async () => {
+        const { ready, reasons, details } = readiness();
+        const body = {
+          status: ready ? "ok" : "unavailable",
+          reasons,
+          ...(details.length > 0 && { details }),
+        };
+        return ready ? { status: 200, body } : { status: 503, headers: { "retry-after": "1" }, body };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: "/metrics",
+      operationId: "getMetrics",
+      tag: "System",
+      summary: "Metrics in the Prometheus format",
+      access: "public",
+      answers: { 200: { description: "The metrics.", schema: Type.String(), contentType: "text/plain" } },
+      errors: [],
+      handle: async () => ({
+        status: 200,
+        headers: {
+          "content-type": "text/plain; version=0.0.4; charset=utf-8",
+          "x-content-type-options": "nosniff",
+        },
+        text: await metricsText(),
+      }),
+    }),
   ];
 }
 
@@ -64,57 +107,6 @@ function liveRoute(path: string, named: Pick<Route, "operationId" | "summary">):
     answers: { 200: { description: "The process is alive.", schema: readinessSchema } },
     errors: [],
     handle: async () => ({ status: 200, body: { status: "ok", reasons: [] } }),
-  });
-}
-
-function readyRoute({ readiness }: ApiOptions): Route {
-  return defineRoute({
-    method: "GET",
-    path: "/readyz",
-    operationId: "isReady",
-    tag: "System",
-    summary: "Can the process accept events, deliver or clean up?",
-    access: "public",
-    answers: {
-      200: { description: "The process is ready.", schema: readinessSchema },
-      503: {
-        description:
-          "Not ready, with reasons: `starting`, `draining`, `store_unavailable` (with `store_is_standby`, `store_is_read_only`, " +
-          "`store_waits_for_standby`, `disk_full` or `store_damaged` as the cause if known), or `worker_suspended` if it may not deliver.",
-        schema: readinessSchema,
-      },
-    },
-    errors: [],
-    handle: async () => {
-      const { ready, reasons, details } = readiness();
-      const body = {
-        status: ready ? "ok" : "unavailable",
-        reasons,
-        ...(details.length > 0 && { details }),
-      };
-      return ready ? { status: 200, body } : { status: 503, headers: { "retry-after": "1" }, body };
-    },
-  });
-}
-
-function metricsRoute({ metricsText }: ApiOptions): Route {
-  return defineRoute({
-    method: "GET",
-    path: "/metrics",
-    operationId: "getMetrics",
-    tag: "System",
-    summary: "Metrics in the Prometheus format",
-    access: "public",
-    answers: { 200: { description: "The metrics.", schema: Type.String(), contentType: "text/plain" } },
-    errors: [],
-    handle: async () => ({
-      status: 200,
-      headers: {
-        "content-type": "text/plain; version=0.0.4; charset=utf-8",
-        "x-content-type-options": "nosniff",
-      },
-      text: await metricsText(),
-    }),
   });
 }
 

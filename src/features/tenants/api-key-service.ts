@@ -1,26 +1,12 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { NotFoundError, PosthornError } from "../../domain/errors.ts";
-import type { EngineAccess } from "../../engine/engine-access.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { Random } from "../../ports/random.ts";
 import type { AuditEntry } from "../../ports/store/audit.ts";
-import type { ApiKey, RegistryStore } from "../../ports/store/registry.ts";
+import type { ApiKey } from "../../ports/store/registry.ts";
 import { apiKeyFields, type ApiKeyInput } from "../../resources/api-key.ts";
 import { ProblemList, readFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import { isVisible, resolveTenant } from "../scope.ts";
-import type { Principal, Scope } from "../services.ts";
-import type { TenantDirectory } from "./tenant-service.ts";
-
-export interface ApiKeyServiceOptions {
-  readonly registry: RegistryStore;
-  readonly tenants: TenantDirectory;
-  readonly access: Pick<EngineAccess, "nextId">;
-  readonly clock: Clock;
-  readonly random: Random;
-  /** `hashApiKey` of POSTHORN_ADMIN_KEY; null if it is not set. */
-  readonly adminKeyHash: string | null;
-}
+import type { FeatureContext, Principal, Scope } from "../services.ts";
 
 const keyBytes = 32;
 /** Longer values cannot be valid keys and are not hashed. */
@@ -35,13 +21,15 @@ const adminPrincipal: Principal = { keyId: "admin", role: "admin", tenantId: nul
  * The lookup by hash leaks nothing through timing, because a caller cannot control the prefix of a hash.
  */
 export class ApiKeys {
-  readonly #options: ApiKeyServiceOptions;
+  readonly #context: FeatureContext;
+  readonly #adminKeyHash: string | null;
   readonly #byHash = new Map<string, ApiKey>();
   readonly #creations = new KeyedQueue();
   #changes = 0;
 
-  constructor(options: ApiKeyServiceOptions) {
-    this.#options = options;
+  constructor(context: FeatureContext, adminKeyHash: string | null) {
+    this.#context = context;
+    this.#adminKeyHash = adminKeyHash;
   }
 
   /**
@@ -50,7 +38,7 @@ export class ApiKeys {
   async load(): Promise<void> {
     for (let changes = -1; changes !== this.#changes; ) {
       changes = this.#changes;
-      const stored = await this.#options.registry.apiKeys();
+      const stored = await this.#context.store.registry.apiKeys();
       // The result may lack changes that this process made during the read.
       if (changes !== this.#changes) continue;
       this.#byHash.clear();
@@ -71,8 +59,8 @@ export class ApiKeys {
 
   /** The principal of the key with this hash, or null. */
   holderOf(hash: string): Principal | null {
-    const { adminKeyHash, clock } = this.#options;
-    if (adminKeyHash !== null && isEqual(hash, adminKeyHash)) return adminPrincipal;
+    const { clock } = this.#context;
+    if (this.#adminKeyHash !== null && isEqual(hash, this.#adminKeyHash)) return adminPrincipal;
     const apiKey = this.#byHash.get(hash);
     if (apiKey === undefined || !isEqual(hash, apiKey.hash)) return null;
     if (apiKey.expiresAt !== null && apiKey.expiresAt <= clock.now()) return null;
@@ -81,7 +69,12 @@ export class ApiKeys {
 
   /** A tenant can create keys only for itself, and never administrator keys. */
   async create(scope: Scope, input: ApiKeyInput): Promise<{ readonly apiKey: ApiKey; readonly key: string }> {
-    const { registry, access, clock, random } = this.#options;
+    const {
+      access,
+      clock,
+      random,
+      store: { registry },
+    } = this.#context;
     const now = clock.now();
     validate(input, now);
     const { name, role, tenantId = null, expiresAt = null } = input;
@@ -95,7 +88,7 @@ export class ApiKeys {
       hash: hashApiKey(key),
       hint: key.slice(-4),
       role,
-      tenantId: role === "admin" ? null : resolveTenant(this.#options.tenants, { scope, tenantId }),
+      tenantId: role === "admin" ? null : resolveTenant(this.#context.tenants, scope, tenantId),
       createdAt: now,
       expiresAt,
     };
@@ -113,7 +106,7 @@ export class ApiKeys {
     if (tenantId === null) return;
     const own = [...this.#byHash.values()].filter((apiKey) => apiKey.tenantId === tenantId);
     if (own.length < apiKeysPerTenantMax) return;
-    const now = this.#options.clock.now();
+    const now = this.#context.clock.now();
     const expired = own.find(({ expiresAt }) => expiresAt !== null && expiresAt <= now);
     if (expired === undefined) {
       const message = `the limit of ${apiKeysPerTenantMax} API keys for a tenant is reached; revoke one of its ${own.length} first`;
@@ -141,7 +134,7 @@ export class ApiKeys {
   }
 
   async #remove({ id, hash }: ApiKey, audit?: AuditEntry): Promise<void> {
-    await this.#options.registry.deleteApiKey(id, audit);
+    await this.#context.store.registry.deleteApiKey(id, audit);
     this.#byHash.delete(hash);
     this.#changes += 1;
   }

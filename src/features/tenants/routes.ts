@@ -7,8 +7,8 @@ import { defineRoute, type Route } from "../../http/route.ts";
 import { apiKeyCreatedSchema, apiKeyFields, apiKeyResource } from "../../resources/api-key.ts";
 import { tenantResource } from "../../resources/tenant.ts";
 
-export function apiKeyRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
-  const { apiKeys } = options.services;
+export function apiKeyRoutes({ services }: ApiOptions, pager: Pager): readonly Route[] {
+  const { apiKeys } = services;
   const routes = new PlainRoutes(
     apiKeyResource,
     async (scope, id) => {
@@ -19,7 +19,33 @@ export function apiKeyRoutes(options: ApiOptions, pager: Pager): readonly Route[
     (key) => jsonOf(apiKeyResource.schemas.one, key),
   );
   return [
-    createKeyRoute(options),
+    defineRoute({
+      method: "POST",
+      path: "/v1/api-keys",
+      operationId: "createApiKey",
+      tag: "API keys",
+      summary: "Create an API key",
+      description:
+        "The key is shown only in this response. A tenant's `manage` key creates keys for its own tenant.",
+      access: "manage",
+      body: apiKeyResource.schemas.create,
+      answers: { 201: { description: "The key.", schema: apiKeyCreatedSchema } },
+      errors: ["not_found", "limit_reached"],
+      answerIsSecret: true,
+      audit: { action: "api_key.create", target: "api_key" },
+      handle: async ({ scope, body }) => {
+        // Checked here as well as in the services, so that privilege escalation does not depend on a single check.
+        const input = inputOf(apiKeyFields, body);
+        const tenantId = input.tenantId ?? scope.tenantId;
+        const asksForMore = input.role === "admin" || tenantId !== scope.tenantId;
+        if (scope.tenantId !== null && asksForMore) {
+          throw new PosthornError("forbidden", "A tenant's key can only create keys for its own tenant.");
+        }
+        const { apiKey, key } = await apiKeys.create(scope, { ...input, tenantId });
+        const answer = { ...jsonOf(apiKeyResource.schemas.one, apiKey), key };
+        return { status: 201, headers: { "cache-control": "no-store" }, body: answer };
+      },
+    }),
     routes.list(
       { access: "manage", answer: "A page of keys, without the secret values." },
       pager,
@@ -33,36 +59,6 @@ export function apiKeyRoutes(options: ApiOptions, pager: Pager): readonly Route[
       "revoke",
     ),
   ];
-}
-
-function createKeyRoute({ services }: ApiOptions): Route {
-  return defineRoute({
-    method: "POST",
-    path: "/v1/api-keys",
-    operationId: "createApiKey",
-    tag: "API keys",
-    summary: "Create an API key",
-    description:
-      "The key is shown only in this response. A tenant's `manage` key creates keys for its own tenant.",
-    access: "manage",
-    body: apiKeyResource.schemas.create,
-    answers: { 201: { description: "The key.", schema: apiKeyCreatedSchema } },
-    errors: ["not_found", "limit_reached"],
-    answerIsSecret: true,
-    audit: { action: "api_key.create", target: "api_key" },
-    handle: async ({ scope, body }) => {
-      // Checked here as well as in the services, so that privilege escalation does not depend on a single check.
-      const input = inputOf(apiKeyFields, body);
-      const tenantId = input.tenantId ?? scope.tenantId;
-      const asksForMore = input.role === "admin" || tenantId !== scope.tenantId;
-      if (scope.tenantId !== null && asksForMore) {
-        throw new PosthornError("forbidden", "A tenant's key can only create keys for its own tenant.");
-      }
-      const { apiKey, key } = await services.apiKeys.create(scope, { ...input, tenantId });
-      const answer = { ...jsonOf(apiKeyResource.schemas.one, apiKey), key };
-      return { status: 201, headers: { "cache-control": "no-store" }, body: answer };
-    },
-  });
 }
 
 export function tenantRoutes({ services: { tenants } }: ApiOptions, pager: Pager): readonly Route[] {

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { ManualClock } from "../../engine/manual-clock.fixture.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
 import type { StoredSecret, WebhookStore } from "../../ports/store/webhooks.ts";
+import type { FeatureContext } from "../services.ts";
 import { TenantKeys } from "./tenant-service.ts";
 
 function scene() {
@@ -30,7 +31,9 @@ function scene() {
   const access = {
     applyTenantKeys: (tenantId: string) => void applied.push(tenantId),
   };
-  const keys = new TenantKeys({ access, store, secretBox, clock: new ManualClock(), random });
+  const clock = new ManualClock();
+  const context = { access, store: { webhooks: store }, secretBox, clock, random };
+  const keys = new TenantKeys(context as unknown as FeatureContext);
   return { keys, stored, applied, failNext: (count: number) => void (failuresLeft = count) };
 }
 

@@ -1,25 +1,15 @@
 import { NotFoundError, PosthornError } from "../../domain/errors.ts";
 import { generateEd25519Key } from "../../domain/signing/signing-key.ts";
 import { changedAt } from "../../domain/webhook.ts";
-import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Random } from "../../ports/random.ts";
-import type { SecretBox } from "../../ports/secret-box.ts";
 import { defaultWorkerPool, type RegistryStore, type Tenant } from "../../ports/store/registry.ts";
-import type { StoredSecret, WebhookStore } from "../../ports/store/webhooks.ts";
+import type { StoredSecret } from "../../ports/store/webhooks.ts";
 import { judgeField } from "../../resources/field.ts";
 import { tenantIdField } from "../../resources/names.ts";
 import { tenantFields, type TenantInput } from "../../resources/tenant.ts";
 import { mergeRateLimit, ProblemList, readFields } from "../input.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
-import type { Scope } from "../services.ts";
-
-export interface TenantServiceOptions {
-  readonly registry: RegistryStore;
-  readonly tenants: TenantDirectory;
-  readonly access: Pick<EngineAccess, "applyTenantLimit">;
-  readonly clock: Clock;
-}
+import type { FeatureContext, Scope } from "../services.ts";
 
 interface PutTenantCommand {
   readonly id: string;
@@ -36,19 +26,19 @@ const setByAdministrators = ["rateLimit", "webhooksMax", "workerPool"] as const;
 
 /** Administrators see and create all tenants; a tenant sees itself and cannot change its own limits. */
 export class Tenants {
-  readonly #options: TenantServiceOptions;
+  readonly #context: FeatureContext;
   readonly #changes = new KeyedQueue();
 
-  constructor(options: TenantServiceOptions) {
-    this.#options = options;
+  constructor(context: FeatureContext) {
+    this.#context = context;
   }
 
   async list(scope: Scope): Promise<readonly Tenant[]> {
-    return this.#options.tenants.all().filter(({ id }) => scope.tenantId === null || scope.tenantId === id);
+    return this.#context.tenants.all().filter(({ id }) => scope.tenantId === null || scope.tenantId === id);
   }
 
   async get(scope: Scope, id: string): Promise<Tenant> {
-    const tenant = this.#options.tenants.get(id);
+    const tenant = this.#context.tenants.get(id);
     if (tenant === undefined || (scope.tenantId !== null && scope.tenantId !== id))
       throw new NotFoundError("the tenant");
     return tenant;
@@ -68,7 +58,12 @@ export class Tenants {
   }
 
   async #put(scope: Scope, { id, input }: PutTenantCommand): Promise<PutTenant> {
-    const { registry, tenants, access, clock } = this.#options;
+    const {
+      tenants,
+      access,
+      clock,
+      store: { registry },
+    } = this.#context;
     const existing = tenants.get(id);
     const now = clock.now();
     const problems = new ProblemList();
@@ -140,22 +135,14 @@ function newTenant(id: string, now: number): Tenant {
   };
 }
 
-export interface TenantKeysOptions {
-  readonly access: Pick<EngineAccess, "applyTenantKeys">;
-  readonly store: WebhookStore;
-  readonly secretBox: SecretBox;
-  readonly clock: Clock;
-  readonly random: Random;
-}
-
 /** The Ed25519 key shared by a tenant's webhooks, created when the first of them signs with `v1a` (TS16-73). */
 export class TenantKeys {
-  readonly #options: TenantKeysOptions;
+  readonly #context: FeatureContext;
   /** Stored as promises, so that two webhooks created at the same time get the same key. */
   readonly #known = new Map<string, Promise<readonly StoredSecret[]>>();
 
-  constructor(options: TenantKeysOptions) {
-    this.#options = options;
+  constructor(context: FeatureContext) {
+    this.#context = context;
   }
 
   /** The keys, latest first; creates and activates one if there are none. */
@@ -174,7 +161,13 @@ export class TenantKeys {
   }
 
   async #readOrCreate(tenantId: string): Promise<readonly StoredSecret[]> {
-    const { access, store, secretBox, clock, random } = this.#options;
+    const {
+      access,
+      secretBox,
+      clock,
+      random,
+      store: { webhooks: store },
+    } = this.#context;
     let keys = await store.tenantKeys(tenantId);
     if (keys.length === 0) {
       const plaintext = generateEd25519Key((count) => random.bytes(count)).secret;

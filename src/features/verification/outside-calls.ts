@@ -1,9 +1,8 @@
-import { judgeUrl, type UrlRefusalCode, type UrlRules } from "../../domain/egress/url-policy.ts";
+import { judgeUrl, type UrlRefusalCode } from "../../domain/egress/url-policy.ts";
 import { PosthornError } from "../../domain/errors.ts";
-import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { isVisible, seesWebhook } from "../scope.ts";
-import type { Scope } from "../services.ts";
+import type { FeatureContext, Scope } from "../services.ts";
 
 /** Whether the URL is valid for a webhook. Success says nothing about the addresses that its name resolves to. */
 interface UrlCheck {
@@ -16,25 +15,23 @@ interface UrlCheck {
 
 /** Validates a URL before anything is saved, for example while it is typed into a form. */
 export class UrlChecks {
-  readonly #options: { readonly access: Pick<EngineAccess, "webhooks">; readonly urlRules: UrlRules };
+  readonly #context: FeatureContext;
 
-  constructor(options: { readonly access: Pick<EngineAccess, "webhooks">; readonly urlRules: UrlRules }) {
-    this.#options = options;
+  constructor(context: FeatureContext) {
+    this.#context = context;
   }
 
   check(scope: Scope, text: string): UrlCheck {
-    const { access, urlRules } = this.#options;
+    const { access, urlRules } = this.#context;
     const judgement = judgeUrl(text, urlRules);
     if (judgement.kind === "refused") {
       const { code, detail } = judgement;
       return { code, detail, duplicateOf: null };
     }
-    const isSame = (webhook: { readonly url: string }) => webhook.url === judgement.url;
+    const { url } = judgement;
     const duplicate = Iterator.from(access.webhooks()).find(
-      (live) =>
-        isSame(live.webhook) &&
-        isVisible(scope, live.webhook.tenantId) &&
-        seesWebhook(scope, live.webhook.id),
+      ({ webhook }) =>
+        webhook.url === url && isVisible(scope, webhook.tenantId) && seesWebhook(scope, webhook.id),
     );
     return { code: null, detail: null, duplicateOf: duplicate?.webhook.id ?? null };
   }

@@ -1,52 +1,56 @@
 import type { ApiOptions } from "../../http/context.ts";
-import { inputOf } from "../../http/mapping.ts";
 import { type Call, defineRoute, type Route } from "../../http/route.ts";
 import { incidentFields } from "../../resources/actions.ts";
-import { closed } from "../../resources/schema.ts";
 import {
   callbackQuerySchema,
   callbackResultSchema,
   incidentInputSchema,
   incidentResultSchema,
 } from "../../resources/webhook-state.ts";
-import { webhookSchema } from "../../resources/webhook.ts";
-import { webhookBefore, webhookParams, webhookTenant } from "../webhooks/routes.ts";
+import { plainWebhookRoutes, webhookParams } from "../webhooks/routes.ts";
 import { webhookJson } from "../webhooks/views.ts";
 
 /** Calls between receivers and Posthorn other than deliveries. */
 export function webhookVerificationRoutes(options: ApiOptions): readonly Route[] {
+  const { webhooks } = options.services;
+  const routes = plainWebhookRoutes(options);
   return [
-    verifyRoute(options),
+    routes.action(
+      "verify",
+      {
+        summary: "Verify a webhook again",
+        description:
+          "Runs the method of `verification` once more and returns the result. An explicit refusal revokes an earlier permission.",
+        capability: "endpoints:write",
+        answer: "The webhook with the updated `verification`.",
+        errors: ["not_found", "conflict"],
+      },
+      async (scope, id) => webhookJson(await webhooks.verify(scope, id)),
+    ),
     callbackRoute(options, "GET", "confirmVerification"),
     callbackRoute(options, "POST", "postVerificationConfirmation"),
-    incidentRoute(options),
+    routes.action(
+      "report_incident",
+      {
+        place: "/incidents",
+        operationId: "reportIncident",
+        summary: "Report a security incident of a webhook",
+        description:
+          "For receivers with a key of the role `publish`: a message was forged, arrived too late, or reused a key. The incident is logged and announced as `posthorn.webhook.incident_reported`.",
+        access: "publish",
+        takes: incidentFields,
+        body: incidentInputSchema,
+        status: 202,
+        answer: "The incident is recorded.",
+        schema: incidentResultSchema,
+        errors: ["not_found", "rate_limited"],
+      },
+      async (scope, id, input) => {
+        const { eventId } = await webhooks.reportIncident(scope, { id, ...input });
+        return { event_id: eventId };
+      },
+    ),
   ];
-}
-
-function verifyRoute({ services }: ApiOptions): Route {
-  return defineRoute({
-    method: "POST",
-    path: "/v1/webhooks/{id}/verify",
-    operationId: "verifyWebhook",
-    tag: "Webhooks",
-    summary: "Verify a webhook again",
-    description:
-      "Runs the method of `verification` once more and returns the result. An explicit refusal revokes an earlier permission.",
-    access: "manage",
-    capability: "endpoints:write",
-    params: webhookParams,
-    body: closed({}),
-    bodyOptional: true,
-    answers: {
-      200: { description: "The webhook with the updated `verification`.", schema: webhookSchema },
-    },
-    errors: ["not_found", "conflict"],
-    audit: { action: "webhook.verify", target: "webhook", before: webhookBefore(services) },
-    handle: async ({ scope, params }) => ({
-      status: 200,
-      body: webhookJson(await services.webhooks.verify(scope, params.id)),
-    }),
-  });
 }
 
 /** CEW-4.1.3-3: GET works too, because a person who finds the URL in a log opens it in a browser. */
@@ -63,13 +67,17 @@ function callbackRoute({ services }: ApiOptions, method: "GET" | "POST", operati
     params: webhookParams,
     query: callbackQuerySchema,
     bodyIgnored: true,
-    ...(method === "GET" && { changesByGet: true }),
+    changesByGet: method === "GET",
     answers: { 200: { description: "Deliveries start.", schema: callbackResultSchema } },
     errors: ["not_found"],
     audit: {
       action: "webhook.confirm_verification",
       target: "webhook",
-      before: ({ params }: Call<{ readonly id: string }>) => webhookTenant(services, params.id),
+      // The caller has no key, and may see only the tenant of the webhook.
+      before: async ({ params }: Call<{ readonly id: string }>) => {
+        const { webhook } = await services.webhooks.get({ tenantId: null }, params.id);
+        return { tenant_id: webhook.tenantId };
+      },
     },
     handle: async ({ params, query, headers }) => {
       const { webhookId, allowedRatePerMinute } = await services.webhooks.confirmVerification({
@@ -89,27 +97,4 @@ function callbackRoute({ services }: ApiOptions, method: "GET" | "POST", operati
 /** Node joins repeated headers with commas, which a rate cannot contain. */
 function oneValue(value: string | readonly string[] | undefined): string | null {
   return typeof value === "object" ? value.join(", ") : (value ?? null);
-}
-
-function incidentRoute({ services }: ApiOptions): Route {
-  return defineRoute({
-    method: "POST",
-    path: "/v1/webhooks/{id}/incidents",
-    operationId: "reportIncident",
-    tag: "Webhooks",
-    summary: "Report a security incident of a webhook",
-    description:
-      "For receivers with a key of the role `publish`: a message was forged, arrived too late, or reused a key. The incident is logged and announced as `posthorn.webhook.incident_reported`.",
-    access: "publish",
-    params: webhookParams,
-    body: incidentInputSchema,
-    answers: { 202: { description: "The incident is recorded.", schema: incidentResultSchema } },
-    errors: ["not_found", "rate_limited"],
-    audit: { action: "webhook.report_incident", target: "webhook", before: webhookBefore(services) },
-    handle: async ({ scope, params, body }) => {
-      const command = { id: params.id, ...inputOf(incidentFields, body) };
-      const { eventId } = await services.webhooks.reportIncident(scope, command);
-      return { status: 202, body: { event_id: eventId } };
-    },
-  });
 }

@@ -5,14 +5,11 @@ import { Places } from "../../domain/sender-places.ts";
 import type { Webhook } from "../../domain/webhook.ts";
 import { StoredCredentials } from "../../engine/credentials/oauth2-tokens.ts";
 import type { LiveWebhook } from "../../engine/endpoint/endpoint-config.ts";
-import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { NameLookup } from "../../ports/name-lookup.ts";
-import type { Random } from "../../ports/random.ts";
-import type { SecretBox } from "../../ports/secret-box.ts";
 import type { StoredSecret } from "../../ports/store/webhooks.ts";
 import type { ClientCertificate, OutboundRequest, Transport } from "../../ports/transport.ts";
-import type { ConfirmVerificationCommand, VerificationConfirmed } from "../services.ts";
+import type { ConfirmVerificationCommand, FeatureContext, VerificationConfirmed } from "../services.ts";
 import {
   afterVerification,
   challengeBody,
@@ -28,13 +25,6 @@ import {
 const keyBytes = 32;
 const keyLifetimeMs = 7 * 86_400_000;
 
-interface CallbackKeysOptions {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly secretBox: SecretBox;
-  readonly publicUrl: string | null;
-}
-
 /**
  * The key of a callback URL (CEW-4.1.3-5). Sent once, stored as a keyed digest, valid for one use within seven days.
  */
@@ -45,19 +35,21 @@ interface CallbackKey {
 }
 
 class CallbackKeys {
-  readonly #options: CallbackKeysOptions;
+  readonly #context: FeatureContext;
+  readonly #publicUrl: string | null;
 
-  constructor(options: CallbackKeysOptions) {
-    this.#options = options;
+  constructor(context: FeatureContext, publicUrl: string | null) {
+    this.#context = context;
+    this.#publicUrl = publicUrl;
   }
 
   /** Null if no callback is possible, because the server does not know its own address. */
   issue(webhookId: string): CallbackKey | null {
-    const { clock, random, publicUrl } = this.#options;
-    if (publicUrl === null) return null;
+    const { clock, random } = this.#context;
+    if (this.#publicUrl === null) return null;
     const key = Buffer.from(random.bytes(keyBytes)).toString("base64url");
     return {
-      url: `${publicUrl}/v1/webhooks/${webhookId}/verification-callback?key=${key}`,
+      url: `${this.#publicUrl}/v1/webhooks/${webhookId}/verification-callback?key=${key}`,
       digest: this.#digest(webhookId, key),
       expiresAt: clock.now() + keyLifetimeMs,
     };
@@ -70,12 +62,12 @@ class CallbackKeys {
     // Compares even without an expected value, so that timing reveals nothing.
     const expected = Buffer.from(tokenDigest ?? this.#digest(id, ""));
     const isEqual = presented.length === expected.length && timingSafeEqual(presented, expected);
-    const isInTime = tokenExpiresAt !== null && this.#options.clock.now() < tokenExpiresAt;
+    const isInTime = tokenExpiresAt !== null && this.#context.clock.now() < tokenExpiresAt;
     return isEqual && tokenDigest !== null && isInTime;
   }
 
   #digest(webhookId: string, key: string): string {
-    return this.#options.secretBox.digest(`verification callback ${webhookId} ${key}`);
+    return this.#context.secretBox.digest(`verification callback ${webhookId} ${key}`);
   }
 }
 
@@ -250,14 +242,6 @@ class VerificationSlots {
   }
 }
 
-interface WebhookVerificationsOptions {
-  readonly access: Pick<EngineAccess, "webhook" | "nextId" | "waitingSlots">;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly secretBox: SecretBox;
-  readonly means: VerificationMeans;
-}
-
 /** Changes one webhook at once; `null` leaves it unchanged. Rejects with `not_found` if it was deleted. */
 export type ChangeWebhook = (
   id: string,
@@ -272,14 +256,16 @@ const challengeBytes = 32;
  * through the callback in the meantime.
  */
 export class WebhookVerifications {
-  readonly #options: WebhookVerificationsOptions;
+  readonly #context: FeatureContext;
+  readonly #means: VerificationMeans;
   readonly #keys: CallbackKeys;
   readonly #slots: VerificationSlots;
 
-  constructor(options: WebhookVerificationsOptions) {
-    this.#options = options;
-    this.#keys = new CallbackKeys({ ...options, publicUrl: options.means.publicUrl });
-    this.#slots = new VerificationSlots(options.access.waitingSlots, options.clock);
+  constructor(context: FeatureContext, means: VerificationMeans) {
+    this.#context = context;
+    this.#means = means;
+    this.#keys = new CallbackKeys(context, means.publicUrl);
+    this.#slots = new VerificationSlots(context.access.waitingSlots, context.clock);
   }
 
   /** The DNS record required of a webhook with the method `dns`. */
@@ -287,7 +273,7 @@ export class WebhookVerifications {
     if (verification.method !== "dns") return null;
     const { hostname } = new URL(url);
     // Derived from webhook and host rather than stored: it is public once published.
-    const token = this.#options.secretBox.digest(`verification record ${id} ${hostname}`);
+    const token = this.#context.secretBox.digest(`verification record ${id} ${hostname}`);
     return dnsRecord(hostname, token);
   }
 
@@ -298,7 +284,7 @@ export class WebhookVerifications {
   async proven(webhook: Webhook, secrets: readonly StoredSecret[]): Promise<Webhook> {
     const outcome = await this.#run({ webhook, secrets, key: null });
     if (outcome.kind === "granted") {
-      return afterVerification(webhook, outcome, this.#options.clock.now());
+      return afterVerification(webhook, outcome, this.#context.clock.now());
     }
     throw new PosthornError("verification_failed", outcome.detail, {
       fields: [{ field: "url", message: outcome.detail }],
@@ -312,14 +298,14 @@ export class WebhookVerifications {
     const asked = live.webhook;
     const outcome = await this.#run({ webhook: asked, secrets: live.secrets, key });
     return change(id, (webhook) =>
-      isSameQuestion(asked, webhook) ? afterVerification(webhook, outcome, this.#options.clock.now()) : null,
+      isSameQuestion(asked, webhook) ? afterVerification(webhook, outcome, this.#context.clock.now()) : null,
     );
   }
 
   /** Permission through the callback URL (CEW-4.1.3). All refusals are equal, so that none reveals what exists. */
   async confirm(command: ConfirmVerificationCommand, change: ChangeWebhook): Promise<VerificationConfirmed> {
     const { id, key, allowedRate } = command;
-    const found = this.#options.access.webhook(id)?.webhook;
+    const found = this.#context.access.webhook(id)?.webhook;
     if (found === undefined || !this.#keys.opens(found, key)) throw unknownLink();
     const rate = judgeRate(allowedRate ?? undefined, found.verification.requestedRatePerMinute);
     if (rate.kind === "refused") {
@@ -330,7 +316,7 @@ export class WebhookVerifications {
       // Of two calls with the same key, the second is too late.
       if (!this.#keys.opens(current, key)) throw unknownLink();
       const outcome = { ...rate, detail: "the receiver permitted it through the callback URL" };
-      return afterVerification(current, outcome, this.#options.clock.now());
+      return afterVerification(current, outcome, this.#context.clock.now());
     });
     return { webhookId: id, allowedRatePerMinute: webhook.verification.allowedRatePerMinute };
   }
@@ -341,17 +327,23 @@ export class WebhookVerifications {
   }
 
   async #askBy({ webhook, secrets, key }: Question): Promise<VerificationOutcome> {
-    const { means, clock, random, access, secretBox } = this.#options;
+    const { clock, random, access, secretBox } = this.#context;
     const credentials = new StoredCredentials(webhook, secrets, secretBox);
     const target = { webhook, clientCertificate: credentials.clientCertificate() };
     const { method } = webhook.verification;
-    if (method === "cloudevents") return askPermission(target, { ...means, callbackUrl: key?.url ?? null });
+    if (method === "cloudevents")
+      return askPermission(target, { ...this.#means, callbackUrl: key?.url ?? null });
     if (method === "challenge") {
       const challenge = Buffer.from(random.bytes(challengeBytes)).toString("base64url");
-      return sendChallenge(target, { ...means, challenge, messageId: access.nextId(), now: clock.now() });
+      return sendChallenge(target, {
+        ...this.#means,
+        challenge,
+        messageId: access.nextId(),
+        now: clock.now(),
+      });
     }
     const record = this.dnsRecord(webhook);
-    if (record !== null) return checkDnsRecord(record, means.names);
+    if (record !== null) return checkDnsRecord(record, this.#means.names);
     return { kind: "granted", detail: "no verification is required", allowedRatePerMinute: null };
   }
 }

@@ -63,12 +63,13 @@ export interface DocumentedHeader {
  */
 export async function createMessageCatalogue(
   profile: Profile,
-  tenant: { readonly tenantId: string; readonly eventTypes: AsyncIterable<EventType> },
+  tenantId: string,
+  registered: AsyncIterable<EventType>,
 ): Promise<MessageCatalogue> {
   const schemas: NamedSchema[] = [...sharedSchemas(profile.payloadFormats)];
   const titles = new UniqueNames();
   const eventTypes: DocumentedType[] = [];
-  for await (const eventType of tenant.eventTypes) {
+  for await (const eventType of registered) {
     const ofData = dataSchemas(eventType, titles);
     schemas.push(...ofData.schemas);
     const messages = profile.payloadFormats.map((format) => {
@@ -80,7 +81,7 @@ export async function createMessageCatalogue(
     });
     eventTypes.push({ eventType, messages });
   }
-  return { tenantId: tenant.tenantId, profile, eventTypes, schemas: Object.fromEntries(schemas) };
+  return { tenantId, profile, eventTypes, schemas: Object.fromEntries(schemas) };
 }
 
 function documentMessage(

@@ -114,7 +114,7 @@ function documentRoute({ services, profiles, clock }: ApiOptions, document: Docu
       const pace = new RequestPace(clock);
       const registered = catalogueOf(services.eventTypes, scope, tenant, pace);
       const eventTypes = asked.operational_events === true ? withOperational(registered) : registered;
-      const catalogue = await createMessageCatalogue(profile, { tenantId: tenant, eventTypes });
+      const catalogue = await createMessageCatalogue(profile, tenant, eventTypes);
       return { status: 200, text: await jsonInTurns(create(catalogue), pace) };
     },
   });
@@ -159,7 +159,7 @@ function tenantOf(scope: Scope, asked: string | undefined): string {
 function createAsyncApiWebhooks(catalogue: MessageCatalogue): JsonObject {
   const { tenantId, profile, eventTypes, schemas } = catalogue;
   const messages = eventTypes.flatMap((documented) =>
-    documented.messages.map((message) => ({ name: message.schemaName, documented, message })),
+    documented.messages.map((message) => [message.schemaName, describeMessage(documented, message)] as const),
   );
   const required = profile.registration.bearerTokenRequired ? ["signature", "bearer"] : ["signature"];
   return {
@@ -172,7 +172,7 @@ function createAsyncApiWebhooks(catalogue: MessageCatalogue): JsonObject {
         address: null,
         description: "The URL of a webhook.",
         messages: Object.fromEntries(
-          messages.map(({ name }) => [name, { $ref: `#/components/messages/${name}` }]),
+          messages.map(([name]) => [name, { $ref: `#/components/messages/${name}` }]),
         ),
       },
     },
@@ -183,7 +183,7 @@ function createAsyncApiWebhooks(catalogue: MessageCatalogue): JsonObject {
       ]),
     ),
     components: {
-      messages: Object.fromEntries(messages.map((entry) => [entry.name, describeMessage(entry)])),
+      messages: Object.fromEntries(messages),
       schemas,
       securitySchemes: {
         signature: {
@@ -213,20 +213,12 @@ function sendOperation({ eventType, messages }: DocumentedType, security: readon
   };
 }
 
-function describeMessage({
-  name,
-  documented,
-  message,
-}: {
-  readonly name: string;
-  readonly documented: DocumentedType;
-  readonly message: DocumentedMessage;
-}): JsonObject {
-  const { description, deprecated } = documented.eventType;
+function describeMessage({ eventType }: DocumentedType, message: DocumentedMessage): JsonObject {
+  const { description, deprecated } = eventType;
   const { contentType, headers, schemaName, examples } = message;
   return {
-    name,
-    title: documented.eventType.name,
+    name: schemaName,
+    title: eventType.name,
     ...(description !== "" && { description }),
     ...(deprecated && { "x-deprecated": true }),
     contentType,

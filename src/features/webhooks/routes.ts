@@ -2,7 +2,7 @@ import type { ApiOptions } from "../../http/context.ts";
 import { filtersOf, formatInstantOrNull, inputOf } from "../../http/mapping.ts";
 import { pageLimitDefault, type Pager } from "../../http/paging.ts";
 import { PlainRoutes } from "../../http/plain-routes.ts";
-import { type Call, defineRoute, type Route } from "../../http/route.ts";
+import { defineRoute, type Route } from "../../http/route.ts";
 import type { WaitingCount } from "../../ports/store/history.ts";
 import type { StoredHistoryEntry } from "../../ports/store/webhooks.ts";
 import { rotateFields } from "../../resources/actions.ts";
@@ -29,7 +29,7 @@ import { revisionJson, secretJson, timelineJson, webhookJson } from "./views.ts"
 
 export const webhookParams = closed({ id: idParam("the webhook") });
 
-function plainRoutes({ services: { webhooks } }: ApiOptions) {
+export function plainWebhookRoutes({ services: { webhooks } }: ApiOptions) {
   return new PlainRoutes(
     webhookResource,
     (scope, id) => webhooks.get(scope, id),
@@ -38,8 +38,9 @@ function plainRoutes({ services: { webhooks } }: ApiOptions) {
 }
 
 export function webhookRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
-  const { webhooks } = options.services;
-  const routes = plainRoutes(options);
+  const { services } = options;
+  const { webhooks } = services;
+  const routes = plainWebhookRoutes(options);
   const update = (scope: Scope, id: string, input: WebhookInput) => webhooks.update(scope, { id, input });
   const updating = {
     access: "manage",
@@ -49,7 +50,45 @@ export function webhookRoutes(options: ApiOptions, pager: Pager): readonly Route
   } as const;
   return [
     createRoute(options),
-    listRoute(options, pager),
+    defineRoute({
+      method: "GET",
+      path: "/v1/webhooks",
+      operationId: "listWebhooks",
+      tag: "Webhooks",
+      summary: "List webhooks",
+      description:
+        "If another process serves a webhook, its recovery may show up to a minute late; other changes show at once.",
+      access: "read",
+      capability: "endpoints:read",
+      query: webhookQuerySchema,
+      answers: { 200: { description: "A page of webhooks.", schema: webhookListSchema } },
+      errors: ["invalid_cursor"],
+      handle: async ({ scope, query }) => {
+        const filters = filtersOf(webhookFilters, query);
+        const listing = { tenantId: scope.tenantId, route: "webhooks", filters };
+        const { views, next, isComplete, searchedTo, rankedAt, waiting } = await webhooks.list(scope, {
+          ...filters,
+          limit: query.limit ?? pageLimitDefault,
+          offset: query.offset ?? 0,
+          after: pager.after(query, listing),
+        });
+        const asked = (query.include ?? []).flatMap((names) => names.split(","));
+        const beside = await besideRows(views, services, asked, waiting);
+        const counts = asked.includes("health_counts") ? await webhooks.healthCounts(scope, filters) : null;
+        const data = views.map((view) => Object.assign(webhookJson(view), beside(view)));
+        return {
+          status: 200,
+          body: {
+            data,
+            next_cursor: pager.cursorAfter(next, listing),
+            searched_to: formatInstantOrNull(searchedTo),
+            complete: isComplete,
+            ranked_at: formatInstantOrNull(rankedAt),
+            ...(counts !== null && { health_counts: counts }),
+          },
+        };
+      },
+    }),
     routes.get({
       access: "read",
       capability: "endpoints:read",
@@ -72,7 +111,7 @@ export function webhookRoutes(options: ApiOptions, pager: Pager): readonly Route
 }
 
 function createRoute(options: ApiOptions): Route {
-  const routes = plainRoutes(options);
+  const routes = plainWebhookRoutes(options);
   return defineRoute({
     method: "POST",
     path: "/v1/webhooks",
@@ -96,62 +135,15 @@ function createRoute(options: ApiOptions): Route {
   });
 }
 
-function listRoute({ services }: ApiOptions, pager: Pager): Route {
-  return defineRoute({
-    method: "GET",
-    path: "/v1/webhooks",
-    operationId: "listWebhooks",
-    tag: "Webhooks",
-    summary: "List webhooks",
-    description:
-      "If another process serves a webhook, its recovery may show up to a minute late; other changes show at once.",
-    access: "read",
-    capability: "endpoints:read",
-    query: webhookQuerySchema,
-    answers: { 200: { description: "A page of webhooks.", schema: webhookListSchema } },
-    errors: ["invalid_cursor"],
-    handle: async ({ scope, query }) => {
-      const filters = filtersOf(webhookFilters, query);
-      const listing = { tenantId: scope.tenantId, route: "webhooks", filters };
-      const { views, next, isComplete, searchedTo, rankedAt, waiting } = await services.webhooks.list(scope, {
-        ...filters,
-        limit: query.limit ?? pageLimitDefault,
-        offset: query.offset ?? 0,
-        after: pager.after(query, listing),
-      });
-      const asked = (query.include ?? []).flatMap((names) => names.split(","));
-      const beside = await besideRows(views, { services, asked, counted: waiting });
-      const counts = asked.includes("health_counts")
-        ? await services.webhooks.healthCounts(scope, filters)
-        : null;
-      const data = views.map((view) => Object.assign(webhookJson(view), beside(view)));
-      return {
-        status: 200,
-        body: {
-          data,
-          next_cursor: pager.cursorAfter(next, listing),
-          searched_to: formatInstantOrNull(searchedTo),
-          complete: isComplete,
-          ranked_at: formatInstantOrNull(rankedAt),
-          ...(counts !== null && { health_counts: counts }),
-        },
-      };
-    },
-  });
-}
-
 /** One query for all rows of a page. */
 async function besideRows(
   views: readonly WebhookView[],
-  {
-    services,
-    asked,
-    counted: known,
-  }: Pick<ApiOptions, "services"> & {
-    readonly asked: readonly string[];
-    /** The values the rows are sorted by, which must be shown. */
-    readonly counted: ReadonlyMap<string, WaitingCount | null> | null;
-  },
+  services: ApiOptions["services"],
+  asked: readonly string[],
+  /** The values the rows are sorted by, which must be shown. */ known: ReadonlyMap<
+    string,
+    WaitingCount | null
+  > | null,
 ): Promise<(view: WebhookView) => { readonly stats?: unknown; readonly backlog?: unknown }> {
   const ids = views.map(({ webhook }) => webhook.id);
   const stats = asked.includes("stats") ? await services.statistics.ofWebhooks(ids) : null;
@@ -165,97 +157,63 @@ async function besideRows(
   };
 }
 
-/** For the audit log: the webhook as visible to the caller. */
-export function webhookBefore({ webhooks }: ApiOptions["services"]) {
-  return async ({ scope, params }: Call<{ readonly id: string }>): Promise<object> =>
-    webhookJson(await webhooks.get(scope, params.id));
-}
-
-/** For calls without a key, which may see only the tenant of the webhook. */
-export async function webhookTenant({ webhooks }: ApiOptions["services"], id: string): Promise<object> {
-  const { webhook } = await webhooks.get({ tenantId: null }, id);
-  return { tenant_id: webhook.tenantId };
-}
-
-const uncached = { "cache-control": "no-store" };
-
-export function secretRoutes({ services }: ApiOptions): readonly Route[] {
+export function secretRoutes(options: ApiOptions): readonly Route[] {
+  const { webhooks } = options.services;
+  const routes = plainWebhookRoutes(options);
   return [
-    defineRoute({
-      method: "GET",
-      path: "/v1/webhooks/{id}/secret",
-      operationId: "getWebhookSecret",
-      tag: "Webhooks",
-      summary: "Get the signing secret",
-      access: "manage",
-      capability: "secrets:read",
-      params: webhookParams,
-      answers: {
-        200: {
-          description: "The secret in clear text, and the old one while both are valid.",
-          schema: secretSchema,
-        },
+    routes.action(
+      "read_secret",
+      {
+        method: "GET",
+        place: "/secret",
+        operationId: "getWebhookSecret",
+        summary: "Get the signing secret",
+        access: "manage",
+        capability: "secrets:read",
+        answer: "The secret in clear text, and the old one while both are valid.",
+        schema: secretSchema,
+        answerIsSecret: true,
+        // Revealing a secret is audited like a change.
+        audit: { action: "webhook.read_secret", target: "webhook", before: routes.shown },
       },
-      errors: ["not_found"],
-      // Revealing a secret is audited like a change.
-      audit: { action: "webhook.read_secret", target: "webhook", before: webhookBefore(services) },
-      handle: async ({ scope, params }) => ({
-        status: 200,
-        headers: uncached,
-        body: secretJson(await services.webhooks.secret(scope, params.id)),
-      }),
-    }),
-    rotateRoute(services),
-    defineRoute({
-      method: "GET",
-      path: "/v1/webhooks/{id}/public-key",
-      operationId: "getWebhookPublicKey",
-      tag: "Webhooks",
-      summary: "Get the public key of the asymmetric signatures",
-      access: "read",
-      capability: "endpoints:read",
-      params: webhookParams,
-      answers: {
-        200: { description: "The key that verifies `v1a` and `rfc9421-ed25519`.", schema: publicKeySchema },
-      },
-      errors: ["not_found"],
-      handle: async ({ scope, params }) => {
-        const { publicKey, jwk } = await services.webhooks.publicKey(scope, params.id);
-        return { status: 200, body: { public_key: publicKey, jwk } };
-      },
-    }),
-  ];
-}
-
-function rotateRoute(services: ApiOptions["services"]): Route {
-  return defineRoute({
-    method: "POST",
-    path: "/v1/webhooks/{id}/secret/rotate",
-    operationId: "rotateWebhookSecret",
-    tag: "Webhooks",
-    summary: "Rotate the signing secret",
-    access: "manage",
-    capability: "secrets:rotate",
-    params: webhookParams,
-    body: rotateInputSchema,
-    bodyOptional: true,
-    answers: {
-      200: {
-        description:
+      async (scope, id) => secretJson(await webhooks.secret(scope, id)),
+    ),
+    routes.action(
+      "rotate_secret",
+      {
+        place: "/secret/rotate",
+        operationId: "rotateWebhookSecret",
+        summary: "Rotate the signing secret",
+        capability: "secrets:rotate",
+        takes: rotateFields,
+        body: rotateInputSchema,
+        bodyOptional: true,
+        answer:
           "Responds with the new secret, and the old one while both are valid. If a webhook signs only with a key pair, the pair " +
           "is replaced by a separate one and `secret` is null: get the new public key.",
         schema: secretSchema,
+        errors: ["not_found", "rotation_in_progress", "secret_in_use"],
+        answerIsSecret: true,
       },
-    },
-    errors: ["not_found", "rotation_in_progress", "secret_in_use"],
-    answerIsSecret: true,
-    audit: { action: "webhook.rotate_secret", target: "webhook", before: webhookBefore(services) },
-    handle: async ({ scope, params, body }) => {
-      const command = { id: params.id, ...inputOf(rotateFields, body) };
-      const view = await services.webhooks.rotateSecret(scope, command);
-      return { status: 200, headers: uncached, body: secretJson(view) };
-    },
-  });
+      async (scope, id, input) => secretJson(await webhooks.rotateSecret(scope, { id, ...input })),
+    ),
+    routes.action(
+      "public_key",
+      {
+        method: "GET",
+        place: "/public-key",
+        operationId: "getWebhookPublicKey",
+        summary: "Get the public key of the asymmetric signatures",
+        capability: "endpoints:read",
+        answer: "The key that verifies `v1a` and `rfc9421-ed25519`.",
+        schema: publicKeySchema,
+      },
+      async (scope, id) => {
+        const { publicKey, jwk } = await webhooks.publicKey(scope, id);
+        return { public_key: publicKey, jwk };
+      },
+    ),
+  ];
 }
 
 const kept = "The latest 100 revisions and 100 other entries of each webhook are kept until it is deleted.";
@@ -268,7 +226,7 @@ export function webhookHistoryRoutes(options: ApiOptions, pager: Pager): readonl
       operationId: "listWebhookTimeline",
       summary: "List the history of a webhook, newest first",
       description: `Changes, pauses, enabling and disabling, and circuit changes: who did it, when and why. ${kept}`,
-      answer: { description: "A page of history entries.", schema: timelineSchema },
+      answers: { 200: { description: "A page of history entries.", schema: timelineSchema } },
       revisionsOnly: false,
       toJson: timelineJson,
     }),
@@ -277,22 +235,14 @@ export function webhookHistoryRoutes(options: ApiOptions, pager: Pager): readonl
       operationId: "listWebhookRevisions",
       summary: "List the revisions of a webhook, newest first",
       description: `One entry for each value of \`revision\`: what changed, and who changed it. ${kept}`,
-      answer: { description: "A page of revisions.", schema: revisionListSchema },
+      answers: { 200: { description: "A page of revisions.", schema: revisionListSchema } },
       revisionsOnly: true,
       toJson: revisionJson,
     }),
   ];
 }
 
-interface HistoryRoute {
-  readonly path: string;
-  readonly operationId: string;
-  readonly summary: string;
-  readonly description: string;
-  readonly answer: {
-    readonly description: string;
-    readonly schema: typeof timelineSchema | typeof revisionListSchema;
-  };
+interface HistoryRoute extends Pick<Route, "path" | "operationId" | "summary" | "description" | "answers"> {
   readonly revisionsOnly: boolean;
   readonly toJson: (entry: StoredHistoryEntry) => Record<string, unknown>;
 }
@@ -300,7 +250,7 @@ interface HistoryRoute {
 function historyRoute(
   { services }: ApiOptions,
   pager: Pager,
-  { answer, revisionsOnly, toJson, ...route }: HistoryRoute,
+  { revisionsOnly, toJson, ...route }: HistoryRoute,
 ): Route {
   return defineRoute({
     ...route,
@@ -310,7 +260,6 @@ function historyRoute(
     capability: "endpoints:read",
     params: webhookParams,
     query: historyQuerySchema,
-    answers: { 200: answer },
     errors: ["not_found", "invalid_cursor"],
     handle: async ({ scope, params: { id: webhookId }, query }) => {
       const listing = { tenantId: scope.tenantId, route: route.operationId, filters: { webhookId } };

@@ -1,10 +1,8 @@
-import type { WebhookView, WebhookSecretView, WebhookHealthView, WebhookBacklogView } from "../services.ts";
 import type { CircuitSnapshot } from "../../domain/circuit-breaker.ts";
-
 import { attemptsMax } from "../../domain/retry-schedule.ts";
+import type { Scope } from "../../domain/scope.ts";
 import type { WebhookRetryOverrides } from "../../domain/webhook.ts";
 import { jsonOf, snakeCase, snakeCaseJson } from "../../http/mapping.ts";
-
 import type { StoredHistoryEntry } from "../../ports/store/webhooks.ts";
 import { apiPath, type Fields } from "../../resources/field.ts";
 import { webhookFields, webhookSchema } from "../../resources/webhook.ts";
@@ -17,7 +15,9 @@ import {
   secretSchema,
   timelineEntrySchema,
 } from "../../resources/webhook-state.ts";
+import { shownGate } from "../deliveries/views.ts";
 import { webhookUrlShown } from "../notifications/operational-event.ts";
+import type { WebhookBacklogView, WebhookHealthView, WebhookSecretView, WebhookView } from "../services.ts";
 
 /** `retry_config` in force, or the overrides of a webhook with null for values of its profile. */
 function retryConfigOf({ schedule, timeoutMs, timeoutGrowthFactor, ageMsMax }: WebhookRetryOverrides) {
@@ -76,10 +76,11 @@ export function circuitJson(webhookId: string, circuit: CircuitSnapshot): Json {
   return jsonOf(circuitSchema, { ...circuit, webhookId });
 }
 
-export function healthJson(health: WebhookHealthView): Json {
+export function healthJson(health: WebhookHealthView, scope: Scope): Json {
   const { webhookId, circuit, stats, statsSince: since } = health;
   return jsonOf(healthSchema, {
     ...health,
+    gates: health.gates.map((gate) => shownGate(gate, scope)),
     circuitBreaker: { ...circuit, webhookId },
     stats: { ...stats, since },
     errorDistribution: stats.byCategory,

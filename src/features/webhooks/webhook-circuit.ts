@@ -16,7 +16,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { HistoryStore } from "../../ports/store/history.ts";
 import { circuitActionFields, pauseFields } from "../../resources/actions.ts";
 import { defaultOf } from "../../resources/field.ts";
-import { ProblemList, readFields } from "../input.ts";
+import { ProblemList, readFields, validFields } from "../input.ts";
 import type { CircuitCommand, PauseCommand, Scope, WebhookHealthView } from "../services.ts";
 
 /** Period of the health statistics. */
@@ -25,6 +25,7 @@ const statsSpanMs = 86_400_000;
 /** The current state of a webhook's endpoint, and its attempts of the last day (WDS-105). */
 export async function webhookHealth(
   live: LiveWebhook,
+  access: Pick<EngineAccess, "gates">,
   history: HistoryStore,
   clock: Clock,
 ): Promise<WebhookHealthView> {
@@ -40,6 +41,7 @@ export async function webhookHealth(
     circuit: snapshotCircuit(live.circuit, policy.circuitBreaker, now),
     pausedUntil: isPaused ? pausedUntil : null,
     pauseReason: isPaused ? live.pauseReason : null,
+    gates: access.gates(webhook.id),
     inFlight: live.report?.inFlight ?? live.inFlight,
     stats: await history.attemptStats(webhook.id, statsSince),
     statsSince,
@@ -73,9 +75,7 @@ export async function changeCircuit(
   access: Pick<EngineAccess, "circuitChanged">,
   clock: Clock,
 ): Promise<CircuitSnapshot> {
-  const problems = new ProblemList();
-  readFields(circuitActionFields, command, problems);
-  problems.throwIfAny("the circuit breaker action");
+  validFields(circuitActionFields, command, "the circuit breaker action");
   const now = clock.now();
   const { durationSeconds = defaultOf(circuitActionFields.durationSeconds) } = command;
   const force = { now, untilMs: now + durationSeconds * 1_000 };

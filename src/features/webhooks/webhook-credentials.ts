@@ -1,10 +1,13 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
-import type { Clock } from "../../ports/clock.ts";
-import type { SecretBox } from "../../ports/secret-box.ts";
 import type { SecretKind, StoredSecret } from "../../ports/store/webhooks.ts";
 import type { ProblemList } from "../input.ts";
-import type { ClientCertificateInput, ClientCertificateView, WebhookInput } from "../services.ts";
+import type {
+  ClientCertificateInput,
+  ClientCertificateView,
+  FeatureContext,
+  WebhookInput,
+} from "../services.ts";
 
 /** The sealed content: the given texts, after validation that they work together. */
 interface CertificateAndKey {
@@ -116,11 +119,6 @@ function oneLine(name: string | undefined): string {
   return (name ?? "").split("\n").join(", ");
 }
 
-interface WebhookCredentialsOptions {
-  readonly secretBox: SecretBox;
-  readonly clock: Clock;
-}
-
 /** Which credentials a webhook has, to check combinations. Contains no secrets. */
 export interface HeldCredentials {
   readonly bearerToken: boolean;
@@ -143,13 +141,13 @@ type CredentialKind = Exclude<SecretKind, "symmetric" | "ed25519">;
  * facts. An update replaces them without an overlap, because a receiver accepts only one.
  */
 export class WebhookCredentials {
-  readonly #options: WebhookCredentialsOptions;
+  readonly #context: FeatureContext;
   /** Caches decryption and certificate parsing, which would otherwise run for each row of a listing. */
   readonly #names = new WeakMap<StoredSecret, readonly string[]>();
   readonly #certificates = new WeakMap<StoredSecret, string>();
 
-  constructor(options: WebhookCredentialsOptions) {
-    this.#options = options;
+  constructor(context: FeatureContext) {
+    this.#context = context;
   }
 
   /** The secrets after a validated input: absent keeps, null removes. */
@@ -191,7 +189,7 @@ export class WebhookCredentials {
       pem = (JSON.parse(this.#open(webhookId, secret)) as CertificateAndKey).certificatePem;
       this.#certificates.set(secret, pem);
     }
-    return certificateView(pem, this.#options.clock.now());
+    return certificateView(pem, this.#context.clock.now());
   }
 
   #headerNames(webhookId: string, secrets: readonly StoredSecret[]): readonly string[] {
@@ -206,11 +204,11 @@ export class WebhookCredentials {
   }
 
   #open(webhookId: string, secret: StoredSecret): string {
-    return this.#options.secretBox.open(secret.ciphertext, webhookId);
+    return this.#context.secretBox.open(secret.ciphertext, webhookId);
   }
 
   #seal(webhookId: string, kind: CredentialKind, text: string): StoredSecret {
-    const { secretBox, clock } = this.#options;
+    const { secretBox, clock } = this.#context;
     const ciphertext = secretBox.seal(text, webhookId);
     // Credentials may be reused and may be weak. Their digest is bound to the webhook, so that it cannot be used to
     // find equal ones.

@@ -3,14 +3,11 @@ import { createBucket, type RateBucket, tryTake } from "../../domain/rate-limit.
 import { bucketAt } from "../../domain/statistics/facts.ts";
 import { pauseAt, type Webhook } from "../../domain/webhook.ts";
 import type { LiveWebhook } from "../../engine/endpoint/endpoint-config.ts";
-import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HistoryStore } from "../../ports/store/history.ts";
 import type { StoredSecret } from "../../ports/store/webhooks.ts";
-import type { Store } from "../../ports/store.ts";
-import type { Logger } from "../../ports/telemetry.ts";
 import { incidentFields } from "../../resources/actions.ts";
-import { ProblemList, readFields } from "../input.ts";
+import { validFields } from "../input.ts";
 import {
   instant,
   type OperationalEvent,
@@ -19,7 +16,12 @@ import {
   webhookEvent,
   webhookUrlShown,
 } from "../notifications/operational-event.ts";
-import type { ReportIncidentCommand, StatisticsService, WebhookBacklogView } from "../services.ts";
+import type {
+  FeatureContext,
+  ReportIncidentCommand,
+  StatisticsService,
+  WebhookBacklogView,
+} from "../services.ts";
 
 /** Counting stops here: a higher number makes no practical difference. */
 const countMax = 10_000;
@@ -57,13 +59,6 @@ function drainMsOf(total: number, perSecond: number): number | null {
   return perSecond === 0 ? null : Math.ceil((total / perSecond) * 1_000);
 }
 
-interface WebhookIncidentsOptions {
-  readonly access: Pick<EngineAccess, "publishSystemEvent" | "relay">;
-  readonly store: Pick<Store, "notifications">;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
-
 const incidentEventType = "posthorn.webhook.incident_reported";
 /** A receiver under attack sees one forged message after another; a few reports suffice. */
 const reportsAllowed = { requestsPerMinute: 6, burst: 10 };
@@ -74,23 +69,21 @@ const bucketsMax = 10_000;
  * receiver's own words are only in the event, because their content is unknown.
  */
 export class WebhookIncidents {
-  readonly #options: WebhookIncidentsOptions;
+  readonly #context: FeatureContext;
   readonly #buckets = new Map<string, RateBucket>();
 
-  constructor(options: WebhookIncidentsOptions) {
-    this.#options = options;
+  constructor(context: FeatureContext) {
+    this.#context = context;
   }
 
   async report(live: LiveWebhook, command: ReportIncidentCommand): Promise<{ readonly eventId: string }> {
-    const problems = new ProblemList();
-    readFields(incidentFields, command, problems);
-    problems.throwIfAny("the report");
-    const now = this.#options.clock.now();
+    validFields(incidentFields, command, "the report");
+    const now = this.#context.clock.now();
     this.#limit(live.webhook.id, now);
     const { id, tenantId } = live.webhook;
     const { kind, detail, messageId = null, occurredAt = null } = command;
     const fields = { webhookId: id, tenantId, kind, messageId };
-    this.#options.log.warn(fields, "a receiver reported a security incident");
+    this.#context.telemetry.log.warn(fields, "a receiver reported a security incident");
     const data = {
       webhook_id: id,
       tenant_id: tenantId,
@@ -101,7 +94,7 @@ export class WebhookIncidents {
       occurred_at: occurredAt === null ? null : instant(occurredAt),
       reported_at: instant(now),
     };
-    const published = await this.#options.access.publishSystemEvent({
+    const published = await this.#context.access.publishSystemEvent({
       tenantId,
       eventType: incidentEventType,
       data,
@@ -117,7 +110,7 @@ export class WebhookIncidents {
     eventId: string,
     data: Readonly<Record<string, unknown>>,
   ): Promise<void> {
-    const { store, access, clock } = this.#options;
+    const { store, access, clock } = this.#context;
     const told = { type: incidentEventType, of: eventId, at: clock.now() } as const;
     const event = { ...webhookEvent(webhook, told), data, onlyForOperator: true } as const;
     await store.notifications.appendEvents([event]);

@@ -8,7 +8,7 @@ import type { Store } from "../../ports/store.ts";
 import type { HistoryStore } from "../../ports/store/history.ts";
 import { recoverFields, testFields } from "../../resources/actions.ts";
 import { defaultOf } from "../../resources/field.ts";
-import { ProblemList, readFields } from "../input.ts";
+import { ProblemList, readFields, validFields } from "../input.ts";
 import type { BatchOperations } from "../operations/batch-operations.ts";
 import { measureSelection, type Selection } from "../operations/selection-walk.ts";
 import type { RecoverCommand, RecoveryStarted, Scope } from "../services.ts";
@@ -29,9 +29,7 @@ export async function sendTestEvent(
   },
 ): Promise<{ readonly eventId: string; readonly deliveryId: string }> {
   const { webhook } = live;
-  const problems = new ProblemList();
-  readFields(testFields, how, problems);
-  problems.throwIfAny("the test");
+  validFields(testFields, how, "the test");
   const eventType = how.eventType ?? testEventType;
   if (webhook.status !== "active") {
     const remedy = webhook.status === "unverified" ? "its receiver must permit it first" : "enable it first";

@@ -12,23 +12,17 @@ import {
 import { needsKey, signatureSchemeKeys, type SigningKeyKind } from "../../domain/signing/schemes.ts";
 import type { Webhook } from "../../domain/webhook.ts";
 import type { LiveWebhook } from "../../engine/endpoint/endpoint-config.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { Random } from "../../ports/random.ts";
-import type { SecretBox } from "../../ports/secret-box.ts";
-import type { StoredSecret, WebhookStore } from "../../ports/store/webhooks.ts";
+import type { StoredSecret } from "../../ports/store/webhooks.ts";
 import { rotateFields } from "../../resources/actions.ts";
 import { defaultOf } from "../../resources/field.ts";
 import { ProblemList, readFields } from "../input.ts";
-import type { RotateSecretCommand, WebhookPublicKeyView, WebhookSecretView } from "../services.ts";
+import type {
+  FeatureContext,
+  RotateSecretCommand,
+  WebhookPublicKeyView,
+  WebhookSecretView,
+} from "../services.ts";
 import type { TenantKeys } from "../tenants/tenant-service.ts";
-
-export interface WebhookSecretsOptions {
-  readonly store: WebhookStore;
-  readonly tenantKeys: TenantKeys;
-  readonly secretBox: SecretBox;
-  readonly clock: Clock;
-  readonly random: Random;
-}
 
 /** A key in its stored form, before it is sealed. */
 interface PlainKey {
@@ -42,10 +36,12 @@ interface PlainKey {
  * only its form (TS16-78).
  */
 export class WebhookSecrets {
-  readonly #options: WebhookSecretsOptions;
+  readonly #context: FeatureContext;
+  readonly #tenantKeys: TenantKeys;
 
-  constructor(options: WebhookSecretsOptions) {
-    this.#options = options;
+  constructor(context: FeatureContext, tenantKeys: TenantKeys) {
+    this.#context = context;
+    this.#tenantKeys = tenantKeys;
   }
 
   /** Reads a secret supplied by a user. Problems are added to the list, and the result is null. */
@@ -62,7 +58,9 @@ export class WebhookSecrets {
 
   /** Refuses a secret that any webhook of any tenant uses (TS16-74), without revealing which one. */
   async refuseReuse(key: PlainKey): Promise<void> {
-    const user = await this.#options.store.findBySecretDigest(this.#options.secretBox.digest(key.text));
+    const user = await this.#context.store.webhooks.findBySecretDigest(
+      this.#context.secretBox.digest(key.text),
+    );
     if (user === null) return;
     throw new PosthornError(
       "secret_in_use",
@@ -82,14 +80,14 @@ export class WebhookSecrets {
     const { signatureSchemes } = policy;
     const has = (kind: StoredSecret["kind"]) => secrets.some((secret) => secret.kind === kind);
     if (needsKey(signatureSchemes, "ed25519") && !has("ed25519"))
-      await this.#options.tenantKeys.ensure(webhook.tenantId);
+      await this.#tenantKeys.ensure(webhook.tenantId);
     if (!needsKey(signatureSchemes, "symmetric") || has("symmetric")) return secrets;
     return [this.seal(webhook.id, this.#generate("symmetric")), ...secrets];
   }
 
   /** Seals a key for storage. */
   seal(webhookId: string, key: PlainKey): StoredSecret {
-    const { secretBox, clock } = this.#options;
+    const { secretBox, clock } = this.#context;
     return {
       kind: key.kind,
       ciphertext: secretBox.seal(key.text, webhookId),
@@ -124,8 +122,7 @@ export class WebhookSecrets {
       throw new NotFoundError(`a public key of this webhook (it does not sign with ${schemesOf("ed25519")})`);
     }
     const own = this.#inForce(live.secrets, "ed25519")[0];
-    const shared =
-      own === undefined ? (await this.#options.tenantKeys.ensure(webhook.tenantId))[0] : undefined;
+    const shared = own === undefined ? (await this.#tenantKeys.ensure(webhook.tenantId))[0] : undefined;
     const text = own === undefined ? this.#open(webhook.tenantId, shared) : this.#open(webhook.id, own);
     const { publicKey } = parseSecret(text) as AsymmetricKey;
     return { publicKey: publicKeyText(publicKey), jwk: { ...publicKeyJwk(publicKey) } };
@@ -142,7 +139,7 @@ export class WebhookSecrets {
     const next = this.#readRotation(command, policy);
     if ((command.secret ?? null) !== null) await this.refuseReuse(next);
     const current = await this.#currentOf(live, next.kind);
-    const now = this.#options.clock.now();
+    const now = this.#context.clock.now();
     const overlapping = secrets.some((secret) => secret.kind === next.kind && (secret.expiresAt ?? 0) > now);
     // Revoking removes all old keys, including an overlapping one.
     if (overlapping && command.mode !== "revoke" && command.force !== true) {
@@ -161,7 +158,7 @@ export class WebhookSecrets {
     const problems = new ProblemList();
     const { secret = null } = readFields(rotateFields, command, problems);
     const supplied = secret === null ? null : this.readSupplied(secret, problems);
-    if (supplied !== null) requireScheme(supplied.kind, { policy, problems });
+    if (supplied !== null) requireScheme(supplied.kind, policy, problems);
     problems.throwIfAny("the rotation");
     const kind = needsKey(policy.signatureSchemes, "symmetric") ? "symmetric" : "ed25519";
     return supplied ?? this.#generate(kind);
@@ -171,21 +168,21 @@ export class WebhookSecrets {
   async #currentOf(live: LiveWebhook, kind: SigningKeyKind): Promise<StoredSecret | undefined> {
     const own = this.#inForce(live.secrets, kind)[0];
     if (own !== undefined || kind === "symmetric") return own;
-    const [shared] = await this.#options.tenantKeys.ensure(live.webhook.tenantId);
+    const [shared] = await this.#tenantKeys.ensure(live.webhook.tenantId);
     if (shared === undefined) return undefined;
     return this.seal(live.webhook.id, { kind, text: this.#open(live.webhook.tenantId, shared) });
   }
 
   /** Newest first. */
   #inForce(secrets: readonly StoredSecret[], kind: SigningKeyKind): readonly StoredSecret[] {
-    const now = this.#options.clock.now();
+    const now = this.#context.clock.now();
     return secrets
       .filter((secret) => secret.kind === kind && (secret.expiresAt === null || secret.expiresAt > now))
       .toSorted((left, right) => right.createdAt - left.createdAt);
   }
 
   #generate(kind: SigningKeyKind): PlainKey {
-    const bytes = (count: number) => this.#options.random.bytes(count);
+    const bytes = (count: number) => this.#context.random.bytes(count);
     return {
       kind,
       text: kind === "symmetric" ? generateSymmetricSecret(bytes) : generateEd25519Key(bytes).secret,
@@ -194,17 +191,18 @@ export class WebhookSecrets {
 
   #open(context: string, secret: StoredSecret | undefined): string {
     if (secret === undefined) throw new PosthornError("internal_error", "a signing key is missing");
-    return this.#options.secretBox.open(secret.ciphertext, context);
+    return this.#context.secretBox.open(secret.ciphertext, context);
   }
 }
 
 /** A key that none of the webhook's schemes use would be stored without effect. */
 export function requireScheme(
   kind: SigningKeyKind,
-  context: { readonly policy: Pick<DeliveryPolicy, "signatureSchemes">; readonly problems: ProblemList },
+  policy: Pick<DeliveryPolicy, "signatureSchemes">,
+  problems: ProblemList,
 ): void {
-  if (needsKey(context.policy.signatureSchemes, kind)) return;
-  context.problems.add({
+  if (needsKey(policy.signatureSchemes, kind)) return;
+  problems.add({
     field: "secret",
     message: `is a key for ${schemesOf(kind)}, which this webhook does not use`,
   });

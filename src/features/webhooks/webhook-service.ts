@@ -139,7 +139,7 @@ export class Webhooks {
     input: WebhookInput,
   ): Promise<{ readonly view: WebhookView; readonly secret: string | null }> {
     requireWholeTenant(scope);
-    const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: input.tenantId ?? null });
+    const tenantId = resolveTenant(this.#options.tenants, scope, input.tenantId ?? null);
     await requireRoom(tenantId, this.#options);
     const draft = await this.#proven(this.#draft(tenantId, input), null);
     // One queue for all: besides the tenant's limit, two creations may supply the same secret.
@@ -157,7 +157,7 @@ export class Webhooks {
     const webhook = mergeWebhook(base, input, { urlRules, now, problems, held: noCredentials });
     const supplied = input.secret === undefined ? null : secrets.readSupplied(input.secret, problems);
     const policy = policyOf(webhook);
-    if (supplied !== null && policy !== null) requireScheme(supplied.kind, { policy, problems });
+    if (supplied !== null && policy !== null) requireScheme(supplied.kind, policy, problems);
     problems.throwIfAny("the webhook");
     const own = supplied === null ? [] : [secrets.seal(webhook.id, supplied)];
     return { webhook, supplied, secrets: credentials.replaced(webhook.id, own, input) };
@@ -251,7 +251,7 @@ export class Webhooks {
   /** Deliveries that were skipped stay skipped until `recover` is called. */
   async enable(scope: Scope, id: string): Promise<WebhookView> {
     const before = (await this.#fresh(scope, id)).webhook.status;
-    const view = await this.#setActive(scope, { id, active: true });
+    const view = await this.#setActive(scope, id, true);
     return before === "active" ? this.resume(scope, id) : view;
   }
 
@@ -277,7 +277,7 @@ export class Webhooks {
   }
 
   async disable(scope: Scope, id: string): Promise<WebhookView> {
-    return this.#setActive(scope, { id, active: false });
+    return this.#setActive(scope, id, false);
   }
 
   /** Queries the receiver or the name servers again. Rejects with `conflict` if no method is set. */
@@ -305,8 +305,8 @@ export class Webhooks {
   }
 
   async health(scope: Scope, id: string): Promise<WebhookHealthView> {
-    const { store, clock } = this.#options;
-    return webhookHealth(await this.#fresh(scope, id), store.history, clock);
+    const { access, store, clock } = this.#options;
+    return webhookHealth(await this.#fresh(scope, id), access, store.history, clock);
   }
 
   /** The backlog, counted up to 10,000. */
@@ -365,13 +365,10 @@ export class Webhooks {
     return this.#options.recovery.recover(scope, live, command);
   }
 
-  async #setActive(
-    scope: Scope,
-    change: { readonly id: string; readonly active: boolean },
-  ): Promise<WebhookView> {
-    return this.#change(scope, change.id, async (live) => {
+  #setActive(scope: Scope, id: string, active: boolean): Promise<WebhookView> {
+    return this.#change(scope, id, async (live) => {
       const now = this.#options.clock.now();
-      const status = mergeStatus(live.webhook, change.active, now);
+      const status = mergeStatus(live.webhook, active, now);
       if (status.status === live.webhook.status) return live;
       const updatedAt = changedAt(live.webhook.updatedAt, now);
       return this.#save(settled({ ...live.webhook, ...status, updatedAt }, now), live.secrets, scope);

@@ -17,7 +17,7 @@ export async function gatewayResources(
   const { source } = (await gateway.sources.create(admin, { name: "probe", verification })).view;
   const { id } = source;
   const { version } = gateway.description();
-  await gateway.sources.acknowledge(admin, { id, version, by: "probe" });
+  await gateway.sources.acknowledge(admin, id, version, "probe");
   const connection = await gateway.connections.create(admin, { sourceId: id, webhookId });
   const fixed = (path: string) => () => Promise.resolve(path);
   return [
@@ -56,7 +56,7 @@ export async function gatewayResources(
       method: "POST",
       path: fixed(`/v1/sources/${id}/acknowledge`),
       call: (input) =>
-        gateway.sources.acknowledge(admin, { id, by: "probe", ...(input as { version: string }) }),
+        gateway.sources.acknowledge(admin, id, (input as { version: string }).version, "probe"),
       always: { version },
       specials: { version: { accepted: [version] } },
     },

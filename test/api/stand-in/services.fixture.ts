@@ -6,7 +6,7 @@ import { matches } from "../../../src/domain/event-type.ts";
 import { PortalLooks } from "../../../src/features/portal/portal-looks.ts";
 import { PortalSessions } from "../../../src/features/portal/portal-sessions.ts";
 import { newProblem } from "../../../src/features/problems/problem.ts";
-import type { DeliveryProblemView, Scope, Services } from "../../../src/features/services.ts";
+import type { DeliveryProblemView, FeatureContext, Scope, Services } from "../../../src/features/services.ts";
 import { readPause, withPause } from "../../../src/features/webhooks/webhook-circuit.ts";
 import type { StoredAuditEntry } from "../../../src/ports/store/audit.ts";
 import { ModelPortal } from "../../simulation/model-store/portal.ts";
@@ -29,18 +29,15 @@ export function createStandInServices(options: StandInOptions): Services {
     shelf,
     position: 0,
   };
-  const clock = { now: options.now };
-  const store = new ModelPortal();
-  const known = { has: (id: string) => tenants.exists(id) };
-  const portalLooks = new PortalLooks({ store, tenants: known, clock });
-  const portalSessions = new PortalSessions({
-    store,
-    tenants: known,
-    looks: portalLooks,
-    clock,
+  const context = {
+    store: { portal: new ModelPortal() },
+    tenants: { has: (id: string) => tenants.exists(id) },
+    clock: { now: options.now },
     access: { nextId: () => randomUUID(), webhook: () => undefined, refresh: async () => undefined },
-    random: { bytes: (count) => randomBytes(count) },
-  });
+    random: { bytes: (count: number) => randomBytes(count) },
+  } as unknown as FeatureContext;
+  const portalLooks = new PortalLooks(context);
+  const portalSessions = new PortalSessions(context, portalLooks);
   return {
     portalSessions,
     portalLooks,
@@ -248,6 +245,7 @@ function createWebhooks({ shelf, ...world }: World, { now }: StandInOptions): Se
         circuit: snapshotCircuit(entry.circuit, policy.circuitBreaker, now()),
         pausedUntil: null,
         pauseReason: null,
+        gates: [],
         inFlight: 0,
         stats: {
           total: 1,
