@@ -18,8 +18,7 @@ import {
   unresolvedSql,
 } from "../../problem-rows.ts";
 import { saveCalls } from "../../documents/problems.ts";
-import { runCalls } from "../driver/sql.ts";
-import { numbers, plainWords, texts } from "../driver/sql.ts";
+import { numbers, plainWords, runCalls, texts } from "../driver/sql.ts";
 import type { Runner } from "../driver/database.ts";
 
 /**

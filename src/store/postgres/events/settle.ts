@@ -19,8 +19,7 @@ import {
   statisticsValuesCount,
 } from "../documents/statistics-sql.ts";
 import { historyCalls } from "../../documents/webhooks.ts";
-import { runCalls } from "../driver/sql.ts";
-import { booleans, decimals, numbers, plainWords, texts } from "../driver/sql.ts";
+import { booleans, decimals, numbers, plainWords, runCalls, texts } from "../driver/sql.ts";
 import type { Runner, Value } from "../driver/database.ts";
 import { plannedEachTime } from "../driver/named-statements.ts";
 import { addToCounters, deadLetterKind, hasFree, hasLeased } from "./lane-counters.ts";
