@@ -449,7 +449,7 @@ export class CommitGroup {
     this.#lastWrites = writes;
     const durationMs = this.#lastWriteAt - startedAt;
     this.#commitMs = durationMs;
-    this.#options.telemetry.metrics.commitWritten({ writes, durationMs });
+    this.#options.telemetry.metrics.commitWritten(writes, durationMs);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { GatewayOutcome } from "../../features/gateway/relayed.ts";
 import { createHistogram, type RecordableHistogram } from "node:perf_hooks";
 import type { CircuitState } from "../../domain/circuit-breaker.ts";
 import type { Outcome } from "../../domain/classify.ts";
@@ -106,12 +107,12 @@ export class FactCounts implements Metrics {
     if (this.#sinceFade > 1_000) this.#fade();
   }
 
-  eventPublished(fact: { readonly duplicate: boolean }): void {
-    if (fact.duplicate) this.#duplicates += 1;
+  eventPublished(isDuplicate: boolean): void {
+    if (isDuplicate) this.#duplicates += 1;
     else this.#published += 1;
   }
 
-  circuitMoved({ from, to }: { readonly from: CircuitState; readonly to: CircuitState }): void {
+  circuitMoved(from: CircuitState, to: CircuitState): void {
     const key = `${from} ${to}`;
     const count = (this.#transitions.get(key)?.count ?? 0) + 1;
     this.#transitions.set(key, { from, to, count });
@@ -126,13 +127,13 @@ export class FactCounts implements Metrics {
     this.#limitedCalls.set(limit, (this.#limitedCalls.get(limit) ?? 0) + 1);
   }
 
-  notified({ channel, outcome }: { readonly channel: string; readonly outcome: string }): void {
+  notified(channel: string, outcome: string): void {
     const name = `${channel} ${outcome}`;
     this.#notified.set(name, (this.#notified.get(name) ?? 0) + 1);
   }
 
-  gatewayRequest(fact: Parameters<GatewayCounts["request"]>[0]): void {
-    this.#gateway.request(fact);
+  gatewayRequest(sourceId: string, outcome: GatewayOutcome, durationMs: number): void {
+    this.#gateway.request(sourceId, outcome, durationMs);
   }
 
   gatewayIncident(kind: string): void {
@@ -143,9 +144,9 @@ export class FactCounts implements Metrics {
     this.#largePayloads += 1;
   }
 
-  commitWritten(fact: { readonly writes: number; readonly durationMs: number }): void {
-    this.#commitSizes.observe(fact.writes);
-    this.#commitSeconds.observe(fact.durationMs / 1_000);
+  commitWritten(writes: number, durationMs: number): void {
+    this.#commitSizes.observe(writes);
+    this.#commitSeconds.observe(durationMs / 1_000);
   }
 
   alarmed(alarm: Alarm): void {
