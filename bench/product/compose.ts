@@ -104,11 +104,11 @@ function listening(metrics: Metrics, onSettled: (fact: AttemptFact) => void): Me
       metrics.attemptSettled(fact);
       onSettled(fact);
     },
-    circuitMoved: (fact) => metrics.circuitMoved(fact),
+    circuitMoved: (from, to) => metrics.circuitMoved(from, to),
     rateLimited: (webhookId) => metrics.rateLimited(webhookId),
     largePayload: (bytes) => metrics.largePayload(bytes),
-    eventPublished: (fact) => metrics.eventPublished(fact),
-    commitWritten: (fact) => metrics.commitWritten(fact),
+    eventPublished: (isDuplicate) => metrics.eventPublished(isDuplicate),
+    commitWritten: (writes, durationMs) => metrics.commitWritten(writes, durationMs),
     notified: () => undefined,
     alarmed: (alarm) => metrics.alarmed(alarm),
     apiCallLimited: (limit) => metrics.apiCallLimited(limit),

@@ -18,26 +18,18 @@ export type LogFields = Readonly<Record<string, unknown>>;
 /** Events for metrics; the adapter decides names and labels (WDS-227 to 235). Calls never throw. */
 export interface Metrics {
   attemptSettled(fact: AttemptFact): void;
-  circuitMoved(fact: {
-    readonly webhookId: string;
-    readonly from: CircuitState;
-    readonly to: CircuitState;
-  }): void;
+  circuitMoved(from: CircuitState, to: CircuitState): void;
   rateLimited(webhookId: string): void;
   /** An API call was rate-limited; `limit` is the name of the limit, with few values. */
   apiCallLimited(limit: string): void;
   /** An event body above the recommended size (TS16-51). */
   largePayload(bytes: number): void;
-  eventPublished(fact: { readonly duplicate: boolean }): void;
-  commitWritten(fact: { readonly writes: number; readonly durationMs: number }): void;
-  /** A notification was sent or failed; both fields have few values. */
-  notified(fact: { readonly channel: string; readonly outcome: string }): void;
+  eventPublished(isDuplicate: boolean): void;
+  commitWritten(writes: number, durationMs: number): void;
+  /** A notification was sent or failed; both have few values. */
+  notified(channel: string, outcome: string): void;
   /** Absent without a gateway. */
-  gatewayRequest?(fact: {
-    readonly sourceId: string;
-    readonly outcome: GatewayOutcome;
-    readonly durationMs: number;
-  }): void;
+  gatewayRequest?(sourceId: string, outcome: GatewayOutcome, durationMs: number): void;
   /** A gateway request that suggests an attack, by kind, with few values. */
   gatewayIncident?(kind: string): void;
   /** Something that should never happen in normal operation. */

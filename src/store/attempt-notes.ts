@@ -51,9 +51,9 @@ export function attemptNotesText(notes: AttemptNotes | null): string | null {
   if (notes === null) return null;
   const { retryAfter, waits, trace } = notes;
   return JSON.stringify({
-    ...(retryAfter !== null && { retryAfter }),
-    ...(waits.length > 0 && { waits: waits.map(({ reason, from, until }) => [reason, from, until]) }),
-    ...(trace !== undefined && { trace: packTrace(trace) }),
+    retryAfter: retryAfter ?? undefined,
+    waits: waits.length === 0 ? undefined : waits.map(({ reason, from, until }) => [reason, from, until]),
+    trace: trace === undefined ? undefined : packTrace(trace),
   });
 }
 

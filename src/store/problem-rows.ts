@@ -104,7 +104,11 @@ export function problemPage(
 }
 
 export function changedProblem(problem: StoredProblem, { mute, note }: ChangeProblemCommand): StoredProblem {
-  return { ...problem, ...(mute !== undefined && { mute }), ...(note !== undefined && { note }) };
+  return {
+    ...problem,
+    mute: mute === undefined ? problem.mute : mute,
+    note: note === undefined ? problem.note : note,
+  };
 }
 
 /** Data of an earlier attempt of a delivery, as both stores select it. */

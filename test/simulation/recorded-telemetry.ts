@@ -25,7 +25,7 @@ export class RecordedTelemetry {
     },
     metrics: {
       attemptSettled: ({ status }) => count(this.states, status),
-      circuitMoved: ({ to }) => count(this.circuits, to),
+      circuitMoved: (_, to) => count(this.circuits, to),
       rateLimited: () => undefined,
       largePayload: () => undefined,
       eventPublished: () => undefined,

@@ -457,7 +457,7 @@ export class CommitGroup {
       const fitting = Math.floor((settlementMsMax * writes) / durationMs);
       this.#settlementsMax = Math.max(settlementsMin, Math.min(fitting, settlementsMost));
     }
-    this.#options.telemetry.metrics.commitWritten({ writes, durationMs });
+    this.#options.telemetry.metrics.commitWritten(writes, durationMs);
   }
 }
 

@@ -77,7 +77,7 @@ export class EndpointStates {
   circuitMoved(endpoint: Endpoint, move: CircuitTransition): void {
     const { log, metrics } = this.#context.telemetry;
     const { id: webhookId, tenantId } = endpoint.webhook;
-    metrics.circuitMoved({ webhookId, from: move.from, to: move.to });
+    metrics.circuitMoved(move.from, move.to);
     log.warn({ webhookId, tenantId, from: move.from, to: move.to }, "circuit breaker moved");
     this.#tell(endpoint, move);
     this.#note(endpoint, move);

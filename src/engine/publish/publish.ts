@@ -145,7 +145,7 @@ export class Publisher {
     const known = await knownPublishes.recall(key);
     this.#running.delete(runningKey);
     if (known === null) return this.#store(accepted);
-    this.#options.telemetry.metrics.eventPublished({ duplicate: true });
+    this.#options.telemetry.metrics.eventPublished(true);
     if (known.fingerprint !== fingerprint(accepted)) throw keyReused(known.id);
     return repeatReceipt(known, key);
   }
@@ -369,7 +369,7 @@ export class Publisher {
   #committed(draft: Draft, result: PublishResult | Error): void {
     const { dispatcher } = this.#options;
     const accepted = !(result instanceof Error) && result.kind === "accepted" ? result : null;
-    this.#options.telemetry.metrics.eventPublished({ duplicate: accepted === null });
+    this.#options.telemetry.metrics.eventPublished(accepted === null);
     if (this.#options.spans !== null && accepted !== null)
       this.#options.spans.published(draft.command.event, deliveryCount(draft));
     for (let index = 0; index < draft.lanes.length; index += 1) {

@@ -310,7 +310,7 @@ export class GatewayInbound implements Inbound {
   #note(incoming: Incoming, ended: Ended, durationMs: number): void {
     const { requests, telemetry } = this.#options;
     const { outcome, isLogged = false } = ended;
-    telemetry.metrics.gatewayRequest?.({ sourceId: incoming.source.id, outcome, durationMs });
+    telemetry.metrics.gatewayRequest?.(incoming.source.id, outcome, durationMs);
     if (isLogged) return;
     const kind = kindOf(ended);
     const admitted = this.#admission.admits(incoming.source, kind);

@@ -324,7 +324,7 @@ export class NotificationSender {
     const channel = stored?.channel.kind ?? "gone";
     for (const { state, error } of outcomes) {
       const outcome = state === "waiting" ? "retried" : state;
-      if (state !== "waiting" || error !== null) telemetry.metrics.notified({ channel, outcome });
+      if (state !== "waiting" || error !== null) telemetry.metrics.notified(channel, outcome);
     }
     if (stored === undefined || sent.state === "dropped" || (sent.state === "again" && sent.error === null))
       return;

@@ -1,6 +1,7 @@
 import { type DeliveryState, deliveryStates } from "../../domain/delivery.ts";
 import { failureCategories, type FailureCategory } from "../../domain/classify.ts";
-import type { AttemptFact, Metrics } from "../../ports/telemetry.ts";
+import type { GatewayOutcome } from "../../features/gateway/relayed.ts";
+import type { AttemptFact } from "../../ports/telemetry.ts";
 import {
   Buckets,
   histogram,
@@ -22,10 +23,10 @@ export class GatewayCounts {
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
   ]);
 
-  request(fact: Parameters<NonNullable<Metrics["gatewayRequest"]>>[0]): void {
-    const name = `${this.#sources.admit(fact.sourceId)} ${fact.outcome}`;
+  request(sourceId: string, outcome: GatewayOutcome, durationMs: number): void {
+    const name = `${this.#sources.admit(sourceId)} ${outcome}`;
     this.#requests.set(name, (this.#requests.get(name) ?? 0) + 1);
-    this.#seconds.observe(fact.durationMs / 1_000);
+    this.#seconds.observe(durationMs / 1_000);
   }
 
   incident(kind: string): void {

@@ -1,5 +1,5 @@
 import { createHistogram, type RecordableHistogram } from "node:perf_hooks";
-import type { CircuitTransition } from "../../domain/circuit-breaker.ts";
+import type { CircuitState } from "../../domain/circuit-breaker.ts";
 import type { Outcome } from "../../domain/classify.ts";
 import type { Alarm, AttemptFact, Metrics } from "../../ports/telemetry.ts";
 import { DeliveryCounts, GatewayCounts } from "./delivery-counts.ts";
@@ -103,12 +103,12 @@ export class FactCounts implements Metrics {
     if (this.#sinceFade > 1_000) this.#fade();
   }
 
-  eventPublished(fact: Parameters<Metrics["eventPublished"]>[0]): void {
-    if (fact.duplicate) this.#duplicates += 1;
+  eventPublished(isDuplicate: boolean): void {
+    if (isDuplicate) this.#duplicates += 1;
     else this.#published += 1;
   }
 
-  circuitMoved({ from, to }: CircuitTransition): void {
+  circuitMoved(from: CircuitState, to: CircuitState): void {
     const key = `${from} ${to}`;
     const count = (this.#transitions.get(key)?.count ?? 0) + 1;
     this.#transitions.set(key, { from, to, count });
@@ -123,13 +123,13 @@ export class FactCounts implements Metrics {
     this.#limitedCalls.set(limit, (this.#limitedCalls.get(limit) ?? 0) + 1);
   }
 
-  notified({ channel, outcome }: Parameters<Metrics["notified"]>[0]): void {
+  notified(channel: string, outcome: string): void {
     const name = `${channel} ${outcome}`;
     this.#notified.set(name, (this.#notified.get(name) ?? 0) + 1);
   }
 
-  gatewayRequest(fact: Parameters<GatewayCounts["request"]>[0]): void {
-    this.#gateway.request(fact);
+  gatewayRequest(sourceId: string, outcome: GatewayOutcome, durationMs: number): void {
+    this.#gateway.request(sourceId, outcome, durationMs);
   }
 
   gatewayIncident(kind: string): void {
@@ -140,9 +140,9 @@ export class FactCounts implements Metrics {
     this.#largePayloads += 1;
   }
 
-  commitWritten(fact: Parameters<Metrics["commitWritten"]>[0]): void {
-    this.#commitSizes.observe(fact.writes);
-    this.#commitSeconds.observe(fact.durationMs / 1_000);
+  commitWritten(writes: number, durationMs: number): void {
+    this.#commitSizes.observe(writes);
+    this.#commitSeconds.observe(durationMs / 1_000);
   }
 
   alarmed(alarm: Alarm): void {

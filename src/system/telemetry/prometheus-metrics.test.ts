@@ -61,8 +61,8 @@ suite("metrics", () => {
         category: "server_error",
         attemptNumber: 3,
       });
-      metrics.circuitMoved({ webhookId: "w1", from: "closed", to: "open" });
-      metrics.circuitMoved({ webhookId: "w1", from: "open", to: "half_open" });
+      metrics.circuitMoved("closed", "open");
+      metrics.circuitMoved("open", "half_open");
       metrics.rateLimited("w1");
       observe({
         depth: async () => ({

@@ -1,5 +1,13 @@
 import assert from "node:assert/strict";
-import { type DeliveryFilter, everyDelivery } from "../../../src/ports/store/search.ts";
+import { SearchBudget } from "../../../src/ports/clock.ts";
+import type { StoredDelivery } from "../../../src/ports/store/history.ts";
+import {
+  type DeliveryFilter,
+  type DeliverySearch,
+  everyDelivery,
+  type SearchPage,
+  type SearchPlace,
+} from "../../../src/ports/store/search.ts";
 import { idsOf, lane, newAttempt, only, progressed, publishSettled, retry, start } from "./scene.fixture.ts";
 import type { StoreTheme } from "./store.suite.ts";
 import { listDeadLetters } from "../../listed-deliveries.ts";
@@ -44,6 +52,24 @@ export const deadLetters: StoreTheme = (check) => {
     const page = await listDeadLetters(store.history, {}, { limit: 1, offset: 1 });
     const rest = await listDeadLetters(store.history, {}, { before: page.next });
     assert.deepEqual(idsOf([...page.rows, ...rest.rows]), [ids[2], ids[1], ids[0]]);
+  });
+
+  check("a search whose budget ends early continues at a position that a cursor can carry", async (store) => {
+    for (let index = 0; index < 3; index += 1) await publishSettled(store, {}, { progress });
+    for (const order of ["newest", "oldest"] as const) {
+      const filter = { ...everyDeadLetter, eventTypes: ["another.type"] };
+      let pages = 0;
+      for (let after = null as SearchPlace | null; ; pages += 1) {
+        const budget = new SearchBudget({ monotonicMs: () => 0 }, { rowsMax: 1, durationMsMax: 1 });
+        const search: DeliverySearch = { filter, order, after, limit: 10, budget };
+        const page: SearchPage<StoredDelivery> = await store.history.searchDeliveries(search);
+        assert.deepEqual(page.rows, []);
+        if (page.next === null) break;
+        assert.ok(page.next.position >= 0 && page.next.position !== after?.position);
+        after = page.next;
+      }
+      assert.ok(pages < 10, `${pages} pages`);
+    }
   });
 
   check("omits retried deliveries", async (store) => {

@@ -15,7 +15,10 @@ export class Parameters {
   }
 }
 
-/** A compiled filter of listings, searches and bulk work: conditions on deliveries `d`, their last attempts `a`, and their events `e`. */
+/**
+ * A compiled filter of listings, searches and bulk work: conditions on deliveries `d`, their last attempts `a`, and
+ * their events `e`.
+ */
 export interface SearchConditions {
   readonly onRow: readonly string[];
   readonly onAttempt: readonly string[];

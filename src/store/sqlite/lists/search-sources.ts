@@ -172,13 +172,14 @@ export class DeadLetterSource implements SearchSource {
     this.#tenants = JSON.stringify(search.tenants);
     this.#isNewestFirst = isNewestFirst;
     const [nearest, behind, order] = isNewestFirst ? ["max", "<", "DESC"] : ["min", ">", "ASC"];
-    const ofTenant = `INDEXED BY deliveries_dead ON ${isDeadLetter} AND d.tenant = t.value`;
+    const from = "deliveries d INDEXED BY deliveries_dead";
+    const ofTenant = `${isDeadLetter} AND d.tenant = t.value`;
     this.#nearest = statements.get(
-      `SELECT ${nearest}((SELECT ${nearest}(d.seq) FROM deliveries d ${ofTenant.replace("ON", "WHERE")}
-         AND d.seq ${behind} ?)) FROM json_each(?) t`,
+      `SELECT ${nearest}((SELECT ${nearest}(d.seq) FROM ${from} WHERE ${ofTenant} AND d.seq ${behind} ?))
+       FROM json_each(?) t`,
     );
     this.#slice = statements.get(
-      `SELECT ${columnsOf(filter)} FROM json_each(?) t CROSS JOIN deliveries d ${ofTenant} AND d.seq BETWEEN ? AND ?
+      `SELECT ${columnsOf(filter)} FROM json_each(?) t CROSS JOIN ${from} ON ${ofTenant} AND d.seq BETWEEN ? AND ?
        WHERE ${allConditions(filter)} ORDER BY d.seq ${order}`,
     );
   }
@@ -190,7 +191,8 @@ export class DeadLetterSource implements SearchSource {
     const begin = isNewestFirst ? Math.min(from, chunkEnd(chunk) + 1) : Math.max(from, chunkStart(chunk) - 1);
     const [nearest] = this.#nearest.get(begin, this.#tenants) as unknown as [seq: number | null];
     if (nearest === null) return null;
-    const reached = isNewestFirst ? nearest - rows + 1 : nearest + rows - 1;
+    // A page may end there, and cursors have no negative positions.
+    const reached = isNewestFirst ? Math.max(0, nearest - rows + 1) : nearest + rows - 1;
     const [first, last] = isNewestFirst ? [reached, nearest] : [nearest, reached];
     const found = this.#slice.all(this.#tenants, first, last, ...allValues(this.#filter));
     const matches = taken(found as unknown as FoundRow[], this.#filter);
