@@ -1,6 +1,7 @@
 import { createHistogram, type RecordableHistogram } from "node:perf_hooks";
-import type { CircuitState } from "../../domain/circuit-breaker.ts";
+import type { CircuitState, CircuitTransition } from "../../domain/circuit-breaker.ts";
 import type { Outcome } from "../../domain/classify.ts";
+import type { GatewayOutcome } from "../../features/gateway/relayed.ts";
 import type { Alarm, AttemptFact, Metrics } from "../../ports/telemetry.ts";
 import { DeliveryCounts, GatewayCounts } from "./delivery-counts.ts";
 import { Buckets, histogram, LabelValues, type PlainMetric, type Sample, single } from "./plain-metric.ts";
